@@ -1,0 +1,1 @@
+"""The engine: configs, layers, models, tasks, training, runs. It never imports streamlit."""

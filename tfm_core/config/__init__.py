@@ -1,0 +1,52 @@
+"""Frozen, validated configs, and their JSON and link forms."""
+
+from tfm_core.config.base import Choice, Config, ConfigError, Problem
+from tfm_core.config.codec import from_json, from_query, to_json, to_query
+from tfm_core.config.experiment import Experiment, sequence_len
+from tfm_core.config.model import (
+    FAMILIES,
+    MODEL_CONFIGS,
+    BlockConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    TextModelConfig,
+    ViTConfig,
+)
+from tfm_core.config.task import (
+    IMAGE_TASKS,
+    TEXT_TASKS,
+    ImageTaskConfig,
+    TaskConfig,
+    TextTaskConfig,
+)
+from tfm_core.config.training import TrainingConfig
+
+__all__ = [
+    "FAMILIES",
+    "IMAGE_TASKS",
+    "MODEL_CONFIGS",
+    "TEXT_TASKS",
+    "BlockConfig",
+    "Choice",
+    "Config",
+    "ConfigError",
+    "DecoderOnlyConfig",
+    "EncoderDecoderConfig",
+    "EncoderOnlyConfig",
+    "Experiment",
+    "ImageTaskConfig",
+    "ModelConfig",
+    "Problem",
+    "TaskConfig",
+    "TextModelConfig",
+    "TextTaskConfig",
+    "TrainingConfig",
+    "ViTConfig",
+    "from_json",
+    "from_query",
+    "sequence_len",
+    "to_json",
+    "to_query",
+]

@@ -1,0 +1,161 @@
+"""What every config shares: frozen, validated, and wrong values answered with sentences.
+
+A config is a pydantic model. Its fields carry the label and the help that the app shows, so a
+control, a command-line help text and a validation message all come from one place.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: where (dotted, ``"model.n_heads"``; ``""`` for the whole), and why."""
+
+    field: str
+    sentence: str
+
+
+class ConfigError(ValueError):
+    """A config that cannot be; ``problems`` says what is wrong, one sentence a field."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__(" ".join(problem.sentence for problem in problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A variant by name: the label and the help that the app shows for it."""
+
+    label: str
+    help: str
+
+
+class Config(BaseModel):
+    """Base of all configs. ``parse`` is the way in for anything that a person may have written."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants"
+    )
+
+    @classmethod
+    def parse(cls, values: object) -> Self:
+        """Build from plain values. Raises ConfigError, one sentence a problem."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise ConfigError(explain(error)) from None
+
+    def replace(self, **changes: Any) -> Self:
+        """Return the same config with some fields changed, validated again. Raises ConfigError."""
+        return self.parse({**self.model_dump(), **changes})
+
+
+def knob(
+    default: Any,
+    label: str,
+    help: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    step: float | None = None,
+    advanced: bool = False,
+) -> Any:
+    """Return a field with its label, help and range, as the app's controls read them."""
+    return Field(
+        default,
+        title=label,
+        description=help,
+        ge=ge,
+        gt=gt,
+        le=le,
+        lt=lt,
+        json_schema_extra={"step": step, "advanced": advanced},
+    )
+
+
+def explain(error: ValidationError) -> list[Problem]:
+    """Turn pydantic's report into sentences for a student."""
+    problems = []
+    for item in error.errors():
+        context = item.get("ctx", {})
+        path = [str(part) for part in item["loc"]]
+        path = [part for i, part in enumerate(path) if i != 1 or part not in _TAGS]
+        field, value = ".".join(path), item.get("input")
+        name = path[-1] if path else ""
+        if item["type"] == "value_error":
+            inner = context["error"]
+            if isinstance(inner, CrossError):
+                field = ".".join([*path, inner.field]) if inner.field else field
+            problems.append(Problem(field, str(inner)))
+            continue
+        problems.append(Problem(field, _sentence(item["type"], name, field, value, context)))
+    return problems
+
+
+class CrossError(ValueError):
+    """A rule between fields is broken; ``field`` names the control to say it at."""
+
+    def __init__(self, field: str, sentence: str) -> None:
+        self.field = field
+        super().__init__(sentence)
+
+
+_TAGS = {"encoder-decoder", "encoder-only", "decoder-only", "vit", "text", "image"}
+_BOUNDS = {
+    "greater_than_equal": ("ge", "at least"),
+    "greater_than": ("gt", "greater than"),
+    "less_than_equal": ("le", "at most"),
+    "less_than": ("lt", "less than"),
+}
+_KINDS = {
+    "int_parsing": "a whole number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_parsing": "true or false",
+    "bool_type": "true or false",
+    "string_type": "text",
+    "int_parsing_size": "a smaller whole number",
+}
+
+
+def _sentence(kind: str, name: str, field: str, value: object, context: dict[str, Any]) -> str:
+    shown = _short(value)
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"{name} is {shown}, but must be {words} {context[key]:g}."
+    if kind in _KINDS:
+        return f"{name} is {shown}, but must be {_KINDS[kind]}."
+    if kind == "literal_error":
+        return f"{name} is {shown}, but must be one of {context['expected']}."
+    if kind == "extra_forbidden":
+        return f"There is no setting called {field}."
+    if kind == "missing":
+        return f"{field} is missing."
+    if kind == "union_tag_invalid":
+        return f"{field} has {context['discriminator']} {shown_tag(context)}, but must be one of {context['expected_tags']}."
+    if kind == "union_tag_not_found":
+        return f"{field} does not say its {context['discriminator']}."
+    if kind in {"model_type", "model_attributes_type", "dict_type"}:
+        return f"{field or 'The configuration'} is {shown}, but must be a set of named values."
+    return f"{field or 'The configuration'} cannot be {shown}."
+
+
+def shown_tag(context: dict[str, Any]) -> str:
+    """Return the tag of a union as it was written."""
+    return _short(context.get("tag"))
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,83 @@
+"""The named variants that a config can pick, with the words the app shows for them.
+
+The names are the contract; the classes behind them are found in ``tfm_core.layers`` and
+``tfm_core.training``, in dictionaries with the same keys (a test holds the two together).
+"""
+
+from typing import Literal
+
+from tfm_core.config.base import Choice
+
+PositionName = Literal["none", "sinusoidal", "learned", "rotary", "alibi"]
+POSITIONS: dict[str, Choice] = {
+    "none": Choice("None", "No position at all: an encoder then sees a bag of tokens."),
+    "sinusoidal": Choice("Sinusoidal", "Fixed sine and cosine waves (Vaswani et al. 2017, 3.5)."),
+    "learned": Choice("Learned", "One trained vector for each position (BERT, GPT-2, ViT)."),
+    "rotary": Choice("Rotary", "Queries and keys turn with position (RoPE, Su et al. 2021)."),
+    "alibi": Choice("ALiBi", "A penalty on distance in every score (Press et al. 2022)."),
+}
+
+PatchPositionName = Literal["none", "sinusoidal", "learned", "sinusoidal-2d", "rotary", "alibi"]
+PATCH_POSITIONS: dict[str, Choice] = {
+    **POSITIONS,
+    "sinusoidal-2d": Choice(
+        "Sinusoidal, 2-D", "Half of the waves tell the row, half the column of a patch."
+    ),
+}
+
+NormName = Literal["layernorm", "rmsnorm"]
+NORMS: dict[str, Choice] = {
+    "layernorm": Choice(
+        "LayerNorm", "Subtract the mean, divide by the deviation (Ba et al. 2016)."
+    ),
+    "rmsnorm": Choice("RMSNorm", "Divide by the root mean square only (Zhang & Sennrich 2019)."),
+}
+
+ActivationName = Literal["relu", "gelu", "swiglu"]
+ACTIVATIONS: dict[str, Choice] = {
+    "relu": Choice("ReLU", "The original: negative values become zero."),
+    "gelu": Choice("GELU", "A smooth ReLU (BERT, GPT-2, ViT)."),
+    "swiglu": Choice("SwiGLU", "A gated unit with a third matrix (Shazeer 2020; LLaMA)."),
+}
+
+PoolingName = Literal["cls", "mean"]
+POOLINGS: dict[str, Choice] = {
+    "cls": Choice("CLS token", "One extra token gathers the picture (the ViT paper)."),
+    "mean": Choice("Mean of patches", "Average all patches; learns faster on small data."),
+}
+
+StemName = Literal["patches", "conv"]
+STEMS: dict[str, Choice] = {
+    "patches": Choice("Plain patches", "Cut and project each patch linearly (the ViT paper)."),
+    "conv": Choice(
+        "Convolutional",
+        "A 3x3 convolution before the patches: sees strokes across patch borders "
+        "(Xiao et al. 2021).",
+    ),
+}
+
+OptimizerName = Literal["adamw", "adam", "sgd"]
+OPTIMIZERS: dict[str, Choice] = {
+    "adamw": Choice("AdamW", "Adam with decoupled weight decay: the usual choice."),
+    "adam": Choice("Adam", "The original paper's optimiser."),
+    "sgd": Choice(
+        "SGD", "Plain gradient descent with momentum: Transformers learn slowly with it."
+    ),
+}
+
+ScheduleName = Literal["constant", "cosine", "linear", "inverse-sqrt"]
+SCHEDULES: dict[str, Choice] = {
+    "constant": Choice("Constant", "The same learning rate after the warm-up."),
+    "cosine": Choice("Warm-up, cosine", "Rise linearly, then fall along a cosine to zero."),
+    "linear": Choice("Warm-up, linear", "Rise linearly, then fall linearly to zero."),
+    "inverse-sqrt": Choice(
+        "Inverse square root", "Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3)."
+    ),
+}
+
+PrecisionName = Literal["fp32", "bf16", "fp16"]
+PRECISIONS: dict[str, Choice] = {
+    "fp32": Choice("fp32", "Single precision: works everywhere."),
+    "bf16": Choice("bf16 autocast", "Half the bytes, the range of fp32; slow on most CPUs."),
+    "fp16": Choice("fp16 with loss scaling", "Half precision for CUDA GPUs without bf16."),
+}

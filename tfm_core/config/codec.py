@@ -1,0 +1,114 @@
+"""Experiments as JSON and as the query of a link, both ways, with sentences for what is wrong.
+
+In a link only what differs from the defaults of its family and task stands:
+``?model.family=vit&model.n_layers=4&task.name=mnist``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tfm_core.config.base import Config, ConfigError, Problem
+from tfm_core.config.experiment import Experiment
+from tfm_core.config.model import MODEL_CONFIGS
+from tfm_core.config.task import IMAGE_TASKS, TEXT_TASKS, ImageTaskConfig, TextTaskConfig
+
+
+def to_json(config: Config) -> str:
+    """Return a config as indented JSON."""
+    return config.model_dump_json(indent=2)
+
+
+def from_json(text: str | bytes) -> Experiment:
+    """Read an experiment from JSON. Raises ConfigError with a sentence for each problem."""
+    try:
+        values = json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError([Problem("", f"This is not JSON: {error}.")]) from None
+    return Experiment.parse(values)
+
+
+def default_sections(family: str, task_name: str) -> dict[str, Any]:
+    """Return the defaults of a family and a task as nested plain values."""
+    model = MODEL_CONFIGS[family]().model_dump()
+    task: TextTaskConfig | ImageTaskConfig
+    if task_name in TEXT_TASKS:
+        task = TextTaskConfig.parse({"name": task_name, "size": TEXT_TASKS[task_name].default_size})
+    else:
+        task = ImageTaskConfig.parse({"name": task_name})
+    blank = Experiment()
+    return {
+        "model": model,
+        "task": task.model_dump(),
+        "training": blank.training.model_dump(),
+        "seed": blank.seed,
+    }
+
+
+def to_query(experiment: Experiment) -> dict[str, str]:
+    """Return the query of a link that reproduces an experiment."""
+    return values_to_query(experiment.model_dump())
+
+
+def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return the query of a link for nested plain values, which need not make a valid experiment.
+
+    Raises KeyError when family or task is unknown.
+    """
+    family, task = values["model"]["family"], values["task"]["name"]
+    base = _flatten(default_sections(family, task))
+    query = {"model.family": family, "task.name": task}
+    for key, value in _flatten(values).items():
+        if key not in query and key != "task.kind" and base.get(key) != value:
+            query[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    return query
+
+
+def from_query(query: Mapping[str, str]) -> Experiment:
+    """Read an experiment from the query of a link. Raises ConfigError."""
+    return Experiment.parse(query_to_values(query))
+
+
+def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
+    """Return nested plain values for a link: defaults, with what the link says over them.
+
+    Values of the link stay text; Experiment.parse reads them. Raises ConfigError for a family or
+    task that does not exist and for a setting that is not of the form ``section.name``.
+    """
+    family = query.get("model.family", "encoder-decoder")
+    task = query.get("task.name", "mnist-5000" if family == "vit" else "english-korean")
+    problems = []
+    if family not in MODEL_CONFIGS:
+        problems.append(_unknown("model.family", family, MODEL_CONFIGS))
+    if task not in TEXT_TASKS and task not in IMAGE_TASKS:
+        problems.append(_unknown("task.name", task, [*TEXT_TASKS, *IMAGE_TASKS]))
+    if problems:
+        raise ConfigError(problems)
+    values = default_sections(family, task)
+    for key, text in query.items():
+        section, dot, name = key.partition(".")
+        if key == "seed":
+            values["seed"] = text
+        elif dot and name and isinstance(values.get(section), dict):
+            values[section][name] = text
+        else:
+            problems.append(Problem(key, f"There is no setting called {key}."))
+    if problems:
+        raise ConfigError(problems)
+    return values
+
+
+def _unknown(field: str, value: str, known: Any) -> Problem:
+    return Problem(field, f"{field} is {value!r}, but must be one of {', '.join(known)}.")
+
+
+def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= {f"{key}.{name}": inner for name, inner in value.items()}
+        else:
+            flat[key] = value
+    return flat

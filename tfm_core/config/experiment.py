@@ -1,0 +1,83 @@
+"""An experiment: model, task, training and seed. The whole of what a run will do."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.model import EncoderDecoderConfig, ModelConfig, ViTConfig
+from tfm_core.config.task import TaskConfig, TextTaskConfig
+from tfm_core.config.training import TrainingConfig
+
+
+class Experiment(Config):
+    """Model, task, training, seed: the same experiment gives the same curve."""
+
+    model: ModelConfig = Field(default_factory=EncoderDecoderConfig)
+    task: TaskConfig = Field(default_factory=TextTaskConfig)
+    training: TrainingConfig = Field(default_factory=TrainingConfig)
+    seed: int = knob(
+        0, "Seed", "The same seed gives the same weights, batches and curve.", ge=0, le=2**31 - 1
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if isinstance(self.model, ViTConfig):
+            _check_vit(self)
+        else:
+            _check_text(self)
+        return self
+
+
+def sequence_len(experiment: Experiment) -> int:
+    """Return the longest sequence that one stack of the model sees, special tokens included."""
+    model, task = experiment.model, experiment.task
+    if isinstance(model, ViTConfig):
+        assert task.kind == "image"
+        return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
+    assert isinstance(task, TextTaskConfig)
+    src, tgt = task.max_src_len, task.max_tgt_len + 1  # + <eos>, or <bos> where it is shifted
+    if model.family == "decoder-only":
+        return src + tgt
+    return max(src, tgt)
+
+
+def _check_vit(experiment: Experiment) -> None:
+    model, task = experiment.model, experiment.task
+    assert isinstance(model, ViTConfig)
+    if isinstance(task, TextTaskConfig):
+        raise CrossError(
+            "task.name", "A Vision Transformer reads pictures; choose an image task such as MNIST."
+        )
+    size = task.facts.image_size
+    if size % model.patch_size:
+        fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
+        raise CrossError(
+            "model.patch_size",
+            f"patch_size {model.patch_size} does not divide the {size}x{size} pictures of "
+            f"{task.facts.label}; {fitting} would.",
+        )
+    if task.n_validation >= task.facts.n_train:
+        raise CrossError(
+            "task.n_validation",
+            f"n_validation {task.n_validation} leaves nothing of the {task.facts.n_train} "
+            "training pictures; choose fewer.",
+        )
+
+
+def _check_text(experiment: Experiment) -> None:
+    model, task = experiment.model, experiment.task
+    if not isinstance(task, TextTaskConfig):
+        raise CrossError(
+            "task.name", "A text Transformer reads tokens; choose a text task, or the family ViT."
+        )
+    assert not isinstance(model, ViTConfig)
+    needed = sequence_len(experiment)
+    if model.position == "learned" and needed > model.max_len:
+        raise CrossError(
+            "model.max_len",
+            f"{task.facts.label} has sequences of up to {needed} tokens, but the learned position "
+            f"table has {model.max_len} rows; make it {needed} or choose other positions.",
+        )

@@ -1,0 +1,106 @@
+"""How a model learns: optimiser, schedule, regularisation, precision, and how often to look."""
+
+from __future__ import annotations
+
+from tfm_core.config.base import Config, knob
+from tfm_core.config.choices import OptimizerName, PrecisionName, ScheduleName
+
+
+class TrainingConfig(Config):
+    """The settings of the training loop."""
+
+    steps: int = knob(
+        1000, "Steps", "Batches to learn from, one update each.", ge=1, le=1_000_000, step=100
+    )
+    batch_size: int = knob(
+        64,
+        "Batch size",
+        "Examples per step. Larger is smoother and slower per step.",
+        ge=1,
+        le=8192,
+        step=16,
+    )
+    learning_rate: float = knob(
+        4e-3,
+        "Learning rate",
+        "Peak size of a step. Too high diverges, too low crawls.",
+        gt=0,
+        le=10,
+        step=0.0005,
+    )
+    schedule: ScheduleName = knob("cosine", "Schedule", "How the learning rate moves.")
+    warmup: float = knob(
+        0.1,
+        "Warm-up",
+        "Share of the steps in which the learning rate rises.",
+        ge=0,
+        le=1,
+        step=0.05,
+        advanced=True,
+    )
+    optimizer: OptimizerName = knob("adamw", "Optimiser", "How gradients become updates.")
+    weight_decay: float = knob(
+        0.05,
+        "Weight decay",
+        "Pull of the matrices towards zero.",
+        ge=0,
+        le=1,
+        step=0.01,
+        advanced=True,
+    )
+    beta1: float = knob(
+        0.9,
+        "Beta 1",
+        "Memory of the mean gradient (the momentum of SGD).",
+        ge=0,
+        lt=1,
+        step=0.01,
+        advanced=True,
+    )
+    beta2: float = knob(
+        0.99,
+        "Beta 2",
+        "Memory of the squared gradient (Adam and AdamW).",
+        ge=0,
+        lt=1,
+        step=0.001,
+        advanced=True,
+    )
+    label_smoothing: float = knob(
+        0.0,
+        "Label smoothing",
+        "Share of the target spread over all classes; 0.1 in the paper.",
+        ge=0,
+        lt=1,
+        step=0.05,
+        advanced=True,
+    )
+    clip_norm: float = knob(
+        1.0,
+        "Gradient clipping",
+        "Longest gradient allowed; 0 switches clipping off.",
+        ge=0,
+        le=1000,
+        step=0.5,
+        advanced=True,
+    )
+    precision: PrecisionName = knob(
+        "fp32", "Precision", "Number format of the arithmetic.", advanced=True
+    )
+    validate_every: int = knob(
+        100,
+        "Validate every",
+        "Steps between two measurements on unseen examples.",
+        ge=1,
+        le=100_000,
+        step=50,
+        advanced=True,
+    )
+    snapshots: int = knob(
+        32,
+        "Snapshots",
+        "How many looks inside are kept, log-spaced over the steps.",
+        ge=2,
+        le=256,
+        advanced=True,
+    )
