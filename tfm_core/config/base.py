@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong: where (dotted, ``"model.n_heads"``; ``""`` for the whole), and why."""
+    """One thing that is wrong, and where: ``"model.n_heads"``, or ``""`` for the whole."""
 
     field: str
     sentence: str
@@ -24,6 +24,7 @@ class ConfigError(ValueError):
     """A config that cannot be; ``problems`` says what is wrong, one sentence a field."""
 
     def __init__(self, problems: list[Problem]) -> None:
+        """Keep the problems; the message is their sentences."""
         self.problems = problems
         super().__init__(" ".join(problem.sentence for problem in problems))
 
@@ -104,6 +105,7 @@ class CrossError(ValueError):
     """A rule between fields is broken; ``field`` names the control to say it at."""
 
     def __init__(self, field: str, sentence: str) -> None:
+        """Name the field by its dotted path below the config that raises."""
         self.field = field
         super().__init__(sentence)
 
@@ -143,17 +145,13 @@ def _sentence(kind: str, name: str, field: str, value: object, context: dict[str
     if kind == "missing":
         return f"{field} is missing."
     if kind == "union_tag_invalid":
-        return f"{field} has {context['discriminator']} {shown_tag(context)}, but must be one of {context['expected_tags']}."
+        tag, known = _short(context.get("tag")), context["expected_tags"]
+        return f"{field} has {context['discriminator']} {tag}, but must be one of {known}."
     if kind == "union_tag_not_found":
         return f"{field} does not say its {context['discriminator']}."
     if kind in {"model_type", "model_attributes_type", "dict_type"}:
         return f"{field or 'The configuration'} is {shown}, but must be a set of named values."
     return f"{field or 'The configuration'} cannot be {shown}."
-
-
-def shown_tag(context: dict[str, Any]) -> str:
-    """Return the tag of a union as it was written."""
-    return _short(context.get("tag"))
 
 
 def _short(value: object) -> str:

@@ -105,7 +105,7 @@ def _unknown(field: str, value: str, known: Any) -> Problem:
 
 
 def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:
-    flat = {}
+    flat: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
             flat |= {f"{key}.{name}": inner for name, inner in value.items()}

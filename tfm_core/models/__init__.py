@@ -1,1 +1,1 @@
-
+"""Models: three text topologies and the Vision Transformer; ``build`` makes them from configs."""

@@ -1,0 +1,57 @@
+"""Capture: run a model and keep what its layers saw, by module name.
+
+    with capture(model) as tape:
+        model(src, tgt_in)
+    tape["encoder.layers.0.self_attention.weights"]    # (B, H, Q, K)
+
+Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention,
+``hidden`` of every feed-forward, ``residual`` of every block and ``input`` of every stack. Inside,
+the model is in eval mode and without gradients, so that what is seen is what predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.layers.tape import recording
+
+
+class Recording(dict[str, Tensor]):
+    """Tensors by ``module name.what``; those of ``only`` kinds, or all."""
+
+    def __init__(self, model: nn.Module, only: Collection[str] | None) -> None:
+        """Know the names of the model's modules."""
+        super().__init__()
+        self._names = {id(module): name for name, module in model.named_modules()}
+        self._only = only
+
+    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+        """Keep the tensors of a module of this model."""
+        name = self._names.get(id(module))
+        if name is None:
+            return
+        for kind, tensor in tensors.items():
+            if self._only is None or kind in self._only:
+                self[f"{name}.{kind}"] = tensor.detach()
+
+    def of(self, kind: str) -> dict[str, Tensor]:
+        """Return the tensors of one kind by module name: ``of("weights")``."""
+        end = f".{kind}"
+        return {key.removesuffix(end): value for key, value in self.items() if key.endswith(end)}
+
+
+@contextmanager
+def capture(model: nn.Module, only: Collection[str] | None = None) -> Iterator[Recording]:
+    """Record what the layers of ``model`` see inside the block; see the module's docstring."""
+    tape = Recording(model, only)
+    was_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad(), recording(tape):
+            yield tape
+    finally:
+        model.train(was_training)

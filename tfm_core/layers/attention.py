@@ -1,0 +1,163 @@
+"""Scaled dot-product and multi-head attention: "Attention Is All You Need", sections 3.2.1, 3.2.2.
+
+Each query asks every key how well they match, and takes the values in those proportions.
+
+Axis letters, here and everywhere: B batch, H heads, Q queries, K keys, T tokens, D d_head.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.layers import tape
+
+if TYPE_CHECKING:
+    from tfm_core.layers.positions import Rotation
+
+
+def attention_scores(
+    q: Tensor, k: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Scores before and after the mask, the inside of Eq. 1 of Vaswani et al. 2017.
+
+    q: (B, H, Q, D), k: (B, H, K, D); mask: bool, broadcastable to (B, H, Q, K), True = may attend;
+    bias: added to the scores, broadcastable likewise (ALiBi).
+    Returns two (B, H, Q, K); a masked score is the lowest finite number of its type.
+    """
+    scores = q @ k.mT / math.sqrt(q.size(-1))
+    if bias is not None:
+        scores = scores + bias
+    if mask is None:
+        return scores, scores
+    # finite, because -inf would turn a row in which nothing is allowed into NaN
+    return scores, scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+
+
+def attention_weights(
+    q: Tensor, k: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """Softmax of scaled dot products, Eq. 1 of Vaswani et al. 2017.
+
+    Arguments as in ``attention_scores``. Returns (B, H, Q, K), rows sum to 1; a query that may
+    attend to nothing gets all zeros, and a masked weight is exactly 0.
+    """
+    return masked_softmax(attention_scores(q, k, mask, bias)[1], mask)
+
+
+def masked_softmax(scores: Tensor, mask: Tensor | None) -> Tensor:
+    """Softmax over keys of masked scores (B, H, Q, K), with exact zeros where masked."""
+    weights = scores.softmax(-1)
+    return weights if mask is None else weights.masked_fill(~mask, 0.0)
+
+
+def fused_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Weighted sum of values by PyTorch's fused kernel: equal to ``attention_weights(...) @ v``.
+
+    q: (B, H, Q, D), k and v: (B, H, K, D). Returns (B, H, Q, D).
+    """
+    attn_mask = mask
+    if bias is not None:
+        # a finite floor keeps a row with nothing allowed finite; its value is set to zero below
+        lowest = torch.finfo(bias.dtype).min
+        attn_mask = bias if mask is None else bias.masked_fill(~mask, lowest)
+    out = F.scaled_dot_product_attention(q, k, v, attn_mask=attn_mask, dropout_p=dropout)
+    if bias is not None and mask is not None:
+        out = out.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+    return out
+
+
+class MultiHeadAttention(nn.Module):
+    """H attentions side by side, each on its own d_head dimensions, then mixed by one matrix.
+
+    The three input projections are one (3 * d_model, d_model) matrix, in the order query, key,
+    value, as in ``nn.MultiheadAttention``: a single product when queries and keys come from the
+    same tokens.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, *, dropout: float = 0.0, bias: bool = True
+    ) -> None:
+        """Raise ValueError when n_heads does not divide d_model."""
+        super().__init__()
+        if d_model % n_heads:
+            raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
+        self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
+        self.in_projection = nn.Linear(d_model, 3 * d_model, bias=bias)
+        self.out_projection = nn.Linear(d_model, d_model, bias=bias)
+        nn.init.xavier_uniform_(self.in_projection.weight)
+        nn.init.xavier_uniform_(self.out_projection.weight)
+        if bias:
+            nn.init.zeros_(self.in_projection.bias)
+            nn.init.zeros_(self.out_projection.bias)
+
+    def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
+        if memory is None:
+            q, k, v = self._heads(self.in_projection(x), 3)
+            return q, k, v
+        weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
+        q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
+        (q,) = self._heads(F.linear(x, weight[:d], q_bias), 1)
+        k, v = self._heads(F.linear(memory, weight[d:], kv_bias), 2)
+        return q, k, v
+
+    def _heads(self, projected: Tensor, n: int) -> tuple[Tensor, ...]:
+        batch, length, _ = projected.shape
+        split = projected.view(batch, length, n, self.n_heads, self.d_model // self.n_heads)
+        return split.permute(2, 0, 3, 1, 4).unbind(0)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        bias: Tensor | None = None,
+        rotation: Rotation | None = None,
+    ) -> Tensor:
+        """Self-attention over ``x``, or cross-attention from ``x`` to ``memory``.
+
+        x: (B, Q, d_model), memory: (B, K, d_model); mask and bias as in ``attention_scores``;
+        rotation: turns queries and keys by position (RoPE). Returns (B, Q, d_model).
+        """
+        q, k, v = self.project(x, memory)
+        if rotation is not None:
+            q, k = rotation(q), rotation(k)
+        dropout = self.dropout if self.training else 0.0
+        if tape.active():
+            heads = self._explicit(q, k, v, mask, bias, dropout)
+        else:
+            heads = fused_attention(q, k, v, mask, bias, dropout)
+        merged = heads.transpose(1, 2).reshape(x.shape)
+        out: Tensor = self.out_projection(merged)
+        return out
+
+    def _explicit(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None,
+        bias: Tensor | None,
+        dropout: float,
+    ) -> Tensor:
+        before, after = attention_scores(q, k, mask, bias)
+        weights = masked_softmax(after, mask)
+        heads = F.dropout(weights, dropout) @ v
+        tape.record(
+            self, query=q, key=k, value=v, scores=before, masked_scores=after, weights=weights,
+            heads=heads,
+        )  # fmt: skip
+        return heads

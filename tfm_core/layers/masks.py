@@ -1,0 +1,32 @@
+"""Masks: which query may attend to which key.
+
+Every mask is bool, ``True`` = may attend, broadcastable to ``(B, H, Q, K)``; two masks are combined
+with ``&``. (``nn.MultiheadAttention`` means the opposite with its bool masks.)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Return ``(B, 1, 1, K)``: every query may attend to every key that is not padding.
+
+    ids: (B, K) token ids.
+    """
+    return (ids != pad_id)[:, None, None, :]
+
+
+def causal_mask(length: int, device: torch.device | None = None) -> Tensor:
+    """Return ``(length, length)``: a query sees itself and the keys before it."""
+    return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+
+
+def window_mask(length: int, window: int, device: torch.device | None = None) -> Tensor:
+    """Return ``(length, length)``: a query sees keys at most ``window`` tokens away.
+
+    Sliding-window attention, Longformer (Beltagy et al. 2020), section 3.1.
+    """
+    places = torch.arange(length, device=device)
+    return (places[:, None] - places[None, :]).abs() <= window

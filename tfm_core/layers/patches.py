@@ -1,0 +1,60 @@
+"""From pixels to tokens: patch embedding (Dosovitskiy et al. 2021, Eq. 1) and the two stems."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def patchify(images: Tensor, patch_size: int) -> Tensor:
+    """Cut (B, C, H, W) into (B, n_patches, C * patch_size^2), row by row from the top left.
+
+    Each patch is flattened channel first, then row, then column, like a convolution's kernel.
+    Raises ValueError when patch_size does not divide the picture.
+    """
+    batch, channels, height, width = images.shape
+    if height % patch_size or width % patch_size:
+        raise ValueError(f"patch_size {patch_size} does not divide {height}x{width} pictures")
+    rows, columns = height // patch_size, width // patch_size
+    grid = images.reshape(batch, channels, rows, patch_size, columns, patch_size)
+    return grid.permute(0, 2, 4, 1, 3, 5).reshape(batch, rows * columns, -1)
+
+
+class PatchEmbedding(nn.Module):
+    """Cut and project: a convolution whose stride is its kernel, written as one matrix product."""
+
+    def __init__(self, channels: int, patch_size: int, d_model: int) -> None:
+        """Project patches of ``patch_size`` squared pixels to d_model."""
+        super().__init__()
+        self.patch_size = patch_size
+        self.projection = nn.Linear(channels * patch_size**2, d_model)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Map (B, C, H, W) to (B, n_patches, d_model)."""
+        out: Tensor = self.projection(patchify(images, self.patch_size))
+        return out
+
+
+class ConvStem(nn.Module):
+    """A 3x3 convolution before the patches, so that a stroke across a border is seen whole.
+
+    After "Early Convolutions Help Transformers See Better" (Xiao et al. 2021), at the size of a
+    digit: one convolution at full resolution, then the usual cut and projection.
+    """
+
+    def __init__(self, channels: int, patch_size: int, d_model: int, width: int = 8) -> None:
+        """Widen to ``width`` channels before cutting."""
+        super().__init__()
+        self.convolution = nn.Conv2d(channels, width, 3, padding=1)
+        self.patches = PatchEmbedding(width, patch_size, d_model)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Map (B, C, H, W) to (B, n_patches, d_model)."""
+        out: Tensor = self.patches(F.gelu(self.convolution(images)))
+        return out
+
+
+STEM_LAYERS: dict[str, type[PatchEmbedding] | type[ConvStem]] = {
+    "patches": PatchEmbedding,
+    "conv": ConvStem,
+}

@@ -1,0 +1,188 @@
+"""The one place where configs become modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from torch import Tensor, nn
+
+from tfm_core.config import (
+    BlockConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    TextModelConfig,
+    ViTConfig,
+)
+from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.norms import make_norm
+from tfm_core.layers.patches import STEM_LAYERS
+from tfm_core.layers.positions import (
+    FixedPositions,
+    LearnedPositions,
+    NoPositions,
+    Rotation,
+    alibi_bias,
+    sinusoidal,
+    sinusoidal_2d,
+)
+from tfm_core.models.text import (
+    DecoderOnly,
+    EncoderDecoder,
+    EncoderOnly,
+    TextModel,
+    TokenEmbedding,
+)
+from tfm_core.models.vit import VisionTransformer
+
+
+@dataclass(frozen=True, slots=True)
+class TextShape:
+    """What a text model must know of its data: sizes of the vocabularies, and the padding id."""
+
+    src_vocabulary: int
+    tgt_vocabulary: int
+    pad_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ImageShape:
+    """What a ViT must know of its data: pixels to a side, channels, classes."""
+
+    image_size: int
+    channels: int
+    n_classes: int
+
+
+Model = TextModel | VisionTransformer
+
+
+def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
+    """Build one of the three text topologies."""
+    output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=config.bias)
+    src = TokenEmbedding(shape.src_vocabulary, config.d_model)
+    model: TextModel
+    if isinstance(config, EncoderOnlyConfig):
+        model = EncoderOnly(
+            src_embedding=src,
+            src_positions=_text_positions(config),
+            encoder=_stack(config, config.n_layers),
+            output=output,
+            pad_id=shape.pad_id,
+            window=config.window,
+            dropout=config.dropout,
+        )
+        tied = src
+    elif isinstance(config, DecoderOnlyConfig):
+        tied = TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        model = DecoderOnly(
+            src_embedding=src,
+            tgt_embedding=tied,
+            positions=_text_positions(config),
+            decoder=_stack(config, config.n_layers),
+            output=output,
+            pad_id=shape.pad_id,
+            window=config.window,
+            dropout=config.dropout,
+        )
+    else:
+        assert isinstance(config, EncoderDecoderConfig)
+        tied = TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        model = EncoderDecoder(
+            src_embedding=src,
+            tgt_embedding=tied,
+            src_positions=_text_positions(config),
+            tgt_positions=_text_positions(config),
+            encoder=_stack(config, config.n_encoder_layers),
+            decoder=_stack(config, config.n_decoder_layers, has_cross=True),
+            output=output,
+            pad_id=shape.pad_id,
+            window=config.window,
+            dropout=config.dropout,
+        )
+    if config.tie_embeddings and tied.table.weight.shape == output.weight.shape:
+        output.weight = tied.table.weight
+    return model
+
+
+def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
+    """Build a Vision Transformer. Raises ValueError when the patches do not divide the picture."""
+    if shape.image_size % config.patch_size:
+        raise ValueError(
+            f"patch_size {config.patch_size} does not divide image_size {shape.image_size}"
+        )
+    has_cls = config.pooling == "cls"
+    side = shape.image_size // config.patch_size
+    length = side**2 + has_cls
+    return VisionTransformer(
+        stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, config.d_model),
+        positions=_patch_positions(config, side, length),
+        encoder=_stack(config, config.n_layers),
+        head=nn.Linear(config.d_model, shape.n_classes),
+        has_cls=has_cls,
+        dropout=config.dropout,
+    )
+
+
+def _stack(config: TextModelConfig | ViTConfig, n_layers: int, *, has_cross: bool = False) -> Stack:
+    blocks = [_block(config, has_cross) for _ in range(n_layers)]
+    final_norm = make_norm(config.norm, config.d_model) if config.norm_first else None
+    return Stack(blocks, final_norm, relative=_relative(config))
+
+
+def _block(config: BlockConfig, has_cross: bool) -> Block:
+    return Block(
+        config.d_model,
+        config.n_heads,
+        config.d_ff,
+        has_cross=has_cross,
+        dropout=config.dropout,
+        activation=config.activation,
+        norm=config.norm,
+        norm_first=config.norm_first,
+        bias=config.bias,
+    )
+
+
+def _relative(
+    config: TextModelConfig | ViTConfig,
+) -> Callable[[Tensor], dict[str, Tensor | Rotation]] | None:
+    if config.position == "rotary":
+        return partial(_rotation, d_head=config.d_head)
+    if config.position == "alibi":
+        return partial(_bias, n_heads=config.n_heads)
+    return None
+
+
+def _rotation(x: Tensor, *, d_head: int) -> dict[str, Tensor | Rotation]:
+    return {"rotation": Rotation(x.size(1), d_head, x)}
+
+
+def _bias(x: Tensor, *, n_heads: int) -> dict[str, Tensor | Rotation]:
+    return {"bias": alibi_bias(n_heads, x.size(1), x)}
+
+
+def _text_positions(config: TextModelConfig) -> nn.Module:
+    if config.position == "sinusoidal":
+        return FixedPositions(config.max_len, partial(sinusoidal, d_model=config.d_model))
+    if config.position == "learned":
+        return LearnedPositions(config.max_len, config.d_model)
+    return NoPositions()
+
+
+def _patch_positions(config: ViTConfig, side: int, length: int) -> nn.Module:
+    if config.position == "learned":
+        return LearnedPositions(length, config.d_model)
+    if config.position == "sinusoidal":
+        return FixedPositions(length, partial(sinusoidal, d_model=config.d_model))
+    if config.position == "sinusoidal-2d":
+        return FixedPositions(length, partial(_grid_positions, side=side, d_model=config.d_model))
+    return NoPositions()
+
+
+def _grid_positions(length: int, *, side: int, d_model: int) -> Tensor:
+    grid = sinusoidal_2d(side, side, d_model)
+    # a CLS token stands nowhere in the picture: it gets a row of zeros in front
+    return nn.functional.pad(grid, (0, 0, length - side**2, 0))

@@ -1,0 +1,173 @@
+"""The three text topologies behind one contract: ``forward(src, tgt_in) -> (B, T, vocabulary)``.
+
+``src`` (B, S) holds source ids, ``tgt_in`` (B, T) the target shifted right, starting with <bos>;
+logits at position t predict target token t. Padding is ``pad_id`` on the right.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.layers.blocks import Stack
+from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
+
+
+class TokenEmbedding(nn.Module):
+    """Ids to vectors, times sqrt(d_model) (Vaswani et al. 2017, section 3.4), and dropout."""
+
+    def __init__(self, n_tokens: int, d_model: int) -> None:
+        """Start with vectors of unit length on average."""
+        super().__init__()
+        self.table = nn.Embedding(n_tokens, d_model)
+        nn.init.normal_(self.table.weight, std=d_model**-0.5)
+        self.scale = math.sqrt(d_model)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Map (B, T) ids to (B, T, d_model)."""
+        out: Tensor = self.table(ids) * self.scale
+        return out
+
+
+class EncoderDecoder(nn.Module):
+    """The encoder reads the source; the decoder writes the target and looks back at the source."""
+
+    def __init__(
+        self,
+        *,
+        src_embedding: TokenEmbedding,
+        tgt_embedding: TokenEmbedding,
+        src_positions: nn.Module,
+        tgt_positions: nn.Module,
+        encoder: Stack,
+        decoder: Stack,
+        output: nn.Linear,
+        pad_id: int,
+        window: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        """``window`` limits self-attention on both sides; 0 means no limit."""
+        super().__init__()
+        self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
+        self.src_positions, self.tgt_positions = src_positions, tgt_positions
+        self.encoder, self.decoder, self.output = encoder, decoder, output
+        self.dropout = nn.Dropout(dropout)
+        self.pad_id, self.window = pad_id, window
+
+    def encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
+        """Return memory (B, S, d_model) and the source padding mask (B, 1, 1, S)."""
+        keep = padding_mask(src, self.pad_id)
+        x = self.dropout(self.src_positions(self.src_embedding(src)))
+        return self.encoder(x, mask=within(keep, src.size(1), self.window)), keep
+
+    def decode(self, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
+        """Return logits (B, T, vocabulary) for a target seen only from the left."""
+        mask = padding_mask(tgt_in, self.pad_id) & causal_mask(tgt_in.size(1), tgt_in.device)
+        x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt_in)))
+        x = self.decoder(
+            x,
+            mask=within(mask, tgt_in.size(1), self.window),
+            memory=memory,
+            memory_mask=memory_mask,
+        )
+        out: Tensor = self.output(x)
+        return out
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Return logits (B, T, vocabulary)."""
+        return self.decode(tgt_in, *self.encode(src))
+
+
+class EncoderOnly(nn.Module):
+    """Reads the source and answers every position in one pass (BERT without its objective).
+
+    The source is padded to the target's length; a padded position is a slot for an answer: it asks,
+    but is never attended to. ``tgt_in`` gives the length only; its content is not seen.
+    """
+
+    def __init__(
+        self,
+        *,
+        src_embedding: TokenEmbedding,
+        src_positions: nn.Module,
+        encoder: Stack,
+        output: nn.Linear,
+        pad_id: int,
+        window: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        """``window`` limits self-attention on both sides; 0 means no limit."""
+        super().__init__()
+        self.src_embedding, self.src_positions = src_embedding, src_positions
+        self.encoder, self.output = encoder, output
+        self.dropout = nn.Dropout(dropout)
+        self.pad_id, self.window = pad_id, window
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Return logits (B, T, vocabulary)."""
+        length = tgt_in.size(1)
+        src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
+        mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
+        x = self.dropout(self.src_positions(self.src_embedding(src)))
+        out: Tensor = self.output(self.encoder(x, mask=mask)[:, :length])
+        return out
+
+
+class DecoderOnly(nn.Module):
+    """Reads source and target as one sequence, each token seeing only the past (GPT).
+
+    Source and target words keep their own embedding tables, and the target follows the source
+    directly, without padding between them.
+    """
+
+    def __init__(
+        self,
+        *,
+        src_embedding: TokenEmbedding,
+        tgt_embedding: TokenEmbedding,
+        positions: nn.Module,
+        decoder: Stack,
+        output: nn.Linear,
+        pad_id: int,
+        window: int = 0,
+        dropout: float = 0.0,
+    ) -> None:
+        """``window`` limits how far back self-attention sees; 0 means no limit."""
+        super().__init__()
+        self.src_embedding, self.tgt_embedding = src_embedding, tgt_embedding
+        self.positions, self.decoder, self.output = positions, decoder, output
+        self.dropout = nn.Dropout(dropout)
+        self.pad_id, self.window = pad_id, window
+
+    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+        """Return logits (B, T, vocabulary)."""
+        lengths = (src != self.pad_id).sum(1, keepdim=True)  # (B, 1)
+        places = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
+        is_src = places < lengths  # (B, S + T)
+        from_src = places.clamp(max=src.size(1) - 1).expand_as(is_src)
+        from_tgt = places - lengths
+        is_tgt = (from_tgt >= 0) & (from_tgt < tgt_in.size(1))
+        from_tgt = from_tgt.clamp(0, tgt_in.size(1) - 1)
+        x = torch.where(
+            is_src[..., None],
+            self.src_embedding(src.gather(1, from_src)),
+            self.tgt_embedding(tgt_in.gather(1, from_tgt)),
+        )
+        keep = is_src | (is_tgt & (tgt_in.gather(1, from_tgt) != self.pad_id))
+        mask = keep[:, None, None, :] & causal_mask(places.size(1), src.device)
+        x = self.dropout(self.positions(x))
+        x = self.decoder(x, mask=within(mask, places.size(1), self.window))
+        answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
+        out: Tensor = self.output(x.gather(1, answers[..., None].expand(-1, -1, x.size(-1))))
+        return out
+
+
+TextModel = EncoderDecoder | EncoderOnly | DecoderOnly
+
+
+def within(mask: Tensor, length: int, window: int) -> Tensor:
+    """Narrow a self-attention mask to a sliding window; 0 leaves it as it is."""
+    return mask & window_mask(length, window, mask.device) if window else mask
