@@ -1,0 +1,185 @@
+"""Snapshots: what a model attended to and predicted on the probe, at one step of its training.
+
+One safetensors file a snapshot, half precision, numpy only: reading one needs no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from tfm_core.runs.atomic import read_json, write_bytes, write_json
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One look inside, on the P examples of the probe.
+
+    attention: module name -> float16 (P, H, Q, K), padded with zeros.
+    probabilities: float16 (P, classes), pictures only.
+    ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, text only.
+    tokens, texts: the predictions as tokens and as a person reads them, one an example, text only.
+    positions: parameter name -> float16 (rows, d_model), learned positions only.
+    """
+
+    step: int
+    attention: dict[str, Array] = field(default_factory=dict)
+    probabilities: Array | None = None
+    ids: Array | None = None
+    confidence: Array | None = None
+    tokens: list[list[str]] | None = None
+    texts: list[str] | None = None
+    positions: dict[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Probe:
+    """The fixed examples that every snapshot of a run looks at.
+
+    items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
+    items, pictures: ``label``. images: (P, C, height, width) uint8, pictures only.
+    """
+
+    kind: str
+    items: list[dict[str, Any]]
+    images: Array | None = None
+
+
+def snapshot_path(folder: Path, step: int) -> Path:
+    """Return where the snapshot of a step lies in a run's folder."""
+    return folder / "snapshots" / f"{step:08d}.safetensors"
+
+
+def write(folder: Path, snapshot: Snapshot) -> Path:
+    """Write a snapshot into a run's folder and return its path. Raises OSError."""
+    tensors: dict[str, Array] = {}
+    for name, value in snapshot.attention.items():
+        tensors[f"attention/{name}"] = np.ascontiguousarray(value, np.float16)
+    for name, value in snapshot.positions.items():
+        tensors[f"positions/{name}"] = np.ascontiguousarray(value, np.float16)
+    for name, kind in _PREDICTIONS.items():
+        part = getattr(snapshot, name)
+        if part is not None:
+            tensors[f"predictions/{name}"] = np.ascontiguousarray(part, kind)
+    metadata = {"step": str(snapshot.step)}
+    for name in ("texts", "tokens"):
+        words = getattr(snapshot, name)
+        if words is not None:
+            metadata[name] = json.dumps(words, ensure_ascii=False)
+    path = snapshot_path(folder, snapshot.step)
+    path.parent.mkdir(exist_ok=True)
+    write_bytes(path, save(tensors, metadata))
+    return path
+
+
+_PREDICTIONS: dict[str, type] = {
+    "probabilities": np.float16,
+    "ids": np.int32,
+    "confidence": np.float16,
+}
+
+
+def read(path: Path) -> Snapshot:
+    """Read a snapshot. Raises ValueError, in a sentence, where it is missing or damaged."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        texts = json.loads(metadata["texts"]) if "texts" in metadata else None
+        tokens = json.loads(metadata["tokens"]) if "tokens" in metadata else None
+        step = int(metadata["step"])
+    except FileNotFoundError:
+        raise ValueError(f"There is no snapshot {path.stem.lstrip('0') or '0'} here.") from None
+    except (OSError, SafetensorError, ValueError, KeyError, RecursionError):
+        raise ValueError(f"The snapshot {path.name} is damaged and cannot be read.") from None
+    return Snapshot(
+        step=step,
+        attention=_under("attention/", tensors),
+        probabilities=tensors.get("predictions/probabilities"),
+        ids=tensors.get("predictions/ids"),
+        confidence=tensors.get("predictions/confidence"),
+        tokens=tokens,
+        texts=texts,
+        positions=_under("positions/", tensors),
+    )
+
+
+def steps(folder: Path) -> list[int]:
+    """Return the steps of the snapshots of a run that can be read, ascending."""
+    found = []
+    try:
+        with os.scandir(folder / "snapshots") as entries:
+            for entry in entries:
+                stem, dot, kind = entry.name.partition(".")
+                if not (dot and kind == "safetensors" and stem.isascii() and stem.isdigit()):
+                    continue
+                facts = entry.stat()
+                if _is_whole(entry.path, facts.st_mtime_ns, facts.st_size):
+                    found.append(int(stem))
+    except OSError:
+        return sorted(found)
+    return sorted(found)
+
+
+@lru_cache(maxsize=4096)
+def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
+    """Say whether the header of a safetensors file can be read and nothing behind it is cut off."""
+    try:
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > size - 8:
+                return False
+            header = json.loads(file.read(length))
+        header.pop("__metadata__", None)
+        end = max((item["data_offsets"][1] for item in header.values()), default=0)
+        return bool(8 + length + end == size)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError):
+        return False
+
+
+def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
+    """Write the probe: ``kind``, ``items`` and, for pictures, ``images`` uint8. Raises OSError."""
+    images = values.get("images")
+    if images is not None:
+        content = save({"images": np.ascontiguousarray(images, np.uint8)})
+        write_bytes(folder / "probe.safetensors", content)
+    write_json(folder / "probe.json", {"kind": values["kind"], "items": values["items"]})
+
+
+def read_probe(folder: Path) -> Probe:
+    """Read the probe. Raises ValueError, in a sentence, where it is missing or damaged."""
+    if not (folder / "probe.json").exists():
+        raise ValueError("This run has no probe yet: it is written when the training starts.")
+    values = read_json(folder / "probe.json") or {}
+    kind, items = values.get("kind"), values.get("items")
+    if kind not in {"text", "image"} or not isinstance(items, list):
+        raise ValueError("The probe of this run is damaged and cannot be read.")
+    images = None
+    if kind == "image":
+        try:
+            with safe_open(folder / "probe.safetensors", framework="numpy") as file:
+                images = file.get_tensor("images")
+        except (OSError, SafetensorError):
+            raise ValueError("The pictures of this run's probe are damaged or missing.") from None
+    return Probe(kind, items, images)
+
+
+def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in tensors.items()
+        if name.startswith(prefix)
+    }

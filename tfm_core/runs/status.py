@@ -1,0 +1,135 @@
+"""The state of a run: what ``status.json`` says, and what can be concluded from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.process import Mark, is_alive
+
+State = Literal[
+    "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
+]
+"""``interrupted`` is never written: it is what a run is whose worker is gone."""
+
+STATES: tuple[State, ...] = get_args(State)
+ALIVE: frozenset[str] = frozenset({"starting", "running", "paused"})
+"""States in which a worker holds the run."""
+
+RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "interrupted"})
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Where a run stands. ``seconds`` is the time trained so far, ``heartbeat`` is Unix time.
+
+    ``queue_position`` counts from 1 and is None unless the run waits in a queue.
+    """
+
+    state: State
+    step: int = 0
+    total_steps: int = 0
+    epoch: float = 0.0
+    device: str = "cpu"
+    pid: int | None = None
+    host: str | None = None
+    created: float | None = None
+    heartbeat: float | None = None
+    reason: str | None = None
+    seconds: float = 0.0
+    queue_position: int | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a worker holds the run: starting, running or paused."""
+        return self.state in ALIVE
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the run will change without anyone's doing: worth looking at again soon."""
+        return self.state in ALIVE or self.state == "queued"
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the run ended early, so that a worker could go on with it."""
+        return self.state in RESUMABLE
+
+    @property
+    def progress(self) -> float:
+        """Share of the steps that are done, 0 to 1."""
+        return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
+
+    @property
+    def mark(self) -> Mark | None:
+        """The process that holds, or held, the run."""
+        if self.pid is None or self.host is None:
+            return None
+        return Mark(self.pid, self.host, self.created)
+
+
+def write_status(folder: Path, status: Status) -> None:
+    """Replace ``status.json``. Raises OSError."""
+    values = dataclasses.asdict(status)
+    del values["queue_position"]  # the queue's folder knows
+    write_json(folder / "status.json", values)
+
+
+def read_status(folder: Path) -> Status:
+    """Return the state as it is now; a dead worker makes it ``interrupted``. Never raises."""
+    values = read_json(folder / "status.json")
+    status = None if values is None else _parse(values)
+    if status is None:
+        return Status(
+            "interrupted",
+            reason="The file status.json of this run is missing or damaged, "
+            "so how it ended is not known.",
+        )
+    if not status.is_alive:
+        return status
+    mark = status.mark
+    if mark is not None and is_alive(mark, heartbeat=status.heartbeat):
+        return status
+    return dataclasses.replace(
+        status,
+        state="interrupted",
+        reason=f"Its process ended without a word at step {status.step:,}: it was killed, "
+        "the memory ran out, or the machine was restarted.",
+    )
+
+
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "step": int,
+    "total_steps": int,
+    "epoch": (int, float),
+    "device": str,
+    "pid": int,
+    "host": str,
+    "created": (int, float),
+    "heartbeat": (int, float),
+    "reason": str,
+    "seconds": (int, float),
+}
+_OPTIONAL = {"pid", "host", "created", "heartbeat", "reason"}
+
+
+def _parse(values: dict[str, Any]) -> Status | None:
+    """Return the status, or None where a value is of the wrong kind."""
+    if values.get("state") not in STATES:
+        return None
+    known: dict[str, Any] = {"state": values["state"]}
+    for name, kind in _KINDS.items():
+        value = values.get(name)
+        if value is None:
+            if name in values and name not in _OPTIONAL:
+                return None
+            continue
+        if isinstance(value, bool) or not isinstance(value, kind):
+            return None
+        if isinstance(value, float) and not math.isfinite(value):
+            return None
+        known[name] = value
+    return Status(**known)

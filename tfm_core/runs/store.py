@@ -1,0 +1,192 @@
+"""The store: all runs of a folder, and the recorded ones that come with the app."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import secrets
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tfm_core.config import Experiment, to_json
+from tfm_core.runs.atomic import write_json
+from tfm_core.runs.run import Meta, Run
+from tfm_core.runs.status import State, Status, write_status
+
+RECORDED = Path(__file__).resolve().parent.parent / "recorded"
+"""Runs that come with the app: read-only."""
+
+MAX_NAME = 80
+_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_TRASH = ".trash"
+
+
+class RunNotFound(ValueError):
+    """There is no run with this id."""
+
+
+class RunStore:
+    """Runs by id. ``root`` defaults to the environment's TFM_RUNS_DIR, then to ``runs``."""
+
+    def __init__(self, root: Path | None = None, *, recorded: Path | None = RECORDED) -> None:
+        """Look at a folder, which is made when the first run is created."""
+        chosen = root if root is not None else Path(os.environ.get("TFM_RUNS_DIR") or "runs")
+        self.root = Path(chosen).absolute()
+        self.recorded = recorded
+
+    def create(
+        self,
+        experiment: Experiment,
+        *,
+        device: str = "cpu",
+        threads: int = 1,
+        name: str | None = None,
+        preset: str | None = None,
+        state: State = "queued",
+    ) -> Run:
+        """Make a run's folder, whole at once. Raises OSError, and ValueError for a bad name."""
+        meta = Meta(
+            _clean(name or experiment.task.facts.label), _now(), device, threads, preset=preset
+        )
+        status = Status(state, total_steps=experiment.training.steps, device=device)
+        return self._add(self._draft(experiment, meta, status))
+
+    def list(self) -> list[Run]:
+        """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises."""
+        runs = [Run(folder) for folder in _folders(self.root)]
+        if self.recorded is not None:
+            runs += [Run(folder, recorded=True) for folder in _folders(self.recorded)]
+        return sorted(runs, key=lambda run: run.meta.created, reverse=True)
+
+    def get(self, run_id: str) -> Run:
+        """Return the run with an id. Raises RunNotFound, in a sentence."""
+        if not isinstance(run_id, str) or not _ID.fullmatch(run_id):
+            raise RunNotFound(
+                "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
+            )
+        if (self.root / run_id).is_dir():
+            return Run(self.root / run_id)
+        if self.recorded is not None and (self.recorded / run_id).is_dir():
+            return Run(self.recorded / run_id, recorded=True)
+        raise RunNotFound(f"There is no run {run_id} here; it may have been deleted.")
+
+    def rename(self, run_id: str, name: str) -> Run:
+        """Give a run another name. Raises ValueError, in a sentence."""
+        run = self._mine(run_id, "renamed")
+        run.write_meta(dataclasses.replace(run.meta, name=_clean(name)))
+        return run
+
+    def delete(self, run_id: str) -> None:
+        """Move a run to the trash, from where ``undelete`` takes it back. Raises ValueError."""
+        run = self._mine(run_id, "deleted")
+        if run.status.state == "queued":
+            run.request("stop")
+        if run.status.is_alive:
+            raise ValueError("This run is still training; stop it before you delete it.")
+        (self.root / _TRASH).mkdir(exist_ok=True)
+        os.rename(run.folder, self.root / _TRASH / run.id)
+
+    def undelete(self, run_id: str) -> Run:
+        """Take a run back out of the trash. Raises RunNotFound, in a sentence."""
+        if not _ID.fullmatch(run_id) or not (self.root / _TRASH / run_id).is_dir():
+            raise RunNotFound(f"There is no deleted run {run_id} to take back.")
+        os.rename(self.root / _TRASH / run_id, self.root / run_id)
+        return self.get(run_id)
+
+    def fork(self, run_id: str, *, steps: int) -> Run:
+        """Copy a run that ended, so that the copy trains further, up to ``steps`` in all.
+
+        The copy is stopped where its parent ended and goes on through the queue's ``resume``.
+        Raises ValueError, in a sentence, for a run that still trains or has no checkpoint, and
+        where ``steps`` is not beyond the steps it has done.
+        """
+        parent = self.get(run_id)
+        status = parent.status
+        if status.is_active:
+            raise ValueError("This run is not over yet; stop it before you train a copy further.")
+        if not parent.has_checkpoint:
+            raise ValueError("This run has no checkpoint, so it cannot be trained further.")
+        if steps <= status.step:
+            raise ValueError(
+                f"This run has done {status.step:,} steps already; choose more than that."
+            )
+        old = parent.experiment
+        experiment = old.replace(training=old.training.replace(steps=steps).model_dump())
+        meta = dataclasses.replace(parent.meta, created=_now(), recorded=False, parent=parent.id)
+        stopped = Status(
+            "stopped",
+            step=status.step,
+            total_steps=steps,
+            epoch=status.epoch,
+            device=meta.device,
+            reason=f"Goes on from step {status.step:,} of “{meta.name}”.",
+            seconds=status.seconds,
+        )
+        folder = self._draft(experiment, meta, stopped)
+        _copy(parent.folder, folder)
+        return self._add(folder)
+
+    def _mine(self, run_id: str, verb: str) -> Run:
+        run = self.get(run_id)
+        if run.meta.recorded:
+            raise ValueError(f"This run comes with the app and cannot be {verb}.")
+        return run
+
+    def _draft(self, experiment: Experiment, meta: Meta, status: Status) -> Path:
+        """Write a new run under a name that no list shows yet."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        folder = self.root / f".new-{_new_id()}"
+        for part in ("snapshots", "checkpoints", "requests"):
+            (folder / part).mkdir(parents=True)
+        (folder / "experiment.json").write_text(to_json(experiment), encoding="utf-8")
+        write_json(folder / "meta.json", dataclasses.asdict(meta))
+        write_status(folder, status)
+        return folder
+
+    def _add(self, draft: Path) -> Run:
+        folder = self.root / draft.name.removeprefix(".new-")
+        os.rename(draft, folder)
+        return Run(folder)
+
+
+def _copy(source: Path, folder: Path) -> None:
+    """Copy what a run has learned and shown so far."""
+    for name in ("events.jsonl", "probe.json", "probe.safetensors"):
+        if (source / name).exists():
+            shutil.copyfile(source / name, folder / name)
+    for name in ("snapshots", "checkpoints/last", "checkpoints/best"):
+        if (source / name).is_dir():
+            shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
+    if (source / "best.json").exists():
+        shutil.copyfile(source / "best.json", folder / "best.json")
+
+
+def _folders(root: Path) -> list[Path]:
+    try:
+        with os.scandir(root) as entries:
+            return [Path(e.path) for e in entries if _ID.fullmatch(e.name) and e.is_dir()]
+    except OSError:
+        return []
+
+
+def _new_id() -> str:
+    while True:
+        run_id = secrets.token_urlsafe(12)
+        if run_id[0] not in "-_":  # a leading "-" would read as an option on a command line
+            return run_id
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def _clean(name: str) -> str:
+    """Return a name in one line. Raises ValueError where nothing is left of it."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    if not words:
+        raise ValueError("A run needs a name; give it at least one letter.")
+    if len(words) > MAX_NAME:
+        raise ValueError(f"A name has at most {MAX_NAME} characters; this one has {len(words)}.")
+    return words
