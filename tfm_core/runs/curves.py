@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
-import threading
-from array import array
-from bisect import bisect_right
+import math
 from pathlib import Path
 from typing import Any
 
@@ -64,95 +63,120 @@ class EventReader:
 
 
 class Series:
-    """Rows of numbers by ascending step; ``series["loss"]`` is float32, NaN where unknown."""
+    """Rows of numbers by ascending step; ``series["loss"]`` is float32, NaN where unknown.
 
-    def __init__(self, columns: tuple[str, ...]) -> None:
-        """Start empty; ``columns`` are the keys of a record that are kept, ``step`` among them."""
+    Never changes, so that two columns of one series always have the same length.
+    """
+
+    def __init__(self, columns: tuple[str, ...], rows: npt.NDArray[np.float64] | None = None):
+        """Take rows (n, columns), by strictly ascending step, which is the first column."""
         self.columns = columns
-        self._rows = {name: array("d") for name in columns}
-        self._arrays: dict[str, Floats] = {}
+        self._rows = np.empty((0, len(columns))) if rows is None else rows
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self._rows["step"])
+        return len(self._rows)
 
     def __getitem__(self, column: str) -> Floats:
         """Return a column, (rows,). Raises KeyError for a name that is not in ``columns``."""
-        if column not in self._arrays:
-            self._arrays[column] = np.array(self._rows[column], np.float32)
-        return self._arrays[column]
+        if column not in self.columns:
+            raise KeyError(column)
+        return self._rows[:, self.columns.index(column)].astype(np.float32)
 
     def last(self, column: str) -> float | None:
         """Return the newest value in full precision, or None where there is none."""
-        row = self._rows[column]
-        return row[-1] if row and row[-1] == row[-1] else None
+        if not len(self):
+            return None
+        value = float(self._rows[-1, self.columns.index(column)])
+        return None if math.isnan(value) else value
 
-    def add(self, record: dict[str, Any]) -> None:
-        """Add a record; one without a step, or not behind the last one, takes nothing away."""
-        step = record.get("step")
-        if isinstance(step, bool) or not isinstance(step, int):
-            return
-        self.forget_after(step - 1)
-        for name, row in self._rows.items():
-            value = record.get(name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            row.append(float(value) if is_number and value is not None else float("nan"))
-        self._arrays.clear()
+    def with_records(self, records: list[dict[str, Any]]) -> Series:
+        """Return the series with more rows; a row takes the place of all from its step on."""
+        rows = [row for record in records if (row := self._row(record)) is not None]
+        if not rows:
+            return self
+        kept: list[list[float]] = []
+        for row in rows:
+            while kept and kept[-1][0] >= row[0]:
+                kept.pop()
+            kept.append(row)
+        before = self.up_to(kept[0][0] - 1)
+        return Series(self.columns, np.concatenate([before._rows, np.array(kept)]))
 
-    def forget_after(self, step: int) -> None:
-        """Drop the rows behind a step."""
-        keep = bisect_right(self._rows["step"], step)
-        if keep < len(self):
-            for row in self._rows.values():
-                del row[keep:]
-            self._arrays.clear()
+    def up_to(self, step: float) -> Series:
+        """Return the series without the rows behind a step."""
+        keep = int(np.searchsorted(self._rows[:, 0], step, side="right"))
+        return self if keep == len(self) else Series(self.columns, self._rows[:keep])
+
+    def _row(self, record: dict[str, Any]) -> list[float] | None:
+        values = [record.get(name) for name in self.columns]
+        row = [
+            float(value)
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else math.nan
+            for value in values
+        ]
+        return row if math.isfinite(row[0]) else None
 
 
 class Curves:
-    """All that the events of a run say, kept up to date by ``update``; safe to share by threads.
+    """All that the events of a run say so far, kept up to date by ``extend``.
 
     ``steps`` (STEP_COLUMNS), ``validation`` and ``test`` (MEASURED_COLUMNS) are series of float32
-    columns; ``started`` and ``finished`` are the records of these events, or empty.
+    columns; ``started`` and ``finished`` are the records of these events, or empty; ``resumed``
+    are the steps from which the training went on after a break.
     """
 
-    def __init__(self, reader: EventReader) -> None:
-        """Start empty; ``update`` reads."""
+    def __init__(self) -> None:
+        """Start empty."""
         self.steps = Series(STEP_COLUMNS)
         self.validation = Series(MEASURED_COLUMNS)
         self.test = Series(MEASURED_COLUMNS)
         self.started: dict[str, Any] = {}
         self.finished: dict[str, Any] = {}
-        self.resumed: list[int] = []
-        self._reader = reader
-        self._lock = threading.Lock()
+        self.resumed: tuple[int, ...] = ()
 
-    def update(self) -> bool:
-        """Read what is new; say whether there was anything."""
-        with self._lock:
-            records = self._reader.read()
-            for record in records:
-                self._take(record)
-            return bool(records)
+    def extend(self, records: list[dict[str, Any]]) -> bool:
+        """Take in what an EventReader read; say whether there was anything."""
+        waiting: list[dict[str, Any]] = []
+        for record in records:
+            event = record["event"]
+            if event == "started":
+                self.started = record
+            elif event == "finished":
+                self.finished = record
+            elif event == "resumed":
+                self._add(waiting)
+                waiting = []
+                self._go_back(record.get("step"))
+            else:
+                waiting.append(record)
+        self._add(waiting)
+        return bool(records)
 
-    def _take(self, record: dict[str, Any]) -> None:
-        event = record["event"]
-        if event == "step":
-            self.steps.add(record)
-        elif event == "measured" and record.get("split") in {"validation", "test"}:
-            (self.validation if record["split"] == "validation" else self.test).add(record)
-        elif event == "started":
-            self.started = record
-        elif event == "finished":
-            self.finished = record
-        elif event == "resumed" and isinstance(record.get("step"), int):
-            self._go_back(record["step"])
+    def copy(self) -> Curves:
+        """Return the curves as they are now, for a thread that must not see them change."""
+        return copy.copy(self)
 
-    def _go_back(self, step: int) -> None:
-        for series in (self.steps, self.validation, self.test):
-            series.forget_after(step)
+    def _add(self, records: list[dict[str, Any]]) -> None:
+        measured = [record for record in records if record["event"] == "measured"]
+        self.steps = self.steps.with_records([r for r in records if r["event"] == "step"])
+        self.validation = self.validation.with_records(
+            [record for record in measured if record.get("split") == "validation"]
+        )
+        self.test = self.test.with_records(
+            [record for record in measured if record.get("split") == "test"]
+        )
+
+    def _go_back(self, step: object) -> None:
+        if not isinstance(step, int):
+            return
+        self.steps = self.steps.up_to(step)
+        self.validation = self.validation.up_to(step)
+        self.test = self.test.up_to(step)
         self.finished = {}
         if step < 0:
             self.started = {}
-            self.resumed = []
+            self.resumed = ()
         else:
-            self.resumed.append(step)
+            self.resumed = (*self.resumed, step)

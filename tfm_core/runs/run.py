@@ -117,9 +117,9 @@ class Run:
         return EventReader(self.folder / "events.jsonl")
 
     def curves(self) -> Curves:
-        """Return the curves as they are now; ``update`` keeps them so."""
-        curves = Curves(self.reader())
-        curves.update()
+        """Return the curves as they are now."""
+        curves = Curves()
+        curves.extend(self.reader().read())
         return curves
 
     def snapshot_steps(self) -> list[int]:
