@@ -85,7 +85,8 @@ class Block(nn.Module):
 
     def _join(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.norm_first:
-            return x + self.dropout(sublayer(norm(x)))
+            normed: Tensor = x + self.dropout(sublayer(norm(x)))
+            return normed
         joined: Tensor = norm(x + self.dropout(sublayer(x)))
         return joined
 

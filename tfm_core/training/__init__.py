@@ -1,1 +1,1 @@
-
+"""Training: the loop as a generator of events, objectives, schedules, devices, checkpoints."""

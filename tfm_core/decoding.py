@@ -1,0 +1,77 @@
+"""Decoding: from a text model to the words it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.models.text import EncoderDecoder, EncoderOnly, TextModel
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a model wrote: ids (B, T) up to and with <eos>, then padding; confidence (B, T)."""
+
+    ids: Tensor
+    confidence: Tensor
+
+
+def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
+    """Write the likeliest token at each step, for src: (B, S), at most ``max_len`` tokens each.
+
+    confidence is the probability the model gave to each token it wrote, 0 in the padding.
+    """
+    written = None
+    for written in greedy_steps(model, src, max_len=max_len):
+        pass
+    assert written is not None
+    return written
+
+
+@torch.no_grad()
+def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Written]:
+    """Yield what is written after each token, (B, 1) to (B, T); see ``greedy``.
+
+    An encoder-only model writes all positions at once, so it yields once. The model's mode is
+    put back before each step is handed out.
+    """
+    if max_len < 1:
+        raise ValueError(f"max_len is {max_len}, but must be at least 1.")
+    was_training = model.training
+    model.eval()
+    try:
+        if isinstance(model, EncoderOnly):
+            yield _at_once(model, src, max_len)
+            return
+        memory = model.encode(src) if isinstance(model, EncoderDecoder) else None
+        tgt_in = src.new_full((len(src), 1), BOS)
+        confidence = torch.zeros(len(src), 0, device=src.device)
+        done = torch.zeros(len(src), dtype=torch.bool, device=src.device)
+        for _ in range(max_len):
+            if memory is not None:
+                assert isinstance(model, EncoderDecoder)
+                logits = model.decode(tgt_in, *memory)
+            else:
+                logits = model(src, tgt_in)
+            best, ids = logits[:, -1].float().softmax(-1).max(-1)
+            ids = ids.masked_fill(done, PAD)
+            best = best.masked_fill(done, 0.0)
+            tgt_in = torch.cat([tgt_in, ids[:, None]], 1)
+            confidence = torch.cat([confidence, best[:, None]], 1)
+            done = done | (ids == EOS)
+            yield Written(tgt_in[:, 1:], confidence)
+            if bool(done.all()):
+                return
+    finally:
+        model.train(was_training)
+
+
+def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Written:
+    slots = src.new_full((len(src), max_len), BOS)
+    best, ids = model(src, slots).float().softmax(-1).max(-1)
+    ended = (ids == EOS).cumsum(1) - (ids == EOS).int() > 0  # strictly behind the first <eos>
+    return Written(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))

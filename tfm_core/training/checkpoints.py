@@ -1,0 +1,114 @@
+"""Checkpoints: weights, optimiser and counters in one safetensors file, replaced at once.
+
+Data order and random numbers derive from seed and step (see ``loop``), so they need no saving.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tfm_core.config import Experiment
+from tfm_core.models.build import Model
+from tfm_core.training.loop import Trainer
+from tfm_core.training.models import new_model
+
+FILE = "checkpoint.safetensors"
+
+
+class CheckpointDamaged(ValueError):
+    """A checkpoint cannot be read, or is not of this model."""
+
+
+def save(trainer: Trainer, folder: Path) -> None:
+    """Write a checkpoint into ``folder``; the one before stays whole until this one is complete.
+
+    Raises OSError when it cannot be written.
+    """
+    tensors = {f"model/{name}": value for name, value in trainer.model.state_dict().items()}
+    for index, state in trainer.optimizer.state_dict()["state"].items():
+        for name, value in state.items():
+            if isinstance(value, Tensor):
+                tensors[f"optimizer/{index}/{name}"] = value
+    # clones: tied weights share memory, which the format does not allow
+    tensors = {name: value.detach().cpu().clone() for name, value in tensors.items()}
+    facts = {
+        "step": trainer.step,
+        "seconds": trainer.seconds,
+        "scaler": trainer.scaler.state_dict(),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    beside = folder / f"{FILE}.new"
+    try:
+        save_file(tensors, beside, {"trainer": json.dumps(facts)})
+    except SafetensorError as error:  # the writer wraps a full disk in its own error
+        beside.unlink(missing_ok=True)
+        raise OSError(f"The checkpoint could not be written: {error}") from error
+    os.replace(beside, folder / FILE)
+
+
+def load(trainer: Trainer, folder: Path) -> None:
+    """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged."""
+    tensors, facts = _read(folder)
+    _load_weights(trainer.model, tensors, folder)
+    saved: dict[int, dict[str, Tensor]] = {}
+    for key, value in tensors.items():
+        if key.startswith("optimizer/"):
+            _, index, name = key.split("/")
+            saved.setdefault(int(index), {})[name] = value
+    state = trainer.optimizer.state_dict()
+    state["state"] = saved
+    trainer.optimizer.load_state_dict(state)
+    trainer.scaler.load_state_dict(facts["scaler"])
+    trainer.step, trainer.seconds = int(facts["step"]), float(facts["seconds"])
+
+
+def load_weights(model: Model, folder: Path) -> int:
+    """Fill a model with the weights of a checkpoint; return its step. Raises CheckpointDamaged."""
+    tensors, facts = _read(folder)
+    _load_weights(model, tensors, folder)
+    return int(facts["step"])
+
+
+def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
+    """Build the model of an experiment on the CPU with the weights of a checkpoint; and its step.
+
+    Raises CheckpointDamaged.
+    """
+    model = new_model(experiment).eval()
+    return model, load_weights(model, folder)
+
+
+def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, object]]:
+    path = folder / FILE
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads((file.metadata() or {})["trainer"])
+            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointDamaged(f"There is no checkpoint in {folder.name}.") from None
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise CheckpointDamaged(
+            f"The checkpoint {folder.name} is damaged and cannot be read ({error})."
+        ) from None
+
+
+def _load_weights(model: Model, tensors: dict[str, Tensor], folder: Path) -> None:
+    weights = {
+        key.removeprefix("model/"): value
+        for key, value in tensors.items()
+        if key.startswith("model/")
+    }
+    try:
+        with torch.no_grad():
+            model.load_state_dict(weights)
+    except RuntimeError:
+        raise CheckpointDamaged(
+            f"The checkpoint {folder.name} belongs to a model of another shape."
+        ) from None

@@ -1,0 +1,119 @@
+"""What a run will need, before it starts: parameters, memory, seconds.
+
+Parameters are counted on the ``meta`` device. Time is measured, not modelled, where the model is
+small enough: a few real steps on random data, at two batch sizes, here and now.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import Experiment, TextTaskConfig, sequence_len
+from tfm_core.models.build import Model, TextShape
+from tfm_core.training.devices import resolve
+from tfm_core.training.models import data_shape, new_model
+from tfm_core.training.optimisation import make_optimizer
+
+_PROBE_BATCHES = (2, 16)
+_PROBE_MACS = 2e8  # a probe step above this many multiply-accumulates is not run but modelled
+_MODELLED_RATE = 2e10  # multiply-accumulates per second of one CPU core, when nothing is measured
+_PROCESS_BYTES = 350_000_000  # a worker with torch loaded, before it has a model
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """n_parameters, memory in bytes, seconds of the whole training; ``measured`` or modelled."""
+
+    n_parameters: int
+    memory_bytes: int
+    seconds_per_step: float
+    seconds: float
+    measured: bool
+
+
+def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
+    """Estimate a run on a device. Raises ValueError for a device that is not there."""
+    place = resolve(device)
+    with torch.device("meta"):
+        model = new_model(experiment)
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    tokens = sequence_len(experiment)
+    batch = experiment.training.batch_size
+    macs = 3.0 * n_parameters * tokens  # one example, forward and backward
+    if macs * _PROBE_BATCHES[-1] > _PROBE_MACS:
+        per_step, measured = macs * batch / _MODELLED_RATE, False
+    else:
+        per_step, measured = _measure(experiment, place, batch), True
+    return Estimate(
+        n_parameters=n_parameters,
+        memory_bytes=_memory(experiment, n_parameters, tokens, batch),
+        seconds_per_step=per_step,
+        seconds=per_step * experiment.training.steps,
+        measured=measured,
+    )
+
+
+def _memory(experiment: Experiment, n_parameters: int, tokens: int, batch: int) -> int:
+    """Weights, gradients, optimiser state and activations of one step, and the process itself."""
+    config = experiment.model
+    moments = 1 if experiment.training.optimizer == "sgd" else 2
+    layers = sum(getattr(config, name, 0) for name in _LAYER_FIELDS)
+    # per token and block: about 10 vectors of d_model, the hidden layer twice, two attention rows
+    per_block = 10 * config.d_model + 2 * config.d_ff + 2 * config.n_heads * tokens
+    activations = 4 * batch * tokens * layers * per_block
+    return _PROCESS_BYTES + 4 * n_parameters * (2 + moments) + activations
+
+
+_LAYER_FIELDS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
+
+
+def _measure(experiment: Experiment, place: torch.device, batch: int) -> float:
+    """Seconds of one step: a line through the times at two small batches, read at the real one."""
+    model = new_model(experiment).to(place)
+    optimizer = make_optimizer(model, experiment.training)
+    few, many = _PROBE_BATCHES
+    times = {n: _step_time(experiment, model, optimizer, place, n) for n in (many, few)}
+    slope = max(0.0, (times[many] - times[few]) / (many - few))
+    return times[few] + slope * (batch - few)
+
+
+def _step_time(
+    experiment: Experiment,
+    model: Model,
+    optimizer: torch.optim.Optimizer,
+    place: torch.device,
+    batch: int,
+) -> float:
+    inputs = _random_inputs(experiment, place, batch)
+    best = float("inf")
+    for _ in range(3):
+        begin = time.perf_counter()
+        loss = model(*inputs).logsumexp(-1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        float(loss)  # waits for the device
+        best = min(best, time.perf_counter() - begin)
+    return best
+
+
+def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> tuple[Tensor, ...]:
+    shape, task = data_shape(experiment), experiment.task
+    generator = torch.Generator().manual_seed(0)
+    if isinstance(shape, TextShape):
+        assert isinstance(task, TextTaskConfig)
+        sizes = (
+            (shape.src_vocabulary, task.max_src_len),
+            (shape.tgt_vocabulary, task.max_tgt_len + 1),
+        )
+        return tuple(
+            torch.randint(1, words, (batch, length), generator=generator).to(place)
+            for words, length in sizes
+        )
+    side = shape.image_size
+    images = torch.randn(batch, shape.channels, side, side, generator=generator)
+    return (images.to(place),)

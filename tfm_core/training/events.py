@@ -1,0 +1,107 @@
+"""What training tells: frozen events with plain numbers, in the order in which they happen.
+
+``Started``, then for step 0 ``SnapshotDue`` and ``Measured``; for each later step ``Measured`` and
+``SnapshotDue`` where they are due and then ``Step``, which closes the step; last ``Measured`` on
+the test split and ``Finished``. When a ``Step`` has come, everything of that step has been told,
+so it is the moment for a checkpoint. Losses are mean cross-entropies in nats, accuracies 0 to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Split = Literal["validation", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Training begins, or goes on, at ``step``.
+
+    chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
+    such guessing; floor: the lowest loss that the targets allow, None where unknown.
+    """
+
+    step: int
+    total_steps: int
+    steps_per_epoch: int
+    n_parameters: int
+    device: str
+    chance: float
+    start_loss: float
+    floor: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One batch was learned from; loss and accuracy are those of this batch, before the update."""
+
+    step: int
+    epoch: float
+    loss: float
+    accuracy: float
+    learning_rate: float
+    grad_norm: float
+    examples_per_second: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The model was measured on unseen examples.
+
+    accuracy: of target tokens (text) or pictures; sequence_accuracy: of whole targets, text only.
+    Whole-sequence accuracy equals that of greedy decoding: if every token is right given the true
+    ones before it, decoding follows the truth, and the other way round.
+    """
+
+    step: int
+    split: Split
+    loss: float
+    accuracy: float
+    sequence_accuracy: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDue:
+    """Now is the moment to look inside."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """All steps are done; ``seconds`` were spent in training, pauses left out."""
+
+    step: int
+    seconds: float
+
+
+Event = Started | Step | Measured | SnapshotDue | Finished
+
+_NAMES: dict[str, type[Any]] = {
+    "started": Started,
+    "step": Step,
+    "measured": Measured,
+    "snapshot": SnapshotDue,
+    "finished": Finished,
+}
+_TYPES = {kind: name for name, kind in _NAMES.items()}
+
+
+def to_record(event: Event) -> dict[str, Any]:
+    """Return an event as a JSON object: ``{"event": "step", ...}``."""
+    return {"event": _TYPES[type(event)], **asdict(event)}
+
+
+def from_record(record: dict[str, Any]) -> Event:
+    """Read an event back. Raises ValueError for what is not one."""
+    values = dict(record)
+    kind = _NAMES.get(values.pop("event", ""))
+    if kind is None:
+        raise ValueError(f"{record.get('event')!r} is not an event.")
+    try:
+        event: Event = kind(**values)
+    except TypeError:
+        raise ValueError(f"The event {record.get('event')!r} lacks values.") from None
+    return event

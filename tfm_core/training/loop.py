@@ -1,0 +1,216 @@
+"""The training loop: a generator of events. The caller owns time, files and processes.
+
+Pausing is not calling ``next``, stopping is ``close()``. Everything random is drawn from the seed
+and the number of the step, so a trainer that goes on from a checkpoint gives the same curve, bit
+for bit on one CPU, as one that never stopped.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.data.image_data import ImageData, load_images
+from tfm_core.data.text_data import TextData, load_text
+from tfm_core.models.build import Model
+from tfm_core.training.devices import memory_used, resolve
+from tfm_core.training.events import (
+    Event,
+    Finished,
+    Measured,
+    SnapshotDue,
+    Split,
+    Started,
+    Step,
+)
+from tfm_core.training.models import new_model
+from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
+from tfm_core.training.optimisation import learning_rate, make_optimizer
+from tfm_core.training.seeds import mix
+
+Progress = Callable[[int, int, str], None]
+_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_MEMORY_EVERY = 50  # steps between two looks at the memory in use
+
+
+class TrainingDiverged(ValueError):
+    """The loss is no longer a number; the message says what would help."""
+
+
+@dataclass(eq=False)
+class Trainer:
+    """All that training has in hand. ``step`` counts the updates made so far."""
+
+    experiment: Experiment
+    device: torch.device
+    data: TextData | ImageData
+    objective: Objective
+    model: Model
+    optimizer: torch.optim.Optimizer
+    scaler: torch.amp.GradScaler
+    step: int = 0
+    seconds: float = 0.0
+    _order: tuple[int, Tensor] | None = field(default=None, repr=False)
+
+    @property
+    def batch_size(self) -> int:
+        """Examples in a step: the configured number, or all there are."""
+        return min(self.experiment.training.batch_size, self.objective.n_train)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Full batches in the training set; what is left over waits for another epoch's order."""
+        return self.objective.n_train // self.batch_size
+
+    @property
+    def n_parameters(self) -> int:
+        """Parameters of the model, tied ones counted once."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def batch_indices(self, step: int) -> Tensor:
+        """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
+        epoch, place = divmod(step - 1, self.steps_per_epoch)
+        if self._order is None or self._order[0] != epoch:
+            generator = torch.Generator().manual_seed(mix(self.experiment.seed, 1, epoch))
+            order = torch.randperm(self.objective.n_train, generator=generator)
+            self._order = (epoch, order)
+        return self._order[1][place * self.batch_size : (place + 1) * self.batch_size]
+
+
+def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
+    """Make data, model and optimiser, all on the device.
+
+    ``progress(done, total, words)`` is told of a download. Raises ValueError, in a sentence, for a
+    device that is not there and for data that cannot be had.
+    """
+    place = resolve(device)
+    task, smoothing = experiment.task, experiment.training.label_smoothing
+    data: TextData | ImageData
+    objective: Objective
+    if isinstance(task, ImageTaskConfig):
+        data = load_images(task, seed=experiment.seed, progress=progress)
+        data = data.to(place)
+        objective = ImageObjective(data, task, label_smoothing=smoothing)
+    else:
+        assert isinstance(task, TextTaskConfig)
+        data = load_text(task, seed=experiment.seed)
+        data = data.to(place)
+        objective = TextObjective(data, label_smoothing=smoothing)
+    model = new_model(experiment).to(place)
+    return Trainer(
+        experiment=experiment,
+        device=place,
+        data=data,
+        objective=objective,
+        model=model,
+        optimizer=make_optimizer(model, experiment.training),
+        scaler=torch.amp.GradScaler(place.type, enabled=experiment.training.precision == "fp16"),
+    )
+
+
+def train(trainer: Trainer) -> Iterator[Event]:
+    """Train from ``trainer.step`` to the end; see tfm_core.training.events for the order of events.
+
+    Raises TrainingDiverged when the loss is no longer a number.
+    """
+    config = trainer.experiment.training
+    due = set(snapshot_steps(config.steps, config.snapshots))
+    yield _started(trainer)
+    if trainer.step == 0:
+        yield SnapshotDue(0)
+        yield _measured(trainer, "validation")
+    memory, speed = memory_used(trainer.device), 0.0
+    while trainer.step < config.steps:
+        begin = time.perf_counter()
+        loss, accuracy, rate, norm = _update(trainer)
+        trainer.step += 1
+        step = trainer.step
+        took = time.perf_counter() - begin
+        trainer.seconds += took
+        speed = took if not speed else 0.9 * speed + 0.1 * took
+        if step % config.validate_every == 0 or step == config.steps:
+            yield _measured(trainer, "validation")
+        if step in due:
+            yield SnapshotDue(step)
+        if step % _MEMORY_EVERY == 0:
+            memory = memory_used(trainer.device)
+        epoch = step / trainer.steps_per_epoch
+        yield Step(step, epoch, loss, accuracy, rate, norm, trainer.batch_size / speed, memory)
+    yield _measured(trainer, "test")
+    yield Finished(trainer.step, trainer.seconds)
+
+
+def snapshot_steps(total: int, count: int) -> list[int]:
+    """Return at most ``count`` steps from 0 to ``total``, log-spaced: most where heads form."""
+    if count == 2 or total < 2:
+        return sorted({0, total})
+    ratio = total ** (1 / (count - 2))
+    steps = {0, total} | {min(total, round(ratio**i)) for i in range(count - 1)}
+    return sorted(steps)
+
+
+def _update(trainer: Trainer) -> tuple[float, float, float, float]:
+    """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
+    config, step = trainer.experiment.training, trainer.step + 1
+    model, optimizer, scaler = trainer.model, trainer.optimizer, trainer.scaler
+    rate = learning_rate(config, step)
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    seed = mix(trainer.experiment.seed, 2, step)
+    if trainer.experiment.model.dropout:
+        torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    model.train()
+    with autocast(trainer):
+        scores = trainer.objective.scores(model, trainer.batch_indices(step), generator)
+    loss = float(scores.loss.detach())
+    if not math.isfinite(loss):
+        raise TrainingDiverged(
+            f"The loss became {loss} at step {step}: the learning rate "
+            f"{config.learning_rate:g} is probably too high; try {config.learning_rate / 10:g}."
+        )
+    optimizer.zero_grad(set_to_none=True)
+    scaler.scale(scores.loss).backward()  # type: ignore[no-untyped-call]
+    scaler.unscale_(optimizer)
+    limit = config.clip_norm or math.inf
+    norm = nn.utils.clip_grad_norm_(model.parameters(), limit)
+    scaler.step(optimizer)
+    scaler.update()
+    return loss, float(scores.right) / float(scores.counted), rate, float(norm)
+
+
+def autocast(trainer: Trainer) -> torch.autocast:
+    """Return the context in which forward passes run at the configured precision."""
+    precision = trainer.experiment.training.precision
+    return torch.autocast(
+        trainer.device.type, dtype=_AUTOCAST.get(precision), enabled=precision != "fp32"
+    )
+
+
+def _started(trainer: Trainer) -> Started:
+    objective = trainer.objective
+    return Started(
+        step=trainer.step,
+        total_steps=trainer.experiment.training.steps,
+        steps_per_epoch=trainer.steps_per_epoch,
+        n_parameters=trainer.n_parameters,
+        device=str(trainer.device),
+        chance=1 / objective.n_classes,
+        start_loss=math.log(objective.n_classes),
+        floor=objective.floor(),
+    )
+
+
+def _measured(trainer: Trainer, split: Split) -> Measured:
+    begin = time.perf_counter()
+    trainer.model.eval()
+    with torch.inference_mode(), autocast(trainer):
+        loss, accuracy, whole = trainer.objective.measure(trainer.model, split)
+    trainer.seconds += time.perf_counter() - begin
+    return Measured(trainer.step, split, loss, accuracy, whole)
