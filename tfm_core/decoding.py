@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,10 +26,7 @@ def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
 
     confidence is the probability the model gave to each token it wrote, 0 in the padding.
     """
-    written = None
-    for written in greedy_steps(model, src, max_len=max_len):
-        pass
-    assert written is not None
+    (written,) = deque(greedy_steps(model, src, max_len=max_len), maxlen=1)
     return written
 
 

@@ -1,1 +1,1 @@
-
+"""Looking inside: capture, snapshots, what the axes of an attention map mean."""

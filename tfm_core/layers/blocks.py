@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from tfm_core.layers import tape
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.norms import NORM_EPS, make_norm
 from tfm_core.layers.positions import Rotation
 
 
@@ -36,7 +36,7 @@ class Block(nn.Module):
         norm: str = "layernorm",
         norm_first: bool = False,
         bias: bool = True,
-        eps: float = 1e-5,
+        eps: float = NORM_EPS,
     ) -> None:
         """Raise ValueError when n_heads does not divide d_model."""
         super().__init__()

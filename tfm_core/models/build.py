@@ -17,7 +17,7 @@ from tfm_core.config import (
     ViTConfig,
 )
 from tfm_core.layers.blocks import Block, Stack
-from tfm_core.layers.norms import make_norm
+from tfm_core.layers.norms import NORM_EPS, make_norm
 from tfm_core.layers.patches import STEM_LAYERS
 from tfm_core.layers.positions import (
     FixedPositions,
@@ -107,8 +107,13 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     return model
 
 
-def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
-    """Build a Vision Transformer. Raises ValueError when the patches do not divide the picture."""
+def build_vit(
+    config: ViTConfig, shape: ImageShape, *, norm_eps: float = NORM_EPS
+) -> VisionTransformer:
+    """Build a Vision Transformer; published weights often want a ``norm_eps`` of 1e-6.
+
+    Raises ValueError when the patches do not divide the picture.
+    """
     if shape.image_size % config.patch_size:
         raise ValueError(
             f"patch_size {config.patch_size} does not divide image_size {shape.image_size}"
@@ -119,7 +124,7 @@ def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
     return VisionTransformer(
         stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, config.d_model),
         positions=_patch_positions(config, side, length),
-        encoder=_stack(config, config.n_layers),
+        encoder=_stack(config, config.n_layers, norm_eps=norm_eps),
         head=nn.Linear(config.d_model, shape.n_classes),
         has_cls=has_cls,
         dropout=config.dropout,
@@ -132,7 +137,7 @@ def _stack(config: TextModelConfig | ViTConfig, n_layers: int, *, has_cross: boo
     return Stack(blocks, final_norm, relative=_relative(config))
 
 
-def _block(config: BlockConfig, has_cross: bool) -> Block:
+def _block(config: BlockConfig, has_cross: bool, norm_eps: float) -> Block:
     return Block(
         config.d_model,
         config.n_heads,
@@ -143,6 +148,7 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
         norm=config.norm,
         norm_first=config.norm_first,
         bias=config.bias,
+        eps=norm_eps,
     )
 
 

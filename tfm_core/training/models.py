@@ -1,4 +1,4 @@
-"""From an experiment to its model: the sizes come from the task, the first weights from the seed."""
+"""From an experiment to its model: sizes come from the task, first weights from the seed."""
 
 from __future__ import annotations
 

@@ -1,0 +1,129 @@
+"""Attention against torch's own, and the traps that were decided on purpose."""
+
+import pytest
+import torch
+from torch import nn
+
+from tfm_core.inspect.capture import capture
+from tfm_core.layers.attention import (
+    MultiHeadAttention,
+    attention_weights,
+    fused_attention,
+)
+from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
+from tfm_core.layers.positions import Rotation
+
+B, H, Q, K, D = 2, 3, 5, 7, 11
+D_MODEL = H * D
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def copied(bias=True):
+    """Ours and torch's multi-head attention with the same weights."""
+    theirs = nn.MultiheadAttention(D_MODEL, H, batch_first=True, bias=bias)
+    ours = MultiHeadAttention(D_MODEL, H, bias=bias)
+    with torch.no_grad():
+        ours.in_projection.weight.copy_(theirs.in_proj_weight)
+        ours.out_projection.weight.copy_(theirs.out_proj.weight)
+        if bias:
+            for parameter in (theirs.in_proj_bias, theirs.out_proj.bias):
+                parameter.normal_()
+            ours.in_projection.bias.copy_(theirs.in_proj_bias)
+            ours.out_projection.bias.copy_(theirs.out_proj.bias)
+    return ours, theirs
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("is_cross", [True, False])
+@pytest.mark.parametrize("is_watched", [True, False])
+def test_equals_torch_multihead_attention(bias, is_cross, is_watched):
+    ours, theirs = copied(bias)
+    x = torch.randn(B, Q, D_MODEL)
+    memory = torch.randn(B, K, D_MODEL) if is_cross else x
+    keep = torch.rand(B, memory.size(1)) > 0.3
+    keep[:, 0] = True
+    expected, weights = theirs(
+        x, memory, memory, key_padding_mask=~keep, average_attn_weights=False
+    )
+    arguments = (x, memory) if is_cross else (x,)
+    if is_watched:
+        with capture(ours) as tape:
+            out = ours(*arguments, mask=keep[:, None, None, :])
+        torch.testing.assert_close(tape[".weights"], weights, atol=1e-6, rtol=1e-5)
+    else:
+        out = ours(*arguments, mask=keep[:, None, None, :])
+    torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n_heads", [1, 2, 4, 8])
+def test_parameters_do_not_depend_on_heads(n_heads):
+    attention = MultiHeadAttention(512, n_heads)
+    assert sum(p.numel() for p in attention.parameters()) == 1_050_624
+
+
+def test_rows_sum_to_one_and_masked_weights_are_exactly_zero():
+    mask = torch.rand(B, 1, Q, K) > 0.4
+    mask[..., 0] = True
+    weights = attention_weights(torch.randn(B, H, Q, D), torch.randn(B, H, K, D), mask)
+    torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, Q))
+    assert (weights[~mask.expand_as(weights)] == 0).all()
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_query_that_may_attend_to_nothing_gets_zeros(has_bias):
+    q, k, v = torch.randn(B, H, Q, D), torch.randn(B, H, K, D), torch.randn(B, H, K, D)
+    mask = torch.ones(B, 1, Q, K, dtype=torch.bool)
+    mask[0, :, 2] = False
+    bias = torch.randn(H, Q, K) if has_bias else None
+    weights = attention_weights(q, k, mask, bias)
+    fused = fused_attention(q, k, v, mask, bias)
+    assert (weights[0, :, 2] == 0).all()
+    assert (fused[0, :, 2] == 0).all()
+    torch.testing.assert_close(weights @ v, fused, atol=1e-5, rtol=1e-5)
+
+
+def test_gradients_are_finite_where_a_row_allows_nothing():
+    q = torch.randn(B, H, Q, D, requires_grad=True)
+    mask = torch.ones(Q, Q, dtype=torch.bool)
+    mask[1] = False
+    for out in (fused_attention(q, q, q, mask), attention_weights(q, q, mask) @ q):
+        (grad,) = torch.autograd.grad(out.square().sum(), q)
+        assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_masks_do_not_overflow(dtype):
+    q = torch.randn(B, H, Q, D, dtype=dtype)
+    weights = attention_weights(q, q, causal_mask(Q))
+    assert weights.isfinite().all()
+    assert weights[..., 0, 1:].eq(0).all()
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(ValueError, match="n_heads 3 does not divide d_model 32"):
+        MultiHeadAttention(32, 3)
+
+
+def test_rotary_scores_depend_on_the_offset_alone():
+    q, k = torch.randn(1, 1, 1, 12), torch.randn(1, 1, 1, 12)
+    turn = Rotation(17, 12, q)
+    qs, ks = turn(q.expand(1, 1, 17, 12)), turn(k.expand(1, 1, 17, 12))
+    scores = (qs @ ks.mT)[0, 0]
+    for offset in range(-16, 17):
+        diagonal = scores.diagonal(offset)
+        torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
+
+
+def test_masks_combine_and_broadcast():
+    ids = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 8, 9]])
+    mask = padding_mask(ids, 0) & causal_mask(5) & window_mask(5, 1)
+    assert mask.shape == (2, 1, 5, 5)
+    for b in range(2):
+        for q in range(5):
+            for k in range(5):
+                allowed = bool(ids[b, k]) and k <= q and q - k <= 1
+                assert mask[b, 0, q, k].item() == allowed
