@@ -131,9 +131,15 @@ def build_vit(
     )
 
 
-def _stack(config: TextModelConfig | ViTConfig, n_layers: int, *, has_cross: bool = False) -> Stack:
-    blocks = [_block(config, has_cross) for _ in range(n_layers)]
-    final_norm = make_norm(config.norm, config.d_model) if config.norm_first else None
+def _stack(
+    config: TextModelConfig | ViTConfig,
+    n_layers: int,
+    *,
+    has_cross: bool = False,
+    norm_eps: float = NORM_EPS,
+) -> Stack:
+    blocks = [_block(config, has_cross, norm_eps) for _ in range(n_layers)]
+    final_norm = make_norm(config.norm, config.d_model, norm_eps) if config.norm_first else None
     return Stack(blocks, final_norm, relative=_relative(config))
 
 

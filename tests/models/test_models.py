@@ -1,0 +1,130 @@
+"""What must hold for every registered variant of every family."""
+
+import pytest
+import torch
+
+from tests.models.variants import (
+    TEXT_FAMILIES,
+    TEXT_VARIANTS,
+    TGT_WORDS,
+    VIT_VARIANTS,
+    S,
+    T,
+    text_batch,
+    text_model,
+    vit_model,
+)
+from tfm_core.inspect.capture import capture
+
+IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
+
+
+@pytest.mark.parametrize(("family", "settings"), TEXT_VARIANTS)
+def test_every_parameter_of_a_text_model_gets_a_gradient(family, settings):
+    model = text_model(family, **settings)
+    src, tgt = text_batch()
+    logits = model(src, tgt)
+    assert logits.shape == (2, T, TGT_WORDS)
+    logits.square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("settings", VIT_VARIANTS)
+def test_every_parameter_of_a_vit_gets_a_gradient(settings):
+    model = vit_model(**settings)
+    logits = model(IMAGES)
+    assert logits.shape == (2, 5)
+    logits.square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize(("family", "settings"), TEXT_VARIANTS)
+def test_watching_does_not_change_what_a_text_model_says(family, settings):
+    model = text_model(family, **settings).eval()
+    batch = text_batch()
+    expected = model(*batch)
+    with capture(model) as tape:
+        watched = model(*batch)
+    torch.testing.assert_close(watched, expected, atol=1e-5, rtol=1e-4)
+    weights = tape.of("weights")
+    assert set(weights) == {
+        name for name, _ in model.named_modules() if name.endswith("_attention")
+    }
+    for value in weights.values():
+        sums = value.sum(-1)
+        assert ((sums - 1).abs().lt(1e-5) | sums.eq(0)).all()
+
+
+@pytest.mark.parametrize("settings", VIT_VARIANTS)
+def test_watching_does_not_change_what_a_vit_says(settings):
+    model = vit_model(**settings).eval()
+    with capture(model, only={"weights"}) as tape:
+        watched = model(IMAGES)
+    torch.testing.assert_close(watched, model(IMAGES), atol=1e-5, rtol=1e-4)
+    assert all(key.endswith(".weights") for key in tape)
+
+
+@pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only"])
+def test_future_tokens_do_not_change_past_logits(family):
+    model = text_model(family).eval()
+    src, tgt = text_batch()
+    changed = tgt.clone()
+    changed[0, 3] = 4 + (changed[0, 3] - 3) % (TGT_WORDS - 4)
+    before, after = model(src, tgt), model(src, changed)
+    torch.testing.assert_close(before[0, :3], after[0, :3])
+    assert not torch.allclose(before[0, 3:], after[0, 3:])
+
+
+@pytest.mark.parametrize("family", TEXT_FAMILIES)
+def test_more_padding_changes_nothing(family):
+    model = text_model(family).eval()
+    src, tgt = text_batch()
+    longer = torch.nn.functional.pad(src, (0, 6))
+    torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", TEXT_FAMILIES)
+def test_an_example_does_not_depend_on_its_batch(family):
+    model = text_model(family).eval()
+    src, tgt = text_batch()
+    alone = model(src[1:, :4], tgt[1:, :3])
+    torch.testing.assert_close(alone, model(src, tgt)[1:, :3], atol=1e-5, rtol=1e-4)
+
+
+def test_an_encoder_without_positions_is_permutation_equivariant_and_with_them_is_not():
+    src = text_batch()[0][:1]
+    order = torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    for position, is_equivariant in (("none", True), ("sinusoidal", False), ("rotary", False)):
+        model = text_model("encoder-only", position=position).eval()
+        slots = torch.ones(1, S, dtype=torch.long)
+        same = torch.allclose(model(src[:, order], slots), model(src, slots)[:, order], atol=1e-5)
+        assert same == is_equivariant
+
+
+def test_no_attention_falls_on_padding_or_outside_the_window():
+    model = text_model("encoder-decoder", window=1)
+    with capture(model) as tape:
+        model(*text_batch())
+    weights = tape.of("weights")
+    encoder = weights["encoder.layers.0.self_attention"]
+    decoder = weights["decoder.layers.0.self_attention"]
+    cross = weights["decoder.layers.0.cross_attention"]
+    assert (encoder[1, :, :, 4:] == 0).all()
+    assert (cross[1, :, :, 4:] == 0).all()
+    assert (encoder[0].tril(-2) == 0).all()
+    assert (decoder.triu(1) == 0).all()
+    assert (decoder.tril(-2) == 0).all()
+
+
+def test_capture_leaves_nothing_behind():
+    model = text_model("decoder-only").train()
+    with pytest.raises(RuntimeError, match="on purpose"), capture(model) as tape:
+        raise RuntimeError("on purpose")
+    model(*text_batch())
+    assert model.training
+    assert not tape
