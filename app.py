@@ -1,0 +1,60 @@
+"""The app's entry: ``streamlit run app.py``. Starts and stops the queue, serves plotly's script.
+
+The script that Streamlit runs is ``pages/frame.py``: with the main script inside ``pages/``,
+Streamlit discovers no pages by itself, and a deep link on a cold server gets the frame too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import plotly
+import streamlit as st
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+
+from pages.ui import runs_access
+from pages.ui.words import _
+
+PLOTLY_DIR = Path(plotly.__file__).parent / "package_data"
+logger = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def lifespan(app: st.App) -> AsyncIterator[None]:
+    """Keep the queue of runs working for as long as the server does."""
+    await anyio.to_thread.run_sync(runs_access.queue)
+    try:
+        yield
+    finally:
+        await anyio.to_thread.run_sync(runs_access.close_queue)
+
+
+def on_script_error(error: Exception) -> bool:
+    """Say on the page that something went wrong; the traceback is in the server's log."""
+    st.error(
+        _(
+            "Something went wrong while drawing this page, and the server's log says what. "
+            "Reload the page; runs that are training go on."
+        ),
+        icon=":material/error:",
+    )
+    return True
+
+
+def plotly_routes() -> list[Mount]:
+    """Serve ``plotly.min.js`` at /vendor/plotly, below the base path where the app has one."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    prefixes = {"", f"/{base}" if base else ""}
+    return [
+        Mount(f"{prefix}/vendor/plotly", StaticFiles(directory=PLOTLY_DIR)) for prefix in prefixes
+    ]
+
+
+app = st.App(
+    "pages/frame.py", lifespan=lifespan, routes=plotly_routes(), on_script_error=on_script_error
+)

@@ -1,0 +1,1 @@
+"""Inline components: what Streamlit's own elements cannot do."""

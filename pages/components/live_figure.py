@@ -1,0 +1,54 @@
+"""A plotly figure whose data moves: ``Plotly.react`` on one node keeps zoom, hover, hidden lines.
+
+``st.plotly_chart`` mounts a new node whenever its data changes. This component keeps its node,
+sets ``uirevision``, follows the theme in the browser, and fills its container.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.ui.words import _
+from tfm_core.plots.template import template
+
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": False,  # the component resizes by itself; plotly would listen to the window only
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+}
+_mount = st.components.v2.component(
+    "live_figure",
+    html='<div class="live-figure"></div>\n',
+    css=".live-figure {\n  width: 100%;\n  overflow: hidden;\n}\n",
+    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+
+
+def live_figure(fig: go.Figure, *, key: str) -> None:
+    """Show a figure under a key that stays the same from tick to tick.
+
+    Pass float32 arrays of at most some 400 points a line; ``layout.height`` is kept (default 360).
+    """
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    _mount(
+        key=key,
+        data={
+            "figure": fig.update_layout(template=None).to_json(),
+            "templates": _templates(),
+            "config": CONFIG,
+            "root": f"/{base}" if base else "",
+            "sorry": _("The script that draws figures could not be loaded; reload the page."),
+        },
+    )
+
+
+@cache
+def _templates() -> str:
+    return json.dumps({name: template(name).to_plotly_json() for name in ("light", "dark")})

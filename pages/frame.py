@@ -1,0 +1,12 @@
+"""The script that Streamlit runs: the frame around every page, then the page."""
+
+import streamlit as st
+
+from pages.ui import frame
+from pages.ui.words import _
+
+st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
+page = frame.navigation()
+frame.sidebar()
+frame.notices()
+page.run()

@@ -1,0 +1,96 @@
+"""What surrounds every page: navigation, the current run, links to share, notices."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from pages.ui import run_words, runs_access, state
+from pages.ui.words import PAGES_DIR, _
+from tfm_core.runs.run import Run
+
+ICON = str(PAGES_DIR / "content" / "icon.svg")
+LOGO = str(PAGES_DIR / "content" / "logo.svg")
+_ENTRIES = (  # section, page, title, icon, url path
+    ("start", "home", _("Home"), ":material/home:", ""),
+    ("train", "train", _("Train"), ":material/model_training:", "train"),
+    ("train", "runs", _("Runs"), ":material/stacked_line_chart:", "runs"),
+    ("look", "attention", _("Attention"), ":material/visibility:", "attention"),
+)
+_VIEWS = (
+    ("train", _("Watch it learn"), ":material/show_chart:"),
+    ("attention", _("Look inside"), ":material/visibility:"),
+)
+_TICK = 2.0  # seconds
+_SECTIONS = {"start": _("Start"), "train": _("Train"), "look": _("Look inside")}
+
+
+def navigation() -> st.Page:
+    """Return the page to run; a page whose file is not there has no entry."""
+    sections: dict[str, list[st.Page]] = {}
+    for section, name, title, icon, url_path in _ENTRIES:
+        if Path(state.PAGES[name]).is_file():
+            entry = st.Page(
+                state.PAGES[name],
+                title=title,
+                icon=icon,
+                url_path=url_path or None,
+                default=not url_path,
+            )
+            sections.setdefault(_SECTIONS[section], []).append(entry)
+    page = st.navigation(sections, expanded=True)
+    state.set_page(page.url_path)
+    return page
+
+
+def sidebar() -> None:
+    """Show the current run, and what can be shared."""
+    st.logo(LOGO, icon_image=ICON, size="large")
+    run_id = state.current_run_id()
+    with st.sidebar:
+        if run_id is not None:
+            run = runs_access.store().get(run_id)
+            st.fragment(_current_run, run_every=_TICK if run.status.is_active else None)(run)
+        _share()
+
+
+def notices() -> None:
+    """Say what the last press did, and what in the link could not be followed."""
+    unknown = state.unknown_run_in_link()
+    if unknown is not None:
+        st.warning(
+            _("The link asks for a run that is not here; it may have been deleted."),
+            icon=":material/link_off:",
+        )
+    for sentence in state.take_notices():
+        st.info(sentence, icon=":material/info:")
+
+
+def _current_run(run: Run) -> None:
+    status = run.status
+    with st.container(border=True, gap="xsmall"):
+        st.caption(_("Current run"))
+        st.markdown(f"**{run_words.escape(run.meta.name)}**")
+        st.markdown(run_words.badge(status))
+        if run.problem:
+            st.caption(run.problem)
+            return
+        st.progress(status.progress)
+        st.caption(f"{run_words.progress(status)} · {status.device}")
+        for name, words, icon in _VIEWS:
+            if Path(state.PAGES[name]).is_file():
+                st.page_link(
+                    state.PAGES[name], label=words, icon=icon, query_params={"run": run.id}
+                )
+
+
+def _share() -> None:
+    with st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
+        run_id = state.current_run_id()
+        if run_id is not None:
+            st.caption(_("Opens this run, for anyone who can reach this app."))
+            st.code(state.run_link(run_id), language=None, wrap_lines=True)
+        st.caption(_("Opens the Train page with the configuration as it is set there."))
+        st.code(state.configuration_link(), language=None, wrap_lines=True)
+    st.caption(_("Light or dark: menu ⋮ at the top right."))

@@ -1,0 +1,81 @@
+"""The one run store and the one queue of this process, and every run's curves, read once for all.
+
+The singletons live in Streamlit's resource cache rather than in module globals: it survives the
+module reloads of the development server, so there is never a second queue.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+if TYPE_CHECKING:
+    from tfm_core.runs.queue import RunQueue
+
+
+def store() -> RunStore:
+    """Return the store at ``TFM_RUNS_DIR`` (default ``runs/``)."""
+    return _store(_root())
+
+
+def queue() -> RunQueue:
+    """Return the started queue of ``store()``."""
+    return _queue(_root())
+
+
+def close_queue() -> None:
+    """Stop the queue's thread and its idle workers; running workers go on without it."""
+    _queue(_root()).close()
+    _queue.clear()
+
+
+def curves(run: Run) -> Curves:
+    """Return what ``run`` has recorded until now; only what is new is read from the disk."""
+    return _follower(_root(), run.id).read(run)
+
+
+class _Follower:
+    """A reader with its place in the file, shared by every session that watches the run."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reader: EventReader | None = None
+        self._curves = Curves()
+
+    def read(self, run: Run) -> Curves:
+        with self._lock:
+            if self._reader is None:
+                self._reader = run.reader()
+            self._curves.extend(self._reader.read())
+            return self._curves.copy()
+
+
+def _root() -> str:
+    return str(Path(os.environ.get("TFM_RUNS_DIR", "runs")).resolve())
+
+
+@st.cache_resource(show_spinner=False)
+def _store(root: str) -> RunStore:
+    return RunStore(Path(root))
+
+
+@st.cache_resource(show_spinner=False)
+def _queue(root: str) -> RunQueue:
+    from tfm_core.runs.queue import RunQueue
+
+    started = RunQueue(_store(root))
+    started.start()
+    return started
+
+
+@st.cache_resource(show_spinner=False, max_entries=256)
+def _follower(root: str, run_id: str) -> _Follower:
+    return _Follower()

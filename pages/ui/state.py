@@ -1,0 +1,167 @@
+"""What a session remembers. The only module that knows the keys of ``st.session_state``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import streamlit as st
+
+from pages.ui import runs_access
+from pages.ui.words import PAGES_DIR, _
+from tfm_core.config import ConfigError
+from tfm_core.config.codec import default_sections, query_to_values, values_to_query
+from tfm_core.runs.store import RunNotFound
+
+PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
+    name: str(PAGES_DIR / path)
+    for name, path in {
+        "home": "start/home.py",
+        "train": "train/train.py",
+        "runs": "train/runs.py",
+        "attention": "look/attention.py",
+    }.items()
+}
+
+_RUN = "current_run"
+_DRAFT = "draft"
+_DEVICE = "device"
+_PAGE = "page"
+_NOTICES = "notices"
+_DELETED = "deleted_run"
+
+
+def current_run_id() -> str | None:
+    """Return the run this session looks at: the link's if that exists, else the last chosen."""
+    linked = st.query_params.get("run")
+    if linked is not None and _exists(linked):
+        st.session_state[_RUN] = linked
+    chosen = st.session_state.get(_RUN)
+    if chosen is not None and not _exists(chosen):
+        st.session_state[_RUN] = chosen = None
+    return chosen
+
+
+def unknown_run_in_link() -> str | None:
+    """Return the run id that the link asks for and that does not exist, if so."""
+    linked = st.query_params.get("run")
+    return None if linked is None or _exists(linked) else linked
+
+
+def set_current_run(run_id: str | None) -> None:
+    """Look at ``run_id`` from now on (``None``: at no run), and say so in the address bar."""
+    st.session_state[_RUN] = run_id
+    if run_id is None:
+        st.query_params.pop("run", None)
+    else:
+        st.query_params["run"] = run_id
+
+
+def draft() -> dict[str, Any]:
+    """Return the configuration being edited as nested plain values; it need not be valid.
+
+    A new session starts with what its link says, or with the first thing worth trying.
+    """
+    if _DRAFT not in st.session_state:
+        st.session_state[_DRAFT] = _first_draft()
+    return st.session_state[_DRAFT]
+
+
+def set_draft(values: Mapping[str, Any]) -> None:
+    """Replace the configuration being edited."""
+    st.session_state[_DRAFT] = {
+        key: dict(value) if isinstance(value, Mapping) else value for key, value in values.items()
+    }
+
+
+def theme() -> Literal["light", "dark"]:
+    """Return the theme the browser shows."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def device() -> str:
+    """Return the device that new runs of this session train on."""
+    return st.session_state.get(_DEVICE, "cpu")
+
+
+def set_device(name: str) -> None:
+    """Train new runs of this session on ``name``, such as ``"cuda:0"``."""
+    st.session_state[_DEVICE] = name
+
+
+def set_page(url_path: str) -> None:
+    """Remember which page is shown (``""`` is Home); the frame says so."""
+    st.session_state[_PAGE] = url_path
+
+
+def page() -> str:
+    """Return the url path of the page that is shown; Home is ``""``."""
+    return st.session_state.get(_PAGE, "")
+
+
+def link() -> str:
+    """Return the address that shows the current run, or else the configuration being edited."""
+    run_id = current_run_id()
+    return configuration_link() if run_id is None else run_link(run_id)
+
+
+def run_link(run_id: str) -> str:
+    """Return the address that shows a run, on this page where the page shows runs."""
+    shown = page() if page() not in ("", "runs") else "train"
+    return _address(shown, {"run": run_id})
+
+
+def configuration_link() -> str:
+    """Return the address that opens the Train page with the configuration being edited."""
+    return _address("train", values_to_query(draft()))
+
+
+def notify(sentence: str) -> None:
+    """Show a sentence at the top of the next page that is drawn."""
+    st.session_state.setdefault(_NOTICES, []).append(sentence)
+
+
+def take_notices() -> list[str]:
+    """Return the sentences to show, once."""
+    return st.session_state.pop(_NOTICES, [])
+
+
+def deleted_run() -> tuple[str, str] | None:
+    """Return id and name of the run that was deleted last and can be brought back."""
+    return st.session_state.get(_DELETED)
+
+
+def set_deleted_run(run: tuple[str, str] | None) -> None:
+    """Remember the run that was deleted last, for the Undo button."""
+    st.session_state[_DELETED] = run
+
+
+def _exists(run_id: str) -> bool:
+    try:
+        runs_access.store().get(run_id)
+    except RunNotFound:
+        return False
+    return True
+
+
+def _first_draft() -> dict[str, Any]:
+    query = {
+        key: value
+        for key, value in st.query_params.to_dict().items()
+        if "." in key or key == "seed"
+    }
+    if query:
+        try:
+            return query_to_values(query)
+        except ConfigError as error:
+            notify(_("The link's configuration was not understood. {why}").format(why=error))
+    return default_sections("vit", "mnist-5000")
+
+
+def _address(url_path: str, query: Mapping[str, str]) -> str:
+    here = urlsplit(st.context.url or "http://localhost:8501/")
+    root = here.path.removesuffix("/")
+    if page():
+        root = root.removesuffix(f"/{page()}")
+    return urlunsplit((here.scheme, here.netloc, f"{root}/{url_path}", urlencode(query), ""))

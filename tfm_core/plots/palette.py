@@ -1,0 +1,57 @@
+"""Colours by meaning: one colour, one meaning, in every figure, light and dark.
+
+The hues are Okabe and Ito's eight, which people with any common colour blindness can tell apart
+(Okabe & Ito 2008, "Color Universal Design"), some of them moved in lightness so that each has a
+contrast of at least 3:1 to both the light and the dark background. Never by colour alone: lines
+also differ in dash or marker, and legends say the name.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+ThemeName = Literal["light", "dark"]
+
+BLUE: Final = "#2f7fc1"
+ORANGE: Final = "#c47a00"
+GREEN: Final = "#0f9171"
+VERMILION: Final = "#d55e00"
+PURPLE: Final = "#b5679a"
+SKY: Final = "#3b92c9"
+OCHRE: Final = "#96821a"
+GREY: Final = "#7d8592"
+
+COLOURS: Final[dict[str, str]] = {
+    "query": BLUE,
+    "key": ORANGE,
+    "value": GREEN,
+    "encoder": SKY,
+    "decoder": VERMILION,
+    "cross": PURPLE,
+    "train": BLUE,
+    "validation": VERMILION,
+    "test": GREEN,
+    "chance": GREY,
+    "floor": GREY,
+    "right": GREEN,
+    "wrong": VERMILION,
+    "learning rate": OCHRE,
+    "gradient": PURPLE,
+}
+
+BACKGROUNDS: Final[dict[ThemeName, str]] = {"light": "#fbfaf7", "dark": "#14171c"}
+INKS: Final[dict[ThemeName, str]] = {"light": "#1f2630", "dark": "#e6e8eb"}
+LINES: Final[dict[ThemeName, str]] = {"light": "#e2dfd6", "dark": "#2c323b"}
+CARDS: Final[dict[ThemeName, str]] = {"light": "#f1efe8", "dark": "#1c2027"}
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two ``#rrggbb`` colours, 1 to 21 (WCAG 2.2, 1.4.11)."""
+    lighter, darker = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
