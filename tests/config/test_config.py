@@ -1,0 +1,125 @@
+"""Configs: what cannot be is said at its field; what can be survives JSON and links."""
+
+import json
+
+import pytest
+
+from tfm_core.config import (
+    FAMILIES,
+    IMAGE_TASKS,
+    MODEL_CONFIGS,
+    TEXT_TASKS,
+    ConfigError,
+    Experiment,
+    from_json,
+    from_query,
+    sequence_len,
+    to_json,
+    to_query,
+)
+from tfm_core.config.codec import default_sections
+from tfm_core.presets import PRESETS
+
+VIT = {"model.family": "vit"}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_survive_json_and_links(name):
+    experiment = PRESETS[name].experiment
+    assert from_json(to_json(experiment)) == experiment
+    assert from_query(to_query(experiment)) == experiment
+
+
+@pytest.mark.parametrize("family", MODEL_CONFIGS)
+@pytest.mark.parametrize("task", [*TEXT_TASKS, *IMAGE_TASKS])
+def test_defaults_of_a_family_and_a_fitting_task_make_an_experiment(family, task):
+    if (family == "vit") != (task in IMAGE_TASKS) or task == "cifar-10":
+        return
+    experiment = Experiment.parse(default_sections(family, task))
+    assert sequence_len(experiment) > 1
+    assert len(to_query(experiment)) == 2
+
+
+def test_every_family_has_words():
+    assert list(FAMILIES) == list(MODEL_CONFIGS)
+
+
+def test_configs_are_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        Experiment().seed = 3
+
+
+@pytest.mark.parametrize(
+    ("query", "field", "sentence"),
+    [
+        ({"model.family": "rnn"}, "model.family", "must be one of encoder-decoder, encoder-only"),
+        ({"task.name": "poetry"}, "task.name", "'poetry', but must be one of english-korean"),
+        ({"model.d_model": "wide"}, "model.d_model", "'wide', but must be a whole number"),
+        ({"model.d_model": "0"}, "model.d_model", "must be at least 2"),
+        ({"model.dropout": "1"}, "model.dropout", "must be less than 1"),
+        ({"model.dropout": "nan"}, "model.dropout", "must be a finite number"),
+        ({"model.norm_first": "perhaps"}, "model.norm_first", "must be true or false"),
+        ({"model.norm": "batch"}, "model.norm", "must be one of 'layernorm' or 'rmsnorm'"),
+        ({"training.steps": "1e12"}, "training.steps", "steps is '1e12', but must be"),
+        ({"training.magic": "1"}, "training.magic", "no setting called training.magic"),
+        ({"magic": "1"}, "magic", "no setting called magic"),
+        ({"seed": "-1"}, "seed", "must be at least 0"),
+        (
+            {"model.n_heads": "3"},
+            "model.n_heads",
+            "does not divide d_model 64; 2 heads of 32 would",
+        ),
+        (
+            {**VIT, "model.patch_size": "5"},
+            "model.patch_size",
+            "does not divide the 28x28 pictures",
+        ),
+        ({**VIT, "task.name": "copy"}, "task.name", "reads pictures"),
+        ({"task.name": "mnist"}, "task.name", "reads tokens"),
+        ({"task.size": "9"}, "task.size", "must be from 1 to 2"),
+        (
+            {"model.position": "learned", "model.max_len": "5"},
+            "model.max_len",
+            "learned position table has 5 rows; make it",
+        ),
+        (
+            {"model.position": "rotary", "model.d_model": "6", "model.n_heads": "2"},
+            "model.position",
+            "a head has 3 dimensions, an odd number",
+        ),
+        (
+            {"model.position": "sinusoidal", "model.d_model": "9", "model.n_heads": "3"},
+            "model.position",
+            "need an even d_model, and it is 9",
+        ),
+        (
+            {**VIT, "model.position": "sinusoidal-2d", "model.d_model": "6", "model.n_heads": "2"},
+            "model.position",
+            "need a d_model that 4 divides",
+        ),
+        ({**VIT, "task.n_validation": "4000"}, "task.n_validation", "leaves nothing"),
+    ],
+)
+def test_what_cannot_be_is_said_at_its_field(query, field, sentence):
+    with pytest.raises(ConfigError, match=sentence) as caught:
+        from_query(query)
+    assert [problem.field for problem in caught.value.problems] == [field]
+
+
+def test_every_problem_is_said_at_once():
+    with pytest.raises(ConfigError) as caught:
+        from_query({"model.d_model": "-3", "training.learning_rate": "fast"})
+    assert len(caught.value.problems) == 2
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "7", '{"model": 3}', '{"modle": {}}', b"\xff"])
+def test_json_that_is_no_experiment_is_answered_in_words(text):
+    with pytest.raises(ConfigError) as caught:
+        from_json(text)
+    assert all(problem.sentence.endswith(".") for problem in caught.value.problems)
+
+
+def test_json_keeps_what_it_does_not_say_at_the_defaults():
+    values = json.loads(to_json(Experiment()))
+    del values["training"]["beta2"]
+    assert from_json(json.dumps(values)) == Experiment()

@@ -1,0 +1,153 @@
+"""Presets: experiments that are known to learn, with the time they take and what they reach.
+
+``seconds`` are CPU-seconds of training on one thread of a plain 2-core machine; ``reaches`` is
+what was measured there, on unseen examples, over three seeds (``benchmarks/`` prints the table).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named experiment. learns: what, in a sentence; reaches: how well, in words."""
+
+    name: str
+    label: str
+    learns: str
+    reaches: str
+    seconds: int
+    experiment: Experiment
+
+
+def _preset(
+    name: str,
+    label: str,
+    learns: str,
+    reaches: str,
+    *,
+    seconds: int,
+    family: str,
+    task: str,
+    **sections: Any,
+) -> Preset:
+    values = default_sections(family, task)
+    for section, settings in sections.items():
+        values[section] |= settings
+    return Preset(name, label, learns, reaches, seconds, Experiment.parse(values))
+
+
+_DIGITS = {"stem": "conv", "pooling": "mean"}
+
+PRESETS: dict[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        _preset(
+            "vit-digits",
+            "See digits",
+            "A Vision Transformer learns handwritten digits from 5,000 real pictures.",
+            "about 97 % of unseen digits",
+            seconds=60,
+            family="vit",
+            task="mnist-5000",
+            model=_DIGITS,
+            training={"steps": 2000, "batch_size": 128},
+        ),
+        _preset(
+            "translate",
+            "Translate into Korean",
+            "An encoder-decoder learns a toy English and its Korean, verb last, particles and all.",
+            "99 % of unseen sentences, every word right",
+            seconds=40,
+            family="encoder-decoder",
+            task="english-korean",
+            training={"steps": 1000},
+        ),
+        _preset(
+            "dates",
+            "Read dates",
+            "An encoder-decoder turns dates as people write them into 2026-11-21.",
+            "99 % of unseen dates",
+            seconds=15,
+            family="encoder-decoder",
+            task="dates",
+            training={"steps": 500},
+        ),
+        _preset(
+            "reverse",
+            "Reverse a sequence",
+            "An encoder-decoder writes letters backwards: its cross-attention becomes a diagonal.",
+            "99 % of unseen sequences",
+            seconds=15,
+            family="encoder-decoder",
+            task="reverse",
+            training={"steps": 500},
+        ),
+        _preset(
+            "copy",
+            "Copy a sequence",
+            "The smallest task of all: attend to the same place and write it again.",
+            "99 % of unseen sequences",
+            seconds=15,
+            family="encoder-decoder",
+            task="copy",
+            training={"steps": 500},
+        ),
+        _preset(
+            "sort",
+            "Sort digits",
+            "An encoder-decoder writes digits in ascending order.",
+            "99 % of unseen sequences",
+            seconds=20,
+            family="encoder-decoder",
+            task="sort",
+            training={"steps": 600},
+        ),
+        _preset(
+            "numbers",
+            "Read numbers",
+            "An encoder-decoder turns number words into digits.",
+            "99 % of unseen numbers",
+            seconds=20,
+            family="encoder-decoder",
+            task="numbers",
+            training={"steps": 500},
+        ),
+        _preset(
+            "addition",
+            "Add like a GPT",
+            "A decoder-only model continues “12+34=” one digit at a time.",
+            "99 % of unseen sums",
+            seconds=60,
+            family="decoder-only",
+            task="addition",
+            training={"steps": 1500},
+        ),
+        _preset(
+            "sort-at-once",
+            "Sort in one pass",
+            "An encoder-only model answers all positions at once, without writing one by one.",
+            "99 % of unseen sequences",
+            seconds=20,
+            family="encoder-only",
+            task="sort",
+            training={"steps": 800},
+        ),
+        _preset(
+            "vit-mnist",
+            "All of MNIST",
+            "The same Vision Transformer on all 60,000 training digits (downloaded once).",
+            "98.5 % of the official test set",
+            seconds=60,
+            family="vit",
+            task="mnist",
+            model=_DIGITS,
+            training={"steps": 3000, "batch_size": 128},
+        ),
+    )
+}
