@@ -41,6 +41,15 @@ def mark_of(pid: int | None = None) -> Mark:
     return Mark(pid, this_host(), created)
 
 
+def is_same(one: Mark, other: Mark) -> bool:
+    """Say whether two marks are of one process; the clock may have been corrected in between."""
+    if (one.pid, one.host) != (other.pid, other.host):
+        return False
+    if one.created is None or other.created is None:
+        return True
+    return abs(one.created - other.created) < _SAME_START_SECONDS
+
+
 def is_alive(mark: Mark, *, heartbeat: float | None = None) -> bool:
     """Say whether a process lives: by looking here, by its last heartbeat (Unix time) elsewhere."""
     if mark.host != this_host():
@@ -54,4 +63,4 @@ def is_alive(mark: Mark, *, heartbeat: float | None = None) -> bool:
         return False
     except psutil.Error:  # it is there, but not ours to look at
         return True
-    return mark.created is None or abs(started - mark.created) < _SAME_START_SECONDS
+    return is_same(mark, Mark(mark.pid, mark.host, started))

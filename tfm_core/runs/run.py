@@ -110,7 +110,7 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a state of the training to go on from."""
-        return (self.folder / "checkpoints" / "last").is_dir()
+        return (self.folder / "checkpoints" / "last" / "checkpoint.safetensors").is_file()
 
     def reader(self) -> EventReader:
         """Return a new reader of the events, from the first one on."""

@@ -1,0 +1,91 @@
+"""What a worker is asked while it trains: pause, resume, step, stop, snapshot."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from tfm_core.runs import requests
+from tfm_core.runs.requests import RequestKind
+
+RUNNING_SECONDS = 0.05
+PAUSED_SECONDS = 0.03
+
+
+class Control:
+    """Takes requests between steps; ``stop_reason`` can be set from a signal handler too."""
+
+    def __init__(self, folder: Path, *, max_seconds: float | None = None) -> None:
+        """Listen in a run's folder; stop by itself after ``max_seconds`` of wall clock."""
+        self.folder = folder
+        self.stop_reason: str | None = None
+        self.is_paused = False
+        self.is_stepping = False
+        self._waiting: deque[RequestKind] = deque()
+        self._looked = 0.0
+        self._end = None if max_seconds is None else time.monotonic() + max_seconds
+        self._limit = max_seconds
+
+    def forget(self) -> None:
+        """Drop the requests that an earlier worker did not live to answer."""
+        requests.take(self.folder)
+
+    def after_step(
+        self, *, pause: Callable[[], None], go_on: Callable[[], None], snapshot: Callable[[], None]
+    ) -> bool:
+        """Answer what was asked, and wait while paused; False means that the run shall stop.
+
+        ``pause`` and ``go_on`` are told of the change of state, ``snapshot`` takes one.
+        """
+        if self.is_stepping:
+            self.is_stepping, self.is_paused = False, True
+            pause()
+        elif not self.is_paused and time.monotonic() - self._looked < RUNNING_SECONDS:
+            return self._may_go_on()
+        while self._may_go_on():
+            self._look()
+            while self._waiting and self.stop_reason is None:
+                kind = self._waiting.popleft()
+                if self._answer(kind, pause=pause, go_on=go_on, snapshot=snapshot):
+                    return True
+            if not self.is_paused:
+                break
+            time.sleep(PAUSED_SECONDS)
+        return self._may_go_on()
+
+    def _answer(
+        self,
+        kind: RequestKind,
+        *,
+        pause: Callable[[], None],
+        go_on: Callable[[], None],
+        snapshot: Callable[[], None],
+    ) -> bool:
+        """Answer one request; True means: one more step, now."""
+        if kind == "snapshot":
+            snapshot()
+        elif kind == "stop":
+            self.stop_reason = "Stopped by hand."
+        elif kind == "resume" and self.is_paused:
+            self.is_paused = False
+            go_on()
+        elif kind == "step" and self.is_paused:
+            self.is_paused, self.is_stepping = False, True
+            return True
+        elif kind in {"pause", "step"} and not self.is_paused:
+            self.is_paused = True
+            pause()
+        return False
+
+    def _look(self) -> None:
+        self._looked = time.monotonic()
+        self._waiting.extend(requests.take(self.folder))
+
+    def _may_go_on(self) -> bool:
+        if self._end is not None and self.stop_reason is None and time.monotonic() > self._end:
+            self.stop_reason = (
+                f"Stopped after {self._limit:,.0f} seconds, the longest that a run may take here."
+            )
+        return self.stop_reason is None

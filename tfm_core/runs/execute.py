@@ -1,0 +1,210 @@
+"""Training a run: the engine's events on the one side, the run's folder on the other.
+
+Whoever trains a run, worker or command line, does it here, so every run has the same folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.runs import claim, snapshots
+from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.control import Control
+from tfm_core.runs.failures import sentence
+from tfm_core.runs.process import mark_of
+from tfm_core.runs.recorder import Recorder, keeps
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import Status
+
+if TYPE_CHECKING:
+    from tfm_core.training.events import Event
+    from tfm_core.training.loop import Trainer
+
+CHECKPOINT_SECONDS = 10.0
+"""Wall-clock seconds between two checkpoints ..."""
+
+CHECKPOINT_SHARE = 20
+"""... or so many times as long as one takes, where that is longer."""
+
+Listener = Callable[["Event"], None]
+
+
+def execute(run: Run, control: Control | None = None, listener: Listener | None = None) -> Status:
+    """Train a run from its last checkpoint, or from the start, and return how it ended.
+
+    ``listener`` is told every event. Raises claim.RunHeld where another process works on the run,
+    and OSError where not even the status can be written; all else ends as a status.
+    """
+    mark = mark_of()
+    if not claim.take(run.folder, mark):
+        raise claim.RunHeld(f"The run {run.id} is being trained by another process.")
+    control = control or Control(run.folder)
+    status = dataclasses.replace(
+        run.status, pid=mark.pid, host=mark.host, created=mark.created, queue_position=None
+    )
+    try:
+        with Recorder(run.folder, status) as recorder:
+            recorder.change("starting")
+            try:
+                _Execution(run, control, recorder, listener).go()
+            except KeyboardInterrupt:
+                recorder.change("stopped", "Stopped by hand; it goes on from its last checkpoint.")
+            except Exception as error:
+                _log(run, error)
+                recorder.change("failed", _why(run, error))
+            return recorder.status
+    finally:
+        claim.release(run.folder, mark)
+
+
+def settle(threads: int) -> None:
+    """Set what decides about speed and, to the last bit, results: threads, and no denormals."""
+    import torch
+
+    torch.set_num_threads(threads)
+    torch.set_flush_denormal(True)
+
+
+class _Execution:
+    """One stretch of training, from start or resume to whatever ends it."""
+
+    def __init__(
+        self, run: Run, control: Control, recorder: Recorder, listener: Listener | None
+    ) -> None:
+        self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
+        self.total = run.experiment.training.steps
+        self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
+        self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
+        self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
+
+    def go(self) -> None:
+        """Build, load, train, and finish or stop."""
+        from tfm_core.training.loop import build, train
+
+        self.control.forget()
+        settle(self.run.meta.threads)
+        trainer = build(self.run.experiment, self.run.meta.device, self._download)
+        reason = self._continue(trainer)
+        if trainer.step == 0:
+            self._write_probe(trainer)
+        self._told(trainer, 0.0)
+        self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
+        for event in train(trainer):
+            if not self._take(event, trainer):
+                self._save(trainer)
+                self.recorder.change("stopped", self.control.stop_reason)
+                return
+        self._save(trainer)
+        self.recorder.change("finished")
+
+    def _continue(self, trainer: Trainer) -> str | None:
+        """Load the last checkpoint where there is one; return what a reader should know."""
+        from tfm_core.training import checkpoints
+
+        if self.run.has_checkpoint:
+            checkpoints.load(trainer, self.last)
+            self._saved_step = trainer.step
+        elif not self.recorder.has_events:
+            return None
+        step = trainer.step if self.run.has_checkpoint else -1
+        self.recorder.record({"event": "resumed", "step": step})
+        for later in self.run.snapshot_steps():
+            if later > step:
+                snapshots.snapshot_path(self.run.folder, later).unlink(missing_ok=True)
+        if step >= 0:
+            return None
+        self._best_loss = float("inf")
+        return "It had no checkpoint yet, so it started again from the beginning."
+
+    def _take(self, event: Event, trainer: Trainer) -> bool:
+        """Write down an event and answer what is asked; False means that the run shall stop."""
+        from tfm_core.training.events import Measured, SnapshotDue, Step, to_record
+
+        if isinstance(event, Step):
+            if keeps(event.step, self.total) or self.control.is_stepping:
+                self.recorder.record(to_record(event))
+            self._told(trainer, event.epoch)
+        elif isinstance(event, SnapshotDue):
+            self._snapshot(trainer)
+        else:
+            self.recorder.record(to_record(event))
+        if self.listener is not None:
+            self.listener(event)
+        if isinstance(event, Measured) and event.split == "validation" and event.step > 0:
+            self._keep_best(event.loss, trainer)
+        if not isinstance(event, Step):
+            return True
+        go_on = self.control.after_step(
+            pause=lambda: self._pause(trainer),
+            go_on=lambda: self.recorder.change("running"),
+            snapshot=lambda: self._snapshot(trainer),
+        )
+        if go_on and self._is_save_due():
+            self._save(trainer)
+        return go_on
+
+    def _pause(self, trainer: Trainer) -> None:
+        self._save(trainer)
+        self.recorder.change("paused")
+
+    def _told(self, trainer: Trainer, epoch: float) -> None:
+        epoch = epoch or trainer.step / trainer.steps_per_epoch
+        self.recorder.progress(step=trainer.step, epoch=epoch, seconds=trainer.seconds)
+
+    def _snapshot(self, trainer: Trainer) -> None:
+        from tfm_core.inspect import snapshot
+
+        snapshots.write(self.run.folder, snapshot.take(trainer))
+
+    def _write_probe(self, trainer: Trainer) -> None:
+        from tfm_core.inspect import snapshot
+
+        snapshots.write_probe(self.run.folder, snapshot.probe_of(trainer))
+
+    def _keep_best(self, loss: float, trainer: Trainer) -> None:
+        from tfm_core.training import checkpoints
+
+        if loss < self._best_loss:
+            self._best_loss = loss
+            checkpoints.save(trainer, self.best)
+            write_json(self.run.folder / "best.json", {"loss": loss, "step": trainer.step})
+
+    def _is_save_due(self) -> bool:
+        wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
+        return time.monotonic() - self._saved_at >= wait
+
+    def _save(self, trainer: Trainer) -> None:
+        from tfm_core.training import checkpoints
+
+        if trainer.step != self._saved_step:
+            begin = time.monotonic()
+            checkpoints.save(trainer, self.last)
+            self._save_took = time.monotonic() - begin
+            self._saved_step = trainer.step
+        self._saved_at = time.monotonic()
+
+    def _download(self, done: int, total: int, words: str) -> None:
+        share = f", {done / total:.0%}" if total else ""
+        self.recorder.say(f"{words}{share}")
+
+
+def _why(run: Run, error: Exception) -> str:
+    if run.problem is not None:
+        return run.problem
+    return sentence(error, run.experiment, run.meta.device)
+
+
+def _log(run: Run, error: Exception) -> None:
+    try:
+        with (run.folder / "worker.log").open("a", encoding="utf-8") as file:
+            file.write("".join(traceback.format_exception(error)))
+    except OSError:  # a full disk; the status still gets its chance
+        return
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float) else float("inf")

@@ -1,0 +1,61 @@
+"""What a server lets its visitors train: it may be open to everyone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from tfm_core.config import Experiment
+
+
+class LimitReached(ValueError):
+    """A run is larger, or the line longer, than this server allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Upper bounds; None means none. A run is stopped after ``max_seconds`` of wall clock."""
+
+    max_queued: int = 20
+    max_steps: int | None = None
+    max_parameters: int | None = None
+    max_seconds: float | None = None
+
+    @classmethod
+    def from_environment(cls) -> Limits:
+        """Read TFM_MAX_QUEUED, TFM_MAX_STEPS, TFM_MAX_PARAMETERS and TFM_MAX_SECONDS."""
+        return cls(
+            max_queued=_number("TFM_MAX_QUEUED") or cls().max_queued,
+            max_steps=_number("TFM_MAX_STEPS"),
+            max_parameters=_number("TFM_MAX_PARAMETERS"),
+            max_seconds=_number("TFM_MAX_SECONDS"),
+        )
+
+    def check(self, experiment: Experiment, *, n_queued: int) -> None:
+        """Raise LimitReached, in a sentence, where a run may not enter the line."""
+        if n_queued >= self.max_queued:
+            runs = "1 run waits" if n_queued == 1 else f"{n_queued} runs wait"
+            raise LimitReached(f"{runs} already, and no more may; try again later.")
+        steps = experiment.training.steps
+        if self.max_steps is not None and steps > self.max_steps:
+            raise LimitReached(
+                f"This run has {steps:,} steps, but at most {self.max_steps:,} are allowed here."
+            )
+        if self.max_parameters is not None:
+            from tfm_core.training.estimate import estimate
+
+            count = estimate(experiment).n_parameters
+            if count > self.max_parameters:
+                raise LimitReached(
+                    f"This model has {count:,} parameters, but at most "
+                    f"{self.max_parameters:,} are allowed here."
+                )
+
+
+def _number(name: str) -> int | None:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(f"{name} is {text!r}, but must be a whole number.")
+    return int(text)

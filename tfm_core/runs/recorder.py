@@ -1,0 +1,106 @@
+"""Writing down a run: events as they happen, and a status that shows the worker lives."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tfm_core.runs.status import State, Status, write_status
+
+FIRST_STEPS = 100
+"""The first steps are all written down: there the curve is steep."""
+
+LINES = 600
+"""About so many of the later steps are written down."""
+
+STATUS_SECONDS = 0.25
+HEARTBEAT_SECONDS = 1.0
+
+
+def keeps(step: int, total_steps: int) -> bool:
+    """Say whether a step is written down; a resumed run keeps the same ones."""
+    return step <= FIRST_STEPS or step % max(1, total_steps // LINES) == 0 or step == total_steps
+
+
+class Recorder:
+    """Appends events and keeps the status fresh, from a thread of its own while a step runs long.
+
+    Use as a context; raises OSError where an event or a change of state cannot be written.
+    """
+
+    def __init__(self, folder: Path, status: Status) -> None:
+        """Take the folder of a run, and the status to go on from."""
+        self.folder, self.status = folder, status
+        self._events = os.open(folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o644)
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._written: tuple[Status, float] | None = None
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> Recorder:
+        """Start the heartbeat."""
+        if self.has_events:
+            os.lseek(self._events, -1, os.SEEK_END)
+            if os.read(self._events, 1) != b"\n":
+                self._append(b"\n")  # ends the line that a killed worker left torn
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the heartbeat; the status stays as it is."""
+        self._closed.set()
+        self._thread.join()
+        os.close(self._events)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether an earlier worker wrote events."""
+        return self._size > 0
+
+    @property
+    def _size(self) -> int:
+        return os.fstat(self._events).st_size
+
+    def record(self, record: Mapping[str, Any]) -> None:
+        """Append one record, as one line, in one write. Raises OSError."""
+        self._append(json.dumps(record).encode() + b"\n")
+
+    def progress(self, *, step: int, epoch: float, seconds: float) -> None:
+        """Note how far the training is; the heartbeat writes it."""
+        self.status = dataclasses.replace(self.status, step=step, epoch=epoch, seconds=seconds)
+
+    def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
+        """Write another state at once. Raises OSError."""
+        self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
+        self._write()
+
+    def say(self, reason: str | None) -> None:
+        """Note in words what is going on; the heartbeat writes it."""
+        self.status = dataclasses.replace(self.status, reason=reason)
+
+    def _append(self, line: bytes) -> None:
+        while line:  # a nearly full disk takes a part and refuses the rest
+            line = line[os.write(self._events, line) :]
+
+    def _write(self) -> None:
+        with self._lock:
+            status, now = self.status, time.time()
+            write_status(self.folder, dataclasses.replace(status, heartbeat=now))
+            self._written = (status, now)
+
+    def _beat(self) -> None:
+        while not self._closed.wait(STATUS_SECONDS):
+            if self._written is None:
+                continue
+            status, when = self._written
+            if self.status != status or time.time() - when >= HEARTBEAT_SECONDS:
+                try:
+                    self._write()
+                except OSError:  # a full disk: the training itself will notice and say so
+                    continue

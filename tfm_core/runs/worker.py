@@ -1,0 +1,95 @@
+"""The worker: a process that trains one run and writes only into its folder.
+
+``--warm`` gets ready and waits for one line of JSON, ``{"folder": ...}``, on its standard input;
+it leaves when the input closes before that. ``--run FOLDER`` begins at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+from tfm_core.runs.claim import RunHeld
+from tfm_core.runs.control import Control
+from tfm_core.runs.execute import execute, settle
+from tfm_core.runs.run import Run
+
+NICENESS = 5
+"""How far a worker stands back for the app (see nice(1)): pages stay quick on a busy machine."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a worker; return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tfm_core.runs.worker", description=__doc__)
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--warm", action="store_true", help="get ready and wait for a run")
+    group.add_argument("--run", type=Path, metavar="FOLDER", help="train the run in this folder")
+    parser.add_argument("--max-seconds", type=float, help="stop after so long")
+    options = parser.parse_args(arguments)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    if options.run is not None:
+        return work(options.run, options.max_seconds)
+    warm_up()
+    print("ready", flush=True)
+    line = sys.stdin.readline()
+    if not line.strip():
+        return 0
+    order = json.loads(line)
+    return work(Path(order["folder"]), order.get("max_seconds"))
+
+
+def warm_up() -> None:
+    """Import all that training needs, and train one step, which pays what only the first costs."""
+    from tfm_core.config import Experiment
+    from tfm_core.training.loop import build, train
+
+    settle(threads=1)
+    tiny = Experiment.parse(
+        {
+            "model": {"d_model": 8, "n_heads": 2, "d_ff": 8},
+            "task": {"name": "copy", "size": 2, "n_train": 8, "n_validation": 8, "n_test": 8},
+            "training": {"steps": 1, "batch_size": 4},
+        }
+    )
+    for _ in train(build(tiny)):
+        pass
+
+
+def work(folder: Path, max_seconds: float | None = None) -> int:
+    """Train the run in a folder; return 0 when it ended as its status says."""
+    _log_to(folder / "worker.log")
+    control = Control(folder, max_seconds=max_seconds)
+
+    def asked_to_end(*_: object) -> None:
+        control.stop_reason = "Stopped because the machine asked the worker to end."
+
+    signal.signal(signal.SIGTERM, asked_to_end)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
+    try:
+        execute(Run(folder), control)
+    except RunHeld as error:
+        print(error, file=sys.stderr)
+        return 3
+    return 0
+
+
+def _log_to(path: Path) -> None:
+    """Send standard output and error, of C libraries too, to a file; the input is closed."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    log = os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    os.close(nothing)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
