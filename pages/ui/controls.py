@@ -1,0 +1,161 @@
+"""Controls: every setting of an experiment as a widget, generated from the config's fields.
+
+The draft is the truth. Before a widget is drawn its state is set from the draft; when a person
+changes it, a callback writes the draft. So presets, links, uploads and page changes just work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import drafts, state
+from pages.ui.drafts import Checked
+from pages.ui.fields import Setting
+from pages.ui.words import _, ngettext
+from tfm_core.config import FAMILIES, IMAGE_TASKS, TEXT_TASKS
+
+KEY = "setting:"
+MAX_SEGMENTS = 3
+
+
+def group(
+    title: str, settings: Sequence[Setting], checked: Checked, *, help: str | None = None
+) -> None:
+    """Draw settings under a title, the advanced ones folded; problems stand below their control."""
+    with st.container(border=True):
+        st.subheader(title, anchor=False, help=help)
+        _grid([setting for setting in settings if not setting.is_advanced], checked)
+        advanced = [setting for setting in settings if setting.is_advanced]
+        if advanced:
+            n_wrong = sum(len(checked.at(setting.path)) for setting in advanced)
+            words = ngettext("Advanced: {n} problem", "Advanced: {n} problems", n_wrong)
+            label = words.format(n=n_wrong) if n_wrong else _("Advanced")
+            with st.expander(label, expanded=bool(n_wrong), icon=":material/tune:"):
+                _grid(advanced, checked)
+
+
+def _grid(settings: Sequence[Setting], checked: Checked) -> None:
+    """Draw settings two in a row; on a phone they stand below each other."""
+    for start in range(0, len(settings), 2):
+        for column, setting in zip(st.columns(2), settings[start : start + 2], strict=False):
+            with column:
+                control(setting, checked)
+
+
+def control(setting: Setting, checked: Checked) -> None:
+    """Draw one setting and, below it, what is wrong with it."""
+    key = KEY + setting.path
+    st.session_state[key] = drafts.get(state.draft(), setting.path)
+    shared: dict[str, Any] = {"key": key, "on_change": _take, "args": (setting.path, setting.kind)}
+    if setting.kind == "choice":
+        _choice(setting, shared)
+    elif setting.kind == "bool":
+        st.toggle(setting.label, help=setting.help, **shared)
+    else:
+        _number(setting, shared)
+    for sentence in checked.at(setting.path):
+        complaint(sentence)
+
+
+def complaint(sentence: str) -> None:
+    """Say what is wrong, small, where it is wrong."""
+    st.markdown(f":red[:material/error: {plain(sentence)}]")
+
+
+def family() -> None:
+    """Draw the choice of the model family."""
+    chosen = drafts.family_of(state.draft())
+    key = KEY + "model.family"
+    st.session_state[key] = chosen
+    st.segmented_control(
+        _("Model family"),
+        list(FAMILIES),
+        format_func=lambda name: FAMILIES[name].label,
+        required=True,
+        key=key,
+        help=variants(_("Which way the tokens go."), FAMILIES),
+        on_change=_take_family,
+    )
+    st.caption(FAMILIES[chosen].help)
+
+
+def task() -> None:
+    """Draw the choice of the task, among those that the family can learn."""
+    draft = state.draft()
+    chosen = drafts.task_of(draft)
+    facts: dict[str, Any] = {**TEXT_TASKS, **IMAGE_TASKS}
+    key = KEY + "task.name"
+    st.session_state[key] = chosen
+    st.selectbox(
+        _("Task"),
+        drafts.tasks_for(drafts.family_of(draft)),
+        format_func=lambda name: facts[name].label,
+        key=key,
+        help=_("What the model learns. The family decides whether it reads text or pictures."),
+        on_change=_take_task,
+    )
+    st.caption(facts[chosen].help)
+
+
+def variants(text: str, choices: dict[str, Any]) -> str:
+    """Return help with a line for each variant."""
+    lines = [f"- **{choice.label}**: {choice.help}" for choice in choices.values()]
+    return "\n".join([text, "", *lines])
+
+
+def _choice(setting: Setting, shared: dict[str, Any]) -> None:
+    choices = setting.choices or {}
+    words: dict[str, Any] = {
+        "label": setting.label,
+        "options": list(choices),
+        "format_func": lambda name: choices[name].label,
+        "help": variants(setting.help, choices),
+    }
+    if len(choices) <= MAX_SEGMENTS:
+        st.segmented_control(**words, required=True, **shared)
+    else:
+        st.selectbox(**words, **shared)
+
+
+def _number(setting: Setting, shared: dict[str, Any]) -> None:
+    number = int if setting.kind == "int" else float
+    st.number_input(
+        setting.label,
+        min_value=None if setting.lowest is None else number(setting.lowest),
+        max_value=None if setting.highest is None else number(setting.highest),
+        step=number(setting.step or (1 if number is int else 0.01)),
+        format="%d" if number is int else "%.6g",
+        help=setting.help,
+        **shared,
+    )
+
+
+def _take(path: str, kind: str) -> None:
+    value = st.session_state[KEY + path]
+    if value is None:
+        return  # an emptied field: the draft keeps its value and the field shows it again
+    if kind == "float":
+        value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
+    state.set_draft(drafts.put(state.draft(), path, value))
+
+
+def _take_family() -> None:
+    chosen = st.session_state[KEY + "model.family"]
+    if chosen is None:
+        return
+    values, note = drafts.with_family(state.draft(), chosen)
+    state.set_draft(values)
+    if note is not None:
+        st.toast(note, icon=":material/info:")
+
+
+def _take_task() -> None:
+    state.set_draft(drafts.with_task(state.draft(), st.session_state[KEY + "task.name"]))
+
+
+def plain(sentence: str) -> str:
+    """Return a sentence that Markdown leaves as it is."""
+    return "".join(f"\\{c}" if c in "\\`*_[]$~<>#:" else c for c in sentence)

@@ -1,0 +1,175 @@
+"""Drafts: configurations while they are edited, as nested plain values that need not fit together.
+
+Every single value of a draft lies in the range of its control; only combinations may be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pages.ui.fields import Setting, settings_of
+from pages.ui.words import _
+from tfm_core.config import IMAGE_TASKS, TEXT_TASKS, ConfigError, Experiment, Problem
+from tfm_core.config.codec import default_sections
+
+Values = dict[str, Any]
+FIRST_TASK = {"text": "english-korean", "image": "mnist-5000"}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a draft amounts to: an experiment, or the problems that keep it from being one."""
+
+    experiment: Experiment | None
+    problems: tuple[Problem, ...] = ()
+
+    def at(self, path: str) -> list[str]:
+        """Return the sentences to say at a setting."""
+        return [problem.sentence for problem in self.problems if problem.field == path]
+
+
+def check(values: Mapping[str, Any]) -> Checked:
+    """Validate a draft."""
+    try:
+        return Checked(Experiment.parse(values))
+    except ConfigError as error:
+        return Checked(None, tuple(error.problems))
+
+
+def family_of(values: Mapping[str, Any]) -> str:
+    """Return the model family of a draft."""
+    return str(values["model"]["family"])
+
+
+def task_of(values: Mapping[str, Any]) -> str:
+    """Return the name of the task of a draft."""
+    return str(values["task"]["name"])
+
+
+def get(values: Mapping[str, Any], path: str) -> Any:
+    """Return the value at a dotted path."""
+    section, _dot, name = path.rpartition(".")
+    return values[section][name] if section else values[name]
+
+
+def put(values: Mapping[str, Any], path: str, value: Any) -> Values:
+    """Return the draft with another value at a dotted path."""
+    section, _dot, name = path.rpartition(".")
+    if not section:
+        return {**values, name: value}
+    return {**values, section: {**values[section], name: value}}
+
+
+def tasks_for(family: str) -> list[str]:
+    """Return the names of the tasks that a family can learn."""
+    return list(IMAGE_TASKS) if family == "vit" else list(TEXT_TASKS)
+
+
+def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | None]:
+    """Return the draft with another family, and a sentence where its task had to change.
+
+    Settings that were changed by hand and exist in the new family are kept.
+    """
+    task, note = task_of(values), None
+    if task not in tasks_for(family):
+        task = FIRST_TASK["image" if family == "vit" else "text"]
+        facts = TEXT_TASKS.get(task) or IMAGE_TASKS[task]
+        what = _("pictures") if family == "vit" else _("text")
+        note = _("This family reads {what}, so the task is now “{task}”.").format(
+            what=what, task=facts.label
+        )
+    return _moved(values, family, task), note
+
+
+def with_task(values: Mapping[str, Any], task: str) -> Values:
+    """Return the draft with another task of the same kind; its size starts at that task's own."""
+    return _moved(values, family_of(values), task)
+
+
+def differences(values: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Return the dotted paths at which two drafts differ."""
+    paths = []
+    for section in ("model", "task", "training"):
+        names = {**values[section], **other[section]}
+        paths += [
+            f"{section}.{name}"
+            for name in names
+            if values[section].get(name) != other[section].get(name)
+        ]
+    return paths + (["seed"] if values["seed"] != other["seed"] else [])
+
+
+def fitting(setting: Setting, value: Any) -> Any:
+    """Return a value as its control takes it. Raises ValueError in a sentence.
+
+    Text from a link is read as a number or a yes or no.
+    """
+    if setting.kind == "choice":
+        return _choice(setting, value)
+    if setting.kind == "bool":
+        return _truth(setting, value)
+    try:
+        number = int(str(value)) if setting.kind == "int" else float(value)
+    except (TypeError, ValueError):
+        what = _("a whole number") if setting.kind == "int" else _("a number")
+        raise ValueError(
+            _("{label} cannot be {value}; it must be {what}.").format(
+                label=setting.label, value=_short(value), what=what
+            )
+        ) from None
+    low, high = setting.lowest, setting.highest
+    if not ((low is None or number >= low) and (high is None or number <= high)):
+        raise ValueError(
+            _("{label} is {value}, but must be from {low:,g} to {high:,g}.").format(
+                label=setting.label, value=_short(value), low=low, high=high
+            )
+        )
+    return number
+
+
+def _choice(setting: Setting, value: Any) -> str:
+    known = setting.choices or {}
+    if value in known:
+        return str(value)
+    raise ValueError(
+        _("{label} cannot be {value}; it must be one of {known}.").format(
+            label=setting.label, value=_short(value), known=", ".join(known)
+        )
+    )
+
+
+def _truth(setting: Setting, value: Any) -> bool:
+    if str(value).lower() in {"true", "1", "yes", "on"}:
+        return True
+    if str(value).lower() in {"false", "0", "no", "off"}:
+        return False
+    raise ValueError(
+        _("{label} cannot be {value}; it must be true or false.").format(
+            label=setting.label, value=_short(value)
+        )
+    )
+
+
+def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
+    """Return the defaults of a family and task, with what was changed by hand over them."""
+    old = default_sections(family_of(values), task_of(values))
+    new = {**default_sections(family, task), "seed": values["seed"]}
+    for setting in settings_of(family, task):
+        section, name = setting.section, setting.name
+        if not section or name not in values[section] or setting.path == "task.size":
+            continue
+        value = values[section][name]
+        if section != "training" and value == old[section].get(name):
+            continue  # untouched: the new family's or task's own default is the better one
+        try:
+            new[section][name] = fitting(setting, value)
+        except ValueError:
+            continue  # a variant that only the old family has
+    return new
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return f"“{text}”" if len(text) <= 40 else f"“{text[:37]}…”"

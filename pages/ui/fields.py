@@ -1,0 +1,123 @@
+"""The settings of a config as the app's controls need them, read from the config's own fields.
+
+Label, help, range, step and choices stand once, in ``tfm_core.config``; a new field or variant
+there gets its control here without another line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Choice, Config, Experiment
+from tfm_core.config import choices as names
+from tfm_core.config.task import ImageTaskConfig, TextTaskConfig
+from tfm_core.config.training import TrainingConfig
+
+Kind = Literal["choice", "bool", "int", "float"]
+
+_REGISTRIES: dict[tuple[str, ...], dict[str, Choice]] = {
+    tuple(registry): registry
+    for registry in (
+        names.POSITIONS,
+        names.PATCH_POSITIONS,
+        names.NORMS,
+        names.ACTIVATIONS,
+        names.POOLINGS,
+        names.STEMS,
+        names.OPTIMIZERS,
+        names.SCHEDULES,
+        names.PRECISIONS,
+    )
+}
+_TAGS = {"family", "kind"}  # chosen above the other settings, not beside them
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting: its dotted path, words, kind, range (ends included), step and variants."""
+
+    path: str
+    label: str
+    help: str
+    kind: Kind
+    lowest: float | None = None
+    highest: float | None = None
+    step: float | None = None
+    is_advanced: bool = False
+    choices: dict[str, Choice] | None = None
+
+    @property
+    def section(self) -> str:
+        """The part of the experiment it belongs to; empty for the seed."""
+        return self.path.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Its name within its section."""
+        return self.path.rpartition(".")[2]
+
+
+def settings_of(family: str, task_name: str) -> list[Setting]:
+    """Return all settings of an experiment with this family and task, in the order to show."""
+    task: type[Config] = TextTaskConfig if task_name in TEXT_TASKS else ImageTaskConfig
+    found = [
+        *_section("model", MODEL_CONFIGS[family]),
+        *_section("task", task),
+        *_section("training", TrainingConfig),
+        _setting("seed", Experiment.model_fields["seed"]),
+    ]
+    found = [setting for setting in found if setting.path != "task.name"]
+    return [
+        _sized(setting, task_name) if setting.path == "task.size" else setting for setting in found
+    ]
+
+
+def _section(section: str, config: type[Config]) -> list[Setting]:
+    return [
+        _setting(f"{section}.{name}", info)
+        for name, info in config.model_fields.items()
+        if name not in _TAGS and not (section == "task" and name == "name")
+    ]
+
+
+def _setting(path: str, info: FieldInfo) -> Setting:
+    extra: Any = info.json_schema_extra or {}
+    bounds: dict[str, float] = {}
+    for constraint in info.metadata:
+        for bound in ("ge", "gt", "le", "lt"):
+            if hasattr(constraint, bound):
+                bounds[bound] = getattr(constraint, bound)
+    choices = None
+    if get_origin(info.annotation) is Literal:
+        choices = _REGISTRIES[get_args(info.annotation)]
+    return Setting(
+        path,
+        label=info.title or path,
+        help=info.description or "",
+        kind="choice" if choices else _kind(info.annotation),
+        lowest=bounds.get("ge", bounds.get("gt")),
+        highest=bounds.get("le", bounds.get("lt")),
+        step=extra.get("step"),
+        is_advanced=bool(extra.get("advanced")),
+        choices=choices,
+    )
+
+
+def _kind(annotation: Any) -> Kind:
+    kinds: dict[Any, Kind] = {bool: "bool", int: "int", float: "float"}
+    return kinds[annotation]
+
+
+def _sized(setting: Setting, task_name: str) -> Setting:
+    """Say what ``size`` counts in this text task, and how far it goes."""
+    facts = TEXT_TASKS[task_name]
+    return replace(
+        setting,
+        label=facts.size_label,
+        help=facts.size_help,
+        lowest=facts.sizes[0],
+        highest=facts.sizes[-1],
+    )

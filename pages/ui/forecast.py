@@ -1,0 +1,88 @@
+"""What a run would need, and where it could train: asked of torch on a thread of its own.
+
+The first question loads torch, which takes seconds; the page is drawn meanwhile, and a fragment
+looks again until the answer is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from tfm_core.config import Experiment, to_json
+
+if TYPE_CHECKING:
+    from tfm_core.training.devices import Device
+    from tfm_core.training.estimate import Estimate
+
+SOON = 0.15
+"""Seconds to wait for an answer before the page goes on without it, once torch is loaded."""
+_REMEMBERED = 64
+
+
+class Asked:
+    """Answers by question, worked out one after the other."""
+
+    def __init__(self) -> None:
+        """Start with no thread; the first question starts it."""
+        self._lock = threading.Lock()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="forecast")
+        self._futures: OrderedDict[str, Future[Any]] = OrderedDict()
+        self._is_warm = False
+
+    def ask(self, question: str, work: Callable[[], Any]) -> Future[Any]:
+        """Return the answer to come, or the one that is known."""
+        with self._lock:
+            future = self._futures.get(question)
+            if future is None or future.cancelled():
+                future = self._futures[question] = self._pool.submit(self._work, work)
+            self._futures.move_to_end(question)
+            while len(self._futures) > _REMEMBERED:
+                self._futures.popitem(last=False)[1].cancel()
+        if self._is_warm and not future.done():
+            with contextlib.suppress(TimeoutError):
+                future.exception(SOON)
+        return future
+
+    def _work(self, work: Callable[[], Any]) -> Any:
+        answer = work()
+        self._is_warm = True
+        return answer
+
+
+def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
+    """Return what a run will need, or the promise of it; ValueError for an unusable device."""
+
+    def work() -> Estimate:
+        from tfm_core.training.estimate import estimate as measure
+
+        return measure(experiment, device)
+
+    return _asked().ask(f"{device} {to_json(experiment)}", work)
+
+
+def devices() -> Future[list[Device]]:
+    """Return the devices of this machine, or the promise of them."""
+
+    def work() -> list[Device]:
+        from tfm_core.training.devices import devices as look
+
+        return look()
+
+    return _asked().ask("devices", work)
+
+
+def answer(future: Future[Any]) -> Any | None:
+    """Return the answer that is there, or None. Raises what the work raised."""
+    return future.result() if future.done() else None
+
+
+@st.cache_resource(show_spinner=False)
+def _asked() -> Asked:
+    return Asked()

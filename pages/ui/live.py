@@ -1,0 +1,93 @@
+"""Live: a run while it learns, and afterwards. Two fragments tick while the run is active.
+
+The run is only read here; leaving, reloading or a second tab change nothing about it.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui import live_curves, live_keys, live_look, run_buttons, run_words, show, state
+from pages.ui.words import _
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import Status
+
+TICK = 1.0
+"""Seconds between two looks at a run that trains."""
+
+
+def page(run: Run) -> None:
+    """Draw a run: where it stands, its curves, its predictions, what it attends to."""
+    name = run_words.escape(run.meta.name)
+    if run.problem:
+        st.title(name, anchor=False)
+        show.problem(run.problem)
+        run_buttons.away()
+        return
+    was_active = run.status.is_active
+    every = TICK if was_active else None
+    st.fragment(_pulse, run_every=every)(run, was_active)
+    st.fragment(live_look.part, run_every=every)(run)
+
+
+def _pulse(run: Run, was_active: bool) -> None:
+    """Draw header, buttons, keys and curves; draw the whole page again when the run ends."""
+    if not run.folder.is_dir():
+        state.set_current_run(None)
+        st.rerun()
+    status = run.status
+    if status.is_active != was_active:
+        st.rerun()
+    _header(run, status)
+    run_buttons.row(run, status)
+    _word(run, status)
+    live_keys.part(run, status)
+    live_curves.part(run)
+
+
+def _header(run: Run, status: Status) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(run_words.escape(run.meta.name), anchor=False, width="content")
+        recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
+        st.markdown(f"{run_words.badge(status)} {recorded}", width="content")
+    st.caption(run_words.learns(run))
+
+
+def _word(run: Run, status: Status) -> None:
+    """Say what a state means and what can be done about it, in one place of the page."""
+    with st.container():
+        if status.state == "queued":
+            _queued(status)
+        elif status.state == "starting":
+            st.info(
+                _(
+                    "Starting: the data is made and the model is built; the first point of the "
+                    "curve comes within seconds."
+                ),
+                icon=":material/rocket_launch:",
+            )
+        elif status.state == "failed":
+            why = run_words.escape(status.reason or _("It did not say why."))
+            hint = _("Change the settings with New run, or press Resume to try it again.")
+            st.error(f"{why}\n\n{hint}", icon=":material/error:")
+        elif status.state == "interrupted":
+            step = f"{status.step:,}"
+            words = _("Interrupted at step {step}. Resume goes on from the last checkpoint.")
+            why = run_words.escape(status.reason or "")
+            st.warning(f"{words.format(step=step)} {why}", icon=":material/power_off:")
+        elif status.state == "stopped" and status.reason:
+            st.info(run_words.escape(status.reason), icon=":material/stop_circle:")
+        elif status.state == "paused":
+            st.info(
+                _("Paused. Step learns from one batch, Resume goes on."),
+                icon=":material/pause_circle:",
+            )
+
+
+def _queued(status: Status) -> None:
+    if status.queue_position:
+        words = _("Number {n} in line. It starts by itself as soon as a place is free.")
+        sentence = words.format(n=status.queue_position)
+    else:
+        sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
+    st.info(sentence, icon=":material/hourglass_empty:")

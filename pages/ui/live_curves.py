@@ -1,0 +1,137 @@
+"""The learning curves of a run as live figures: loss and accuracy, side by side."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.ui import runs_access, show
+from pages.ui.words import _
+from tfm_core.plots.curves import Mark, Measurements, learning_curve
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+
+WINDOWS = (1, 5, 10, 20, 50, 100, 200)
+_WINDOW, _LOG = "curves-window", "curves-log"
+
+
+def part(run: Run) -> None:
+    """Draw both figures and, below them, how to draw them."""
+    curves = runs_access.curves(run)
+    window = st.session_state.get(_WINDOW, 20)
+    is_log = bool(st.session_state.get(_LOG, False))
+    loss, accuracy = _figures(_key(run, curves), window, is_log, run, curves)
+    left, right = st.columns(2)
+    with left:
+        show.live_figure(
+            loss,
+            _(
+                "Loss: it starts near the line of guessing; a gap between training and validation "
+                "is overfitting."
+            ),
+            key=f"loss-{run.id}",
+        )
+    with right:
+        show.live_figure(
+            accuracy,
+            _(
+                "Accuracy: how much is right, against the line of guessing. Whole sequences are "
+                "right only when every token is."
+            )
+            if run.experiment.task.kind == "text"
+            else _("Accuracy: how many pictures are right, against the line of guessing."),
+            key=f"accuracy-{run.id}",
+        )
+    _controls()
+
+
+def _controls() -> None:
+    if st.session_state.get(_WINDOW) not in WINDOWS:
+        st.session_state[_WINDOW] = 20
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+        st.select_slider(
+            _("Smoothing"),
+            WINDOWS,
+            key=_WINDOW,
+            width=320,
+            format_func=lambda n: _("off") if n == 1 else _("mean of {n} batches").format(n=n),
+            help=_("The thick line averages that many batches, looking back only."),
+            persist_state="session",
+        )
+        st.toggle(
+            _("Logarithmic steps"),
+            key=_LOG,
+            help=_("Stretches the beginning, where most is learned."),
+            persist_state="session",
+        )
+
+
+def _key(run: Run, curves: Curves) -> tuple[object, ...]:
+    """Return what changes exactly when a figure would."""
+    sizes = [
+        (len(series), series.last("step"))
+        for series in (curves.steps, curves.validation, curves.test)
+    ]
+    return (run.id, *sizes, len(curves.resumed), bool(curves.started))
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _figures(
+    key: tuple[object, ...], window: int, is_log: bool, _run: Run, _curves: Curves
+) -> tuple[go.Figure, go.Figure]:
+    started = _curves.started
+    total = int(started.get("total_steps") or _run.experiment.training.steps)
+    shared = {"total_steps": total, "window": window, "is_log": is_log}
+    loss = learning_curve(
+        _train(_curves, "loss"),
+        [_measured(_("validation"), _curves, "validation", "loss")],
+        [_measured(_("test"), _curves, "test", "loss")],
+        y_title=_("loss (nats)"),
+        marks=_loss_marks(started),
+        **shared,
+    )
+    tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
+    if _run.experiment.task.kind == "text":
+        tokens = [
+            ("accuracy", _("validation, tokens")),
+            ("sequence_accuracy", _("validation, whole sequences")),
+        ]
+        test = [("accuracy", _("test, tokens"))]
+    accuracy = learning_curve(
+        _train(_curves, "accuracy"),
+        [_measured(name, _curves, "validation", column) for column, name in tokens],
+        [_measured(name, _curves, "test", column) for column, name in test],
+        y_title=_("accuracy"),
+        marks=_chance_marks(started),
+        is_share=True,
+        **shared,
+    )
+    for figure in (loss, accuracy):
+        figure.update_layout(uirevision="log" if is_log else "linear")
+    return loss, accuracy
+
+
+def _train(curves: Curves, column: str) -> Measurements:
+    return Measurements(_("training"), curves.steps["step"], curves.steps[column])
+
+
+def _measured(name: str, curves: Curves, split: str, column: str) -> Measurements:
+    series = curves.test if split == "test" else curves.validation
+    return Measurements(name, series["step"], series[column])
+
+
+def _loss_marks(started: dict[str, object]) -> list[Mark]:
+    marks = []
+    start, floor = started.get("start_loss"), started.get("floor")
+    if isinstance(start, float):
+        marks.append(Mark(start, _("guessing: {x}").format(x=f"{start:.2f}")))
+    if isinstance(floor, int | float) and floor > 0:
+        marks.append(Mark(float(floor), _("lowest possible: {x}").format(x=f"{floor:.2f}")))
+    return marks
+
+
+def _chance_marks(started: dict[str, object]) -> list[Mark]:
+    chance = started.get("chance")
+    if not isinstance(chance, float):
+        return []
+    return [Mark(chance, _("guessing: {x}").format(x=show.percent(chance)))]

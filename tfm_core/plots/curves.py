@@ -1,0 +1,160 @@
+"""Learning curves: what each batch said, its running mean, and what unseen examples say.
+
+Training is a thin line under a thick smoothed one; validation is a line with markers, the test a
+star at the end. Dashed lines are known before training: chance, the loss of guessing, the floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.thinning import smooth, thin
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurements:
+    """Values measured at some steps, (n,) each, as one named series of a figure."""
+
+    name: str
+    steps: Floats
+    values: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value known beforehand, drawn as a dashed line with its words."""
+
+    value: float
+    words: str
+
+
+def learning_curve(
+    train: Measurements,
+    validation: Sequence[Measurements],
+    test: Sequence[Measurements],
+    *,
+    y_title: str,
+    marks: Sequence[Mark] = (),
+    total_steps: int | None = None,
+    window: int = 20,
+    is_log: bool = False,
+    is_share: bool = False,
+) -> go.Figure:
+    """Draw one quantity over the steps.
+
+    window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
+    is_share: values are 0 to 1 and are shown as per cent. A second validation series (whole
+    sequences) gets dashes and diamonds.
+    """
+    number = ":.1%" if is_share else ":.4f"
+    lines = _train_lines(train, window, is_log, number)
+    for series, look in zip(validation, _VALIDATION, strict=False):
+        lines.append(_markers(series, look, number, is_log))
+    lines += [_stars(series, number) for series in test if len(series.steps)]
+    figure = go.Figure(lines)
+    for mark in marks:
+        _add_mark(figure, mark)
+    _lay_out(figure, y_title, total_steps, is_log, is_share)
+    return figure
+
+
+_VALIDATION = ({"dash": "solid", "symbol": "circle"}, {"dash": "dash", "symbol": "diamond"})
+
+
+def _train_lines(train: Measurements, window: int, is_log: bool, number: str) -> list[go.Scatter]:
+    steps, values = _float32(train.steps), _float32(train.values)
+    smoothed = smooth(values, window)
+    lines = []
+    if window > 1:
+        lines.append(
+            _line(steps, values, is_log, f"{train.name}, each batch", {"width": 1}, number)
+        )
+        lines[0].update(opacity=0.35)
+    name = f"{train.name}, mean of {window}" if window > 1 else train.name
+    return [*lines, _line(steps, smoothed, is_log, name, {"width": 2.5}, number)]
+
+
+def _line(
+    steps: Floats, values: Floats, is_log: bool, name: str, line: dict[str, Any], number: str
+) -> go.Scatter:
+    kept = thin(steps, values, is_log=is_log)
+    return go.Scatter(
+        x=steps[kept],
+        y=values[kept],
+        name=name,
+        mode="lines",
+        line={"color": COLOURS["train"], **line},
+        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>",
+    )
+
+
+def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bool) -> go.Scatter:
+    steps, values = _float32(series.steps), _float32(series.values)
+    kept = thin(steps, values, is_log=is_log)
+    return go.Scatter(
+        x=steps[kept],
+        y=values[kept],
+        name=series.name,
+        mode="lines+markers",
+        line={"color": COLOURS["validation"], "width": 2, "dash": look["dash"]},
+        marker={"symbol": look["symbol"], "size": 7},
+        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
+    )
+
+
+def _stars(series: Measurements, number: str) -> go.Scatter:
+    return go.Scatter(
+        x=_float32(series.steps),
+        y=_float32(series.values),
+        name=series.name,
+        mode="markers",
+        marker={"color": COLOURS["test"], "symbol": "star", "size": 15},
+        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
+    )
+
+
+def _add_mark(figure: go.Figure, mark: Mark) -> None:
+    figure.add_hline(
+        y=mark.value,
+        line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},
+        annotation={
+            "text": mark.words,
+            "font": {"size": 11, "color": COLOURS["chance"]},
+            "xanchor": "right",
+            "yanchor": "bottom",
+            "x": 1,
+        },
+    )
+
+
+def _lay_out(
+    figure: go.Figure, y_title: str, total_steps: int | None, is_log: bool, is_share: bool
+) -> None:
+    figure.update_layout(
+        height=340,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        hovermode="closest",
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+    )
+    figure.update_xaxes(title={"text": "step (log)" if is_log else "step"})
+    if is_log:
+        top = np.log10(max(total_steps or 1, 2))
+        figure.update_xaxes(type="log", range=[0, float(top) + 0.02], dtick=1)
+    elif total_steps:
+        figure.update_xaxes(range=[0, total_steps * 1.01])
+    figure.update_yaxes(title={"text": y_title}, rangemode="tozero")
+    if is_share:
+        figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
+
+
+def _float32(values: Floats) -> npt.NDArray[np.float32]:
+    return np.asarray(values, np.float32)

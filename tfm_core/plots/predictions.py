@@ -1,0 +1,213 @@
+"""Predictions beside the truth: tokens marked right or wrong, pictures with their probabilities.
+
+Drawn as small pieces of HTML, because text should wrap and be readable by a screen reader, and
+pixels should stay pixels. What is wrong has a sign and an underline beside its colour.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.plots.palette import COLOURS
+
+Verdict = Literal["right", "wrong", "missing"]
+N_BARS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedToken:
+    """A predicted token, or one that should have come, and whether it is right."""
+
+    token: str
+    verdict: Verdict
+    truth: str | None
+
+
+def compare(predicted: Sequence[str], truth: Sequence[str]) -> list[MarkedToken]:
+    """Compare a prediction with the truth, place by place; what is not there is ``missing``."""
+    marked = []
+    for place in range(max(len(predicted), len(truth))):
+        true = truth[place] if place < len(truth) else None
+        if place >= len(predicted):
+            marked.append(MarkedToken(str(true), "missing", true))
+        else:
+            token = predicted[place]
+            marked.append(MarkedToken(token, "right" if token == true else "wrong", true))
+    return marked
+
+
+def text_rows(
+    items: Sequence[dict[str, Any]],
+    tokens: Sequence[Sequence[str]],
+    confidence: npt.NDArray[Any] | None = None,
+) -> str:
+    """Return HTML: for each example its source, the truth, and the prediction token by token.
+
+    items: ``tgt`` tokens, ``src_text``, ``tgt_text``. tokens: predicted, one list an example.
+    confidence: (P, T) probability of each predicted token, said on hover.
+    """
+    rows = []
+    for place, (item, predicted) in enumerate(zip(items, tokens, strict=False)):
+        marked = compare(predicted, item["tgt"])
+        sure = None if confidence is None else confidence[place]
+        n_right = sum(mark.verdict == "right" for mark in marked)
+        is_right = n_right == len(marked)
+        verdict = "all right" if is_right else f"{n_right} of {len(marked)} right"
+        rows.append(
+            f'<div class="row"><div class="source">{escape(item["src_text"])}</div>'
+            f'<div class="truth">{escape(item["tgt_text"])}</div>'
+            f'<div class="answer">{_tokens(marked, sure)}</div>'
+            f'<div class="verdict {_class(is_right)}">{_sign(is_right)} {verdict}</div></div>'
+        )
+    head = "".join(
+        f'<div class="{name}">{word}</div>'
+        for name, word in (
+            ("source", "Source"),
+            ("truth", "Truth"),
+            ("answer", "Prediction"),
+            ("verdict", "Tokens"),
+        )
+    )
+    return f'{_STYLE}<div class="tfm-texts"><div class="row head">{head}</div>{"".join(rows)}</div>'
+
+
+def picture_cards(
+    images: npt.NDArray[np.uint8],
+    labels: Sequence[int],
+    probabilities: npt.NDArray[Any],
+    class_names: Sequence[str],
+) -> str:
+    """Return HTML: a card for each picture, with the likeliest classes as bars.
+
+    images: (P, C, height, width) uint8. labels: P true classes. probabilities: (P, classes).
+    """
+    cards = []
+    for image, label, row in zip(images, labels, probabilities, strict=False):
+        best = [int(place) for place in np.argsort(-row.astype(np.float32))[:N_BARS]]
+        is_right = best[0] == label
+        bars = "".join(_bar(class_names[n], float(row[n]), n == label) for n in best)
+        truth = escape(class_names[label])
+        said = f"{_sign(is_right)} {truth}"
+        if not is_right:
+            said = f"{_sign(is_right)} {escape(class_names[best[0]])}, truly {truth}"
+        cards.append(
+            f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{_png_url(image)}">'
+            f'<div class="verdict {_class(is_right)}">{said}</div>{bars}</div>'
+        )
+    return f'{_STYLE}<div class="tfm-pictures">{"".join(cards)}</div>'
+
+
+def _png_url(image: npt.NDArray[np.uint8]) -> str:
+    return _encoded(image.tobytes(), image.shape)
+
+
+@lru_cache(maxsize=1024)
+def _encoded(pixels: bytes, shape: tuple[int, int, int]) -> str:
+    """Return a picture (C, height, width) as a data address, lossless."""
+    channels, height, width = shape
+    image = np.frombuffer(pixels, np.uint8).reshape(shape)
+    rows = np.moveaxis(image, 0, -1).reshape(height, width * channels)
+    raw = np.concatenate([np.zeros((height, 1), np.uint8), rows], 1).tobytes()  # 0 = no filter
+    colour = 0 if channels == 1 else 2
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header)
+    png += _chunk(b"IDAT", zlib.compress(raw)) + _chunk(b"IEND", b"")
+    return f"data:image/png;base64,{b64encode(png).decode()}"
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    crc = zlib.crc32(kind + content)
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
+
+
+def _tokens(marked: Sequence[MarkedToken], sure: npt.NDArray[Any] | None) -> str:
+    if not marked:
+        return '<span class="t missing">nothing yet</span>'
+    parts = []
+    for place, mark in enumerate(marked):
+        hint = {
+            "right": "right",
+            "wrong": f"wrong: should be {mark.truth}" if mark.truth else "wrong: one too many",
+            "missing": "missing",
+        }[mark.verdict]
+        if sure is not None and mark.verdict != "missing" and place < len(sure):
+            hint += f", probability {float(sure[place]):.0%}"
+        sign = "" if mark.verdict == "right" else "<b>✗</b>"
+        shown = "␣" if mark.token.isspace() else mark.token
+        if mark.verdict == "missing":
+            sign, shown = "", f"[{shown}]"
+        parts.append(
+            f'<span class="t {mark.verdict}" title="{escape(hint)}">{escape(shown)}{sign}</span>'
+        )
+    return "".join(parts)
+
+
+def _bar(name: str, share: float, is_true: bool) -> str:
+    kind = "right" if is_true else "other"
+    return (
+        f'<div class="bar"><span class="name">{escape(name)}</span><span class="track">'
+        f'<span class="fill {kind}" style="width:{share:.1%}"></span></span>'
+        f'<span class="share">{share:.0%}</span></div>'
+    )
+
+
+def _class(is_right: bool) -> str:
+    return "right" if is_right else "wrong"
+
+
+def _sign(is_right: bool) -> str:
+    return "✓" if is_right else "✗"
+
+
+_STYLE = f"""<style>
+.tfm-texts {{ display: flex; flex-direction: column; font-size: 0.9rem; }}
+.tfm-texts .row {{ display: grid; grid-template-columns: 2fr 2fr 3fr 7.5rem; gap: 0.25rem 1rem;
+  padding: 0.5rem 0.25rem; border-bottom: 1px solid rgba(125, 133, 146, 0.25);
+  align-items: start; }}
+.tfm-texts .head {{ font-size: 0.8rem; opacity: 0.75; }}
+.tfm-texts .row > div {{ min-width: 0; overflow-wrap: anywhere; }}
+.tfm-texts .t {{ display: inline-block; padding: 0 0.3em; margin: 0 0.15em 0.2em 0;
+  border-radius: 0.25em; background: rgba(125, 133, 146, 0.14); }}
+.tfm-texts .t.wrong {{ background: color-mix(in srgb, {COLOURS["wrong"]} 22%, transparent);
+  text-decoration: underline wavy {COLOURS["wrong"]}; text-underline-offset: 0.2em; }}
+.tfm-texts .t.wrong b {{ font-size: 0.75em; margin-left: 0.2em; }}
+.tfm-texts .t.missing {{ background: none; opacity: 0.8; line-height: 1.3;
+  border: 1px dashed rgba(125, 133, 146, 0.7); }}
+.tfm-texts .verdict, .tfm-pictures .verdict {{ font-weight: 600; white-space: nowrap; }}
+.tfm-texts .verdict.right, .tfm-pictures .verdict.right {{ color: {COLOURS["right"]}; }}
+.tfm-texts .verdict.wrong, .tfm-pictures .verdict.wrong {{ color: {COLOURS["wrong"]}; }}
+.tfm-pictures {{ display: grid; gap: 0.75rem;
+  grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); font-size: 0.8rem; }}
+.tfm-pictures .card {{ border: 1px solid rgba(125, 133, 146, 0.3); border-radius: 0.5rem;
+  padding: 0.5rem; }}
+.tfm-pictures .card.wrong {{ border: 2px dashed {COLOURS["wrong"]}; }}
+.tfm-pictures img {{ width: 100%; aspect-ratio: 1; image-rendering: pixelated; display: block;
+  border-radius: 0.25rem; background: #000; }}
+.tfm-pictures .verdict {{ margin: 0.35rem 0 0.2rem; white-space: normal; }}
+.tfm-pictures .bar {{ display: grid; grid-template-columns: minmax(1.2em, auto) 1fr 2.6em;
+  gap: 0.35rem; align-items: center; }}
+.tfm-pictures .track {{ height: 0.5rem; background: rgba(125, 133, 146, 0.2);
+  border-radius: 0.25rem; overflow: hidden; }}
+.tfm-pictures .fill {{ display: block; height: 100%; background: #7d8592; }}
+.tfm-pictures .fill.right {{ background: {COLOURS["right"]}; }}
+.tfm-pictures .share {{ text-align: right; font-variant-numeric: tabular-nums; }}
+.tfm-pictures .name {{ white-space: nowrap; overflow: hidden; text-overflow: ellipsis;
+  max-width: 5em; }}
+@media (max-width: 640px) {{
+  .tfm-texts .head {{ display: none; }}
+  .tfm-texts .row {{ grid-template-columns: 1fr; }}
+  .tfm-texts .source::before {{ content: "Source "; opacity: 0.6; }}
+  .tfm-texts .truth::before {{ content: "Truth "; opacity: 0.6; }}
+  .tfm-pictures {{ grid-template-columns: repeat(2, 1fr); }}
+}}
+</style>"""
