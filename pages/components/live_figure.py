@@ -20,7 +20,7 @@ from tfm_core.plots.template import template
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": False,  # the component resizes by itself; plotly would listen to the window only
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
 _mount = st.components.v2.component(
     "live_figure",
@@ -31,10 +31,11 @@ _mount = st.components.v2.component(
 )
 
 
-def live_figure(fig: go.Figure, *, key: str) -> None:
+def live_figure(fig: go.Figure, *, key: str | None) -> None:
     """Show a figure under a key that stays the same from tick to tick.
 
-    Pass float32 arrays of at most some 400 points a line; ``layout.height`` is kept (default 360).
+    The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
+    of at most some 400 points a line; ``layout.height`` is kept (default 360).
     """
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     _mount(

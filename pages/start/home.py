@@ -1,5 +1,24 @@
-"""Home: what this is, and one press to begin."""
+"""Home: what this is, one press to begin, and what was trained before."""
 
-from pages.ui import show
+import streamlit as st
+
+from pages.ui import preset_cards, run_list, runs_access, show, state
+from pages.ui.words import _
+
+RECENT = 5
 
 show.header("home")
+preset_cards.grid()
+
+st.subheader(_("Recent runs"), anchor=False)
+runs = runs_access.store().list()
+if not runs:
+    st.caption(_("Nothing is trained yet: press one of the buttons above."))
+for run in runs[:RECENT]:
+    run_list.row(run, menu=False)
+if len(runs) > RECENT:
+    st.page_link(
+        state.PAGES["runs"],
+        label=_("All {n} runs").format(n=len(runs)),
+        icon=":material/stacked_line_chart:",
+    )

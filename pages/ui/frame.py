@@ -45,14 +45,14 @@ def navigation() -> st.Page:
 
 
 def sidebar() -> None:
-    """Show the current run, and what can be shared."""
+    """Show the logo and the current run."""
     st.logo(LOGO, icon_image=ICON, size="large")
+    state.keep_run_in_link()
     run_id = state.current_run_id()
     with st.sidebar:
         if run_id is not None:
             run = runs_access.store().get(run_id)
             st.fragment(_current_run, run_every=_TICK if run.status.is_active else None)(run)
-        _share()
 
 
 def notices() -> None:
@@ -85,12 +85,13 @@ def _current_run(run: Run) -> None:
                 )
 
 
-def _share() -> None:
-    with st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
+def share() -> None:
+    """Offer links; called behind the page, which may still change what they hold."""
+    with st.sidebar, st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
         run_id = state.current_run_id()
         if run_id is not None:
             st.caption(_("Opens this run, for anyone who can reach this app."))
             st.code(state.run_link(run_id), language=None, wrap_lines=True)
         st.caption(_("Opens the Train page with the configuration as it is set there."))
         st.code(state.configuration_link(), language=None, wrap_lines=True)
-    st.caption(_("Light or dark: menu ⋮ at the top right."))
+    st.sidebar.caption(_("Light or dark? In the menu ⋮ at the top right."))

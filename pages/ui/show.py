@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,7 +13,6 @@ import streamlit as st
 from pages.components import live_figure as component
 from pages.ui import state
 from pages.ui.words import _, content
-from tfm_core.plots.template import template
 
 
 def header(name: str) -> None:
@@ -24,13 +24,15 @@ def header(name: str) -> None:
 
 
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
-    """Show a figure that stands still, and one sentence on what to look for."""
-    fig.update_layout(template=template(state.theme()))
-    st.plotly_chart(fig, theme=None, key=key, config=component.CONFIG)
-    st.caption(caption)
+    """Show a figure, and one sentence on what to look for.
+
+    ``st.plotly_chart`` would keep the colours of the theme it was drawn for until the next run of
+    the script, so every figure goes through the component, which follows the theme by itself.
+    """
+    live_figure(fig, caption, key)
 
 
-def live_figure(fig: go.Figure, caption: str, key: str) -> None:
+def live_figure(fig: go.Figure, caption: str, key: str | None) -> None:
     """Show a figure whose data moves; zoom, hover and hidden lines stay as they are."""
     component.live_figure(fig, key=key)
     st.caption(caption)
@@ -92,3 +94,17 @@ def percent(share: float) -> str:
     if share < 1 and round(share * 100, 1) == 100:
         return "99.9 %"
     return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.1f} %"
+
+
+def ago(created: str) -> str:
+    """Return how long ago a time of ISO 8601 was, such as ``3 min ago``; a date after two days."""
+    then = datetime.fromisoformat(created)
+    seconds = (datetime.now(UTC) - then.astimezone(UTC)).total_seconds()
+    for limit, unit, words in (
+        (60, 1, None),
+        (3600, 60, _("{n} min ago")),
+        (2 * 86400, 3600, _("{n} h ago")),
+    ):
+        if seconds < limit:
+            return words.format(n=int(seconds // unit)) if words else _("just now")
+    return f"{then:%Y-%m-%d}"

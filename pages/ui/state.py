@@ -9,9 +9,9 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from pages.ui import runs_access
-from pages.ui.words import PAGES_DIR, _
-from tfm_core.config import ConfigError
-from tfm_core.config.codec import default_sections, query_to_values, values_to_query
+from pages.ui.words import PAGES_DIR
+from tfm_core.config.codec import values_to_query
+from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
 
 PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
@@ -23,6 +23,11 @@ PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
         "attention": "look/attention.py",
     }.items()
 }
+
+RUN_PAGES = ("train", "attention")
+"""Url paths of the pages that show the current run."""
+
+FIRST_PRESET = "vit-digits"
 
 _RUN = "current_run"
 _DRAFT = "draft"
@@ -58,13 +63,20 @@ def set_current_run(run_id: str | None) -> None:
         st.query_params["run"] = run_id
 
 
+def keep_run_in_link() -> None:
+    """Name the current run in the address bar of the pages that show it, for a reload or a copy."""
+    chosen = current_run_id()
+    if chosen is not None and page() in RUN_PAGES and "run" not in st.query_params:
+        st.query_params["run"] = chosen
+
+
 def draft() -> dict[str, Any]:
     """Return the configuration being edited as nested plain values; it need not be valid.
 
-    A new session starts with what its link says, or with the first thing worth trying.
+    A new session starts with the first thing worth trying; the Train page reads its link.
     """
     if _DRAFT not in st.session_state:
-        st.session_state[_DRAFT] = _first_draft()
+        set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
     return st.session_state[_DRAFT]
 
 
@@ -108,8 +120,7 @@ def link() -> str:
 
 def run_link(run_id: str) -> str:
     """Return the address that shows a run, on this page where the page shows runs."""
-    shown = page() if page() not in ("", "runs") else "train"
-    return _address(shown, {"run": run_id})
+    return _address(page() if page() in RUN_PAGES else "train", {"run": run_id})
 
 
 def configuration_link() -> str:
@@ -143,20 +154,6 @@ def _exists(run_id: str) -> bool:
     except RunNotFound:
         return False
     return True
-
-
-def _first_draft() -> dict[str, Any]:
-    query = {
-        key: value
-        for key, value in st.query_params.to_dict().items()
-        if "." in key or key == "seed"
-    }
-    if query:
-        try:
-            return query_to_values(query)
-        except ConfigError as error:
-            notify(_("The link's configuration was not understood. {why}").format(why=error))
-    return default_sections("vit", "mnist-5000")
 
 
 def _address(url_path: str, query: Mapping[str, str]) -> str:

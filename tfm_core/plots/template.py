@@ -42,6 +42,9 @@ def template(theme: ThemeName) -> go.layout.Template:
         "zerolinecolor": line,
         "ticks": "",
         "automargin": True,
+        "spikecolor": GREY,
+        "spikethickness": 1,
+        "spikedash": "dot",
         "title": {"standoff": 8, "font": {"size": 13}},
     }
     return go.layout.Template(

@@ -1,0 +1,86 @@
+"""What a person does with runs: start, open, go on, train further, rename, delete, bring back.
+
+Each either leads on or says in a sentence why it cannot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import streamlit as st
+
+from pages.ui import runs_access, show, state
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+
+
+def start_preset(name: str) -> None:
+    """Train a preset in a new run and go where it can be watched."""
+    preset = PRESETS[name]
+    store = runs_access.store()
+    try:
+        run = store.create(preset.experiment, device=state.device(), name=preset.label, preset=name)
+        try:
+            runs_access.queue().submit(run)
+        except ValueError:
+            with contextlib.suppress(ValueError, OSError):
+                store.delete(run.id)
+            raise
+    except (ValueError, OSError) as error:
+        show.problem(str(error))
+        return
+    watch(run)
+
+
+def watch(run: Run) -> None:
+    """Look at a run on the Train page."""
+    state.set_current_run(run.id)
+    st.switch_page(state.PAGES["train"], query_params={"run": run.id})
+
+
+def resume(run: Run) -> None:
+    """Go on with a run that ended early."""
+    try:
+        runs_access.queue().resume(run)
+    except (ValueError, OSError) as error:
+        show.problem(str(error))
+        return
+    watch(run)
+
+
+def train_further(run: Run, steps: int) -> None:
+    """Train a copy of a run up to ``steps`` steps."""
+    try:
+        copy = runs_access.store().fork(run.id, steps=steps)
+        runs_access.queue().resume(copy)
+    except (ValueError, OSError) as error:
+        show.problem(str(error))
+        return
+    watch(copy)
+
+
+def rename(run_id: str, name: str) -> None:
+    """Give a run another name."""
+    try:
+        runs_access.store().rename(run_id, name)
+    except (ValueError, OSError) as error:
+        state.notify(str(error))
+
+
+def delete(run: Run) -> None:
+    """Put a run into the trash; the Runs page then offers to bring it back."""
+    try:
+        runs_access.store().delete(run.id)
+    except (ValueError, OSError) as error:
+        state.notify(str(error))
+        return
+    state.set_deleted_run((run.id, run.meta.name))
+
+
+def undelete(run_id: str) -> None:
+    """Bring a deleted run back."""
+    state.set_deleted_run(None)
+    try:
+        runs_access.store().undelete(run_id)
+    except (ValueError, OSError) as error:
+        state.notify(str(error))

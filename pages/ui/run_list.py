@@ -1,0 +1,125 @@
+"""Runs as rows: what they are, how far they came, and what can be done with them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from pages.ui import run_actions, run_words, show
+from pages.ui.sparkline import sparkline
+from pages.ui.words import _
+from tfm_core.runs.run import Run
+
+TICK = 2.0
+"""Seconds between two looks at a run that is training."""
+
+MOST_STEPS = 1_000_000
+
+
+def row(run: Run, *, menu: bool) -> None:
+    """Show a run with its buttons; ``menu`` adds renaming, deleting and training further."""
+    with (
+        st.container(border=True, key=f"run-{run.id}"),
+        st.container(horizontal=True, vertical_alignment="center", gap="medium"),
+    ):
+        is_active = run.problem is None and run.status.is_active
+        with st.container(width="stretch", gap="xxsmall"):
+            st.fragment(_facts, run_every=TICK if is_active else None)(run, was_active=is_active)
+        with st.container(horizontal=True, width="content", vertical_alignment="center"):
+            if run.problem is None:
+                _buttons(run, menu=menu)
+            if menu and not run.meta.recorded:
+                _menu(run)
+
+
+def _facts(run: Run, *, was_active: bool) -> None:
+    name = f"**{run_words.escape(run.meta.name)}**"
+    if run.problem is not None:
+        st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
+        st.caption(run.problem)
+        return
+    status = run.status
+    if was_active and not status.is_active:
+        st.rerun()  # once: the row is then drawn with other buttons, and this no longer ticks
+    recorded = (
+        f" :violet-badge[:material/inventory_2: {_('Recorded')}]" if run.meta.recorded else ""
+    )
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        sparkline(run)
+        with st.container(width="stretch", gap="xxsmall"):
+            st.markdown(f"{name}  {run_words.badge(status)}{recorded}")
+            st.caption(" · ".join(_numbers(run)))
+    if status.reason and status.state != "finished":
+        st.caption(run_words.escape(status.reason))
+
+
+def _numbers(run: Run) -> list[str]:
+    status, reached = run.status, run_words.accuracy(run)
+    numbers = [run_words.escape(run_words.learns(run)), run_words.progress(status)]
+    if reached is not None:
+        share, where = reached
+        numbers.append(_("{share} right ({where})").format(share=show.percent(share), where=where))
+    if status.seconds:
+        numbers.append(show.duration(status.seconds))
+    numbers.append(show.ago(run.meta.created))
+    return numbers
+
+
+def _buttons(run: Run, *, menu: bool) -> None:
+    if st.button(_("Open"), key=f"open-{run.id}", icon=":material/open_in_full:"):
+        run_actions.watch(run)
+    status = run.status
+    if (
+        status.can_resume
+        and not run.meta.recorded
+        and st.button(
+            _("Resume"),
+            key=f"resume-{run.id}",
+            icon=":material/play_arrow:",
+            help=_("Goes on from its last checkpoint, as if it had never stopped."),
+        )
+    ):
+        run_actions.resume(run)
+    if menu and run.has_checkpoint and not status.is_active and status.step < MOST_STEPS:
+        _further(run)
+
+
+def _further(run: Run) -> None:
+    with st.popover(_("Train further"), icon=":material/fast_forward:"):
+        st.caption(_("Trains a copy from where this run ended; this run stays as it is."))
+        done, planned = run.status.step, run.experiment.training.steps
+        steps = st.number_input(
+            _("Steps in all"),
+            min_value=done + 1,
+            max_value=MOST_STEPS,
+            value=min(max(2 * planned, done + 1), MOST_STEPS),
+            step=100,
+            key=f"further-steps-{run.id}",
+            help=_("The run has done {done} of them already.").format(done=f"{done:,}"),
+        )
+        if st.button(_("Train the copy"), type="primary", key=f"further-{run.id}"):
+            run_actions.train_further(run, int(steps))
+
+
+def _menu(run: Run) -> None:
+    key = f"name-{run.id}"
+    with st.popover(
+        "", icon=":material/more_vert:", help=_("Rename or delete"), key=f"menu-{run.id}"
+    ):
+        if run.problem is None:
+            st.text_input(_("Name"), value=run.meta.name, max_chars=80, key=key)
+            st.button(_("Rename"), key=f"rename-{run.id}", on_click=lambda: _rename(run.id, key))
+        is_held = run.status.is_alive
+        st.button(
+            _("Delete"),
+            key=f"delete-{run.id}",
+            icon=":material/delete:",
+            disabled=is_held,
+            help=_("It is training; stop it first.") if is_held else None,
+            on_click=partial(run_actions.delete, run),
+        )
+
+
+def _rename(run_id: str, key: str) -> None:
+    run_actions.rename(run_id, st.session_state[key])

@@ -1,0 +1,31 @@
+"""What a task looks like: one real example of it, before anything is trained."""
+
+from __future__ import annotations
+
+import random
+
+import streamlit as st
+
+from pages.ui.words import PAGES_DIR
+from tfm_core.config import Experiment, TextTaskConfig
+
+DIGITS = str(PAGES_DIR / "content" / "digits.png")
+"""Eight handwritten digits of MNIST, blue on nothing, so that they fit the light and the dark."""
+
+_SEED = 3  # a sentence with a subject, an object and a verb
+
+
+def text_sample(experiment: Experiment) -> tuple[str, str] | None:
+    """Return a source and its target as a person reads them; None for a task of pictures."""
+    if not isinstance(experiment.task, TextTaskConfig):
+        return None
+    return _text_sample(experiment.task.model_dump_json())
+
+
+@st.cache_data(show_spinner=False)
+def _text_sample(task: str) -> tuple[str, str]:
+    from tfm_core.data.text import text_task
+
+    generator = text_task(TextTaskConfig.model_validate_json(task))
+    pair = generator.sample(random.Random(_SEED))
+    return generator.join_src(pair.src), generator.join_tgt(pair.tgt)

@@ -1,0 +1,51 @@
+"""A curve as small as a word: how the accuracy of a run rose."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.ui import runs_access
+from pages.ui.words import _
+from tfm_core.plots.palette import COLOURS, GREY
+from tfm_core.runs.run import Run
+
+WIDTH, HEIGHT, POINTS = 112, 32, 56
+
+
+def sparkline(run: Run) -> None:
+    """Show the accuracy of a run over its steps, 0 to 100 %; a quiet line where there is none."""
+    st.html(svg(run), width=WIDTH)
+
+
+def svg(run: Run) -> str:
+    """Return the picture; the x axis is the whole run, so that a young run has a short line."""
+    steps = runs_access.curves(run).steps
+    total = max(run.status.total_steps, 1)
+    x, y = steps["step"], steps["accuracy"]
+    known = np.isfinite(y)
+    x, y = x[known], y[known]
+    rows = [f'<line x1="0" y1="{HEIGHT - 1}" x2="{WIDTH}" y2="{HEIGHT - 1}" stroke="{GREY}" ']
+    rows.append('stroke-opacity="0.4"/>')
+    if len(x):
+        y = _smooth(y)
+        keep = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))
+        across = np.clip(x[keep] / total, 0, 1) * (WIDTH - 4) + 2
+        up = (1 - np.clip(y[keep], 0, 1)) * (HEIGHT - 6) + 3
+        points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
+        colour = COLOURS["train"]
+        rows.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        rows.append(f'<circle cx="{across[-1]:.1f}" cy="{up[-1]:.1f}" r="2.5" fill="{colour}"/>')
+    label = _("Accuracy on training batches over the steps, 0 to 100 %")
+    return (
+        f'<svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}"><title>{label}</title>{"".join(rows)}</svg>'
+    )
+
+
+def _smooth(values: np.ndarray) -> np.ndarray:
+    """Mean over a fiftieth of the run to each point's left: batches are noisy."""
+    window = max(len(values) // 50, 1)
+    sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
+    starts = np.maximum(np.arange(1, len(values) + 1) - window, 0)
+    return (sums[1:] - sums[starts]) / (np.arange(1, len(values) + 1) - starts)
