@@ -28,10 +28,6 @@ class Control:
         self._end = None if max_seconds is None else time.monotonic() + max_seconds
         self._limit = max_seconds
 
-    def forget(self) -> None:
-        """Drop the requests that an earlier worker did not live to answer."""
-        requests.take(self.folder)
-
     def after_step(
         self, *, pause: Callable[[], None], go_on: Callable[[], None], snapshot: Callable[[], None]
     ) -> bool:

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.runs import claim, snapshots
+from tfm_core.runs import claim, requests, snapshots
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.control import Control
 from tfm_core.runs.failures import sentence
@@ -40,6 +40,8 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     and OSError where not even the status can be written; all else ends as a status.
     """
     mark = mark_of()
+    if run.status.pid != mark.pid:  # else the queue has prepared all for this process
+        requests.take(run.folder)  # what an earlier worker did not live to answer
     if not claim.take(run.folder, mark):
         raise claim.RunHeld(f"The run {run.id} is being trained by another process.")
     control = control or Control(run.folder)
@@ -85,7 +87,6 @@ class _Execution:
         """Build, load, train, and finish or stop."""
         from tfm_core.training.loop import build, train
 
-        self.control.forget()
         settle(self.run.meta.threads)
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
         reason = self._continue(trainer)

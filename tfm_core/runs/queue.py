@@ -13,7 +13,7 @@ import os
 import threading
 import time
 
-from tfm_core.runs import claim, tickets
+from tfm_core.runs import claim, requests, tickets
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
@@ -157,7 +157,10 @@ class RunQueue:
             run = self.store.get(run_id)
         except RunNotFound:
             return None
-        return run if run.status.state == "queued" else None
+        if run.status.state != "queued":
+            return None
+        requests.take(run.folder)  # what an earlier worker did not live to answer
+        return run
 
     def _mark_starting(self, run: Run, mark: Mark) -> None:
         starting = dataclasses.replace(

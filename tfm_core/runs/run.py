@@ -12,9 +12,10 @@ from functools import cached_property
 from pathlib import Path
 
 from tfm_core.config import ConfigError, Experiment, from_json
-from tfm_core.runs import requests, snapshots, tickets
+from tfm_core.runs import claim, requests, snapshots, tickets
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.process import mark_of
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.snapshots import Probe, Snapshot
 from tfm_core.runs.status import Status, read_status, write_status
@@ -152,19 +153,28 @@ class Run:
         if kind not in requests.KINDS:
             raise ValueError(f"A run can be asked to {_either(requests.KINDS)}, not to {kind!r}.")
         status = self.status
-        if status.state == "queued" and kind == "stop":
-            if tickets.remove(self.folder.parent, self.id):
-                reason = "Stopped while it waited in the queue."
-                write_status(
-                    self.folder, dataclasses.replace(status, state="stopped", reason=reason)
-                )
-                return
-            status = self.status
         if status.state == "queued":
-            raise ValueError("This run is still waiting in the queue; it can only be stopped.")
-        if not status.is_alive:
+            if kind != "stop":
+                raise ValueError("This run is still waiting in the queue; it can only be stopped.")
+            if self._leave_line():
+                return
+        elif not status.is_alive:
             raise ValueError(_CANNOT[status.state])
         requests.drop(self.folder, kind)
+
+    def _leave_line(self) -> bool:
+        """Stop a waiting run, unless a worker was given it this very moment."""
+        mark = mark_of()
+        if not claim.take(self.folder, mark):
+            return False
+        try:
+            tickets.remove(self.folder.parent, self.id)
+            reason = "Stopped while it waited in the queue."
+            stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
+            write_status(self.folder, stopped)
+        finally:
+            claim.release(self.folder, mark)
+        return True
 
     def write_meta(self, meta: Meta) -> None:
         """Replace the name and the like. Raises OSError."""

@@ -45,15 +45,19 @@ def main(arguments: list[str] | None = None) -> int:
 
 def warm_up() -> None:
     """Import all that training needs, and train one step, which pays what only the first costs."""
-    from tfm_core.config import Experiment
+    from tfm_core.config import from_query
     from tfm_core.training.loop import build, train
 
     settle(threads=1)
-    tiny = Experiment.parse(
+    tiny = from_query(
         {
-            "model": {"d_model": 8, "n_heads": 2, "d_ff": 8},
-            "task": {"name": "copy", "size": 2, "n_train": 8, "n_validation": 8, "n_test": 8},
-            "training": {"steps": 1, "batch_size": 4},
+            "model.d_model": "8",
+            "task.name": "copy",
+            "task.size": "2",
+            "task.n_train": "8",
+            "task.n_validation": "8",
+            "task.n_test": "8",
+            "training.steps": "1",
         }
     )
     for _ in train(build(tiny)):

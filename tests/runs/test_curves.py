@@ -1,0 +1,127 @@
+"""Events are read while they are written, and what cannot be read is left out."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tfm_core.runs.curves import Curves, EventReader
+
+
+def line(**record) -> str:
+    return json.dumps(record) + "\n"
+
+
+def step(number, loss=1.0, **more) -> str:
+    return line(event="step", step=number, loss=loss, **more)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "events.jsonl"
+
+
+def append(path, text):
+    with path.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def curves_of(path):
+    curves = Curves()
+    curves.extend(EventReader(path).read())
+    return curves
+
+
+def test_each_record_is_read_once(path):
+    reader = EventReader(path)
+    assert reader.read() == []
+    append(path, step(1) + step(2))
+    assert [record["step"] for record in reader.read()] == [1, 2]
+    assert reader.read() == []
+    append(path, step(3))
+    assert [record["step"] for record in reader.read()] == [3]
+
+
+def test_a_torn_last_line_is_read_when_it_is_whole(path):
+    reader = EventReader(path)
+    append(path, step(1) + step(2)[:7])
+    assert [record["step"] for record in reader.read()] == [1]
+    append(path, step(2)[7:])
+    assert [record["step"] for record in reader.read()] == [2]
+
+
+@pytest.mark.parametrize("garbage", ["\n", "{torn\n", "[]\n", '{"step": 2}\n', "\x00\x01\n", "3\n"])
+def test_a_garbled_line_is_left_out(path, garbage):
+    append(path, step(1) + garbage + step(3))
+    assert [record["step"] for record in EventReader(path).read()] == [1, 3]
+
+
+def test_a_file_that_became_shorter_is_read_anew(path):
+    append(path, step(1) + step(2) + step(3))
+    reader, curves = EventReader(path), Curves()
+    curves.extend(reader.read())
+    path.write_text(step(1, loss=7.0))
+    curves.extend(reader.read())
+    assert curves.steps["loss"].tolist() == [7.0]
+
+
+def test_curves_are_float32_columns_with_nan_for_what_is_not_known(path):
+    append(path, line(event="started", step=0, floor=None, n_parameters=5))
+    append(path, step(1, 0.5, accuracy=0.25) + step(2, 0.25))
+    append(path, line(event="measured", split="validation", step=2, loss=0.75, accuracy=0.5))
+    append(path, line(event="measured", split="test", step=2, loss=0.5, sequence_accuracy=None))
+    append(path, line(event="finished", step=2, seconds=3.5))
+
+    curves = curves_of(path)
+
+    assert curves.steps["loss"].dtype == np.float32
+    assert curves.steps["loss"].tolist() == [0.5, 0.25]
+    assert curves.steps["accuracy"][0] == 0.25
+    assert math.isnan(curves.steps["accuracy"][1])
+    assert curves.validation["loss"].tolist() == [0.75]
+    assert curves.test.last("loss") == 0.5
+    assert curves.test.last("sequence_accuracy") is None
+    assert curves.started["n_parameters"] == 5
+    assert curves.finished["seconds"] == 3.5
+    with pytest.raises(KeyError):
+        curves.steps["colour"]
+
+
+def test_going_on_from_a_checkpoint_forgets_what_came_after_it(path):
+    append(path, step(1) + step(2) + step(3))
+    append(path, line(event="measured", split="validation", step=3, loss=9.0))
+    append(path, line(event="finished", step=3, seconds=1.0))
+    append(path, line(event="resumed", step=2) + step(3, loss=5.0) + step(4, loss=6.0))
+
+    curves = curves_of(path)
+
+    assert curves.steps["step"].tolist() == [1, 2, 3, 4]
+    assert curves.steps["loss"].tolist() == [1, 1, 5, 6]
+    assert len(curves.validation) == 0
+    assert curves.finished == {}
+    assert curves.resumed == (2,)
+
+
+def test_reading_bit_by_bit_gives_the_same_curves(path):
+    text = step(1) + step(2) + line(event="resumed", step=1) + step(2, loss=4.0) + step(2, loss=8.0)
+    reader, slow = EventReader(path), Curves()
+    for character in text:
+        append(path, character)
+        slow.extend(reader.read())
+    assert slow.steps["loss"].tolist() == curves_of(path).steps["loss"].tolist() == [1.0, 8.0]
+
+
+def test_a_copy_does_not_change(path):
+    append(path, step(1))
+    curves = curves_of(path)
+    before = curves.copy()
+    curves.extend([json.loads(step(2))])
+    assert (len(before.steps), len(curves.steps)) == (1, 2)
+
+
+@pytest.mark.parametrize("number", ["three", None, True, float("nan")])
+def test_a_row_without_a_step_is_left_out(number):
+    curves = Curves()
+    curves.extend([{"event": "step", "step": number, "loss": 1.0}])
+    assert len(curves.steps) == 0

@@ -1,0 +1,103 @@
+"""Snapshots and probes come back as they were written, or as a sentence."""
+
+import numpy as np
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs import Snapshot
+from tfm_core.runs.snapshots import read, snapshot_path, write, write_probe
+
+RNG = np.random.default_rng(0)
+
+
+def weights(*shape):
+    return RNG.random(shape).astype(np.float16)
+
+
+def text_snapshot(step=5):
+    return Snapshot(
+        step=step,
+        attention={"decoder.layers.0.cross_attention": weights(2, 3, 5, 7)},
+        ids=RNG.integers(0, 11, (2, 5)).astype(np.int32),
+        confidence=weights(2, 5),
+        tokens=[["나는", "간다"], []],
+        texts=["나는 간다", ""],
+        positions={"encoder.positions.table": weights(7, 4)},
+    )
+
+
+def test_a_text_snapshot_comes_back(tmp_path):
+    written = text_snapshot()
+    found = read(write(tmp_path, written))
+
+    assert found.step == 5
+    assert found.tokens == written.tokens
+    assert found.texts == written.texts
+    assert found.probabilities is None
+    for name in ("ids", "confidence"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(written, name))
+        assert getattr(found, name).dtype == getattr(written, name).dtype
+    for name in ("attention", "positions"):
+        found_part, written_part = getattr(found, name), getattr(written, name)
+        assert found_part.keys() == written_part.keys()
+        for key, value in written_part.items():
+            np.testing.assert_array_equal(found_part[key], value)
+
+
+def test_a_picture_snapshot_is_stored_in_half_precision(tmp_path):
+    probabilities = RNG.random((3, 10))
+    found = read(write(tmp_path, Snapshot(0, probabilities=probabilities)))
+    assert found.probabilities.dtype == np.float16
+    np.testing.assert_allclose(found.probabilities, probabilities, atol=1e-3)
+    assert found.texts is None
+
+
+def test_steps_are_listed_in_order_without_what_is_damaged(store):
+    run = store.create(tiny())
+    for step in (13, 0, 2, 7, 3):
+        write(run.folder, text_snapshot(step))
+    torn = snapshot_path(run.folder, 7)
+    torn.write_bytes(torn.read_bytes()[:-1])
+    snapshot_path(run.folder, 3).write_bytes(b"")
+    (run.folder / "snapshots" / "notes.txt").write_text("?")
+
+    assert run.snapshot_steps() == [0, 2, 13]
+    assert run.snapshot(13).step == 13
+    with pytest.raises(ValueError, match=r"00000007.safetensors is damaged"):
+        run.snapshot(7)
+    with pytest.raises(ValueError, match="There is no snapshot 5 here"):
+        run.snapshot(5)
+
+
+def test_a_run_without_snapshots_has_none(store):
+    assert store.create(tiny()).snapshot_steps() == []
+
+
+def test_a_probe_of_pictures_comes_back(store):
+    run = store.create(tiny())
+    images = RNG.integers(0, 256, (2, 1, 5, 7)).astype(np.uint8)
+    write_probe(
+        run.folder, {"kind": "image", "items": [{"label": 3}, {"label": 1}], "images": images}
+    )
+    probe = run.probe()
+    assert probe.kind == "image"
+    assert probe.items == [{"label": 3}, {"label": 1}]
+    np.testing.assert_array_equal(probe.images, images)
+
+    (run.folder / "probe.safetensors").write_bytes(b"torn")
+    with pytest.raises(ValueError, match="pictures of this run's probe are damaged"):
+        run.probe()
+
+
+def test_a_probe_of_text_comes_back(store):
+    run = store.create(tiny())
+    with pytest.raises(ValueError, match="no probe yet"):
+        run.probe()
+    item = {"src": ["a"], "tgt": ["b"], "alignment": [[0], []], "src_text": "a", "tgt_text": "b"}
+    write_probe(run.folder, {"kind": "text", "items": [item]})
+    assert run.probe().items == [item]
+    assert run.probe().images is None
+
+    (run.folder / "probe.json").write_text("[")
+    with pytest.raises(ValueError, match="probe of this run is damaged"):
+        run.probe()

@@ -1,0 +1,105 @@
+"""The state of a run, and the conclusion that its worker is gone."""
+
+import dataclasses
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.runs.waiting import tiny, wait_until
+from tfm_core.runs import requests
+from tfm_core.runs.process import Mark, is_alive, mark_of, this_host
+from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
+
+
+@pytest.mark.parametrize("state", sorted(set(STATES) - ALIVE - {"interrupted"}))
+def test_a_state_without_a_worker_is_read_as_it_was_written(tmp_path, state):
+    status = Status(state, step=3, total_steps=7, epoch=0.5, reason="why", seconds=1.25)
+    write_status(tmp_path, status)
+    assert read_status(tmp_path) == status
+
+
+@pytest.mark.parametrize("state", sorted(ALIVE))
+def test_a_living_worker_keeps_its_state_and_a_dead_one_is_an_interruption(tmp_path, state):
+    mark = mark_of()
+    here = Status(state, step=3, pid=mark.pid, host=mark.host, created=mark.created)
+    write_status(tmp_path, here)
+    assert read_status(tmp_path) == here
+
+    write_status(tmp_path, dataclasses.replace(here, created=mark.created - 1000))
+    gone = read_status(tmp_path)
+
+    assert gone.state == "interrupted"
+    assert gone.can_resume
+    assert "ended without a word at step 3" in gone.reason
+
+
+def test_a_dead_process_is_not_alive_even_before_it_is_reaped():
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    mark = mark_of(child.pid)
+    wait_until(lambda: not is_alive(mark), "the child is a zombie")
+    child.wait()
+    assert not is_alive(mark)
+
+
+def test_a_worker_elsewhere_is_judged_by_its_heartbeat():
+    elsewhere = Mark(os.getpid(), "another-machine")
+    assert is_alive(elsewhere, heartbeat=time.time())
+    assert not is_alive(elsewhere, heartbeat=time.time() - 31)
+    assert not is_alive(elsewhere)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [None, "", "{", "[]", '{"state": "dancing"}', '{"state": "stopped", "step": "three"}'],
+)
+def test_a_damaged_status_is_an_interruption_that_says_so(tmp_path, content):
+    if content is not None:
+        (tmp_path / "status.json").write_text(content)
+    status = read_status(tmp_path)
+    assert status.state == "interrupted"
+    assert "missing or damaged" in status.reason
+
+
+def test_progress_is_the_share_of_steps():
+    assert Status("running", step=3, total_steps=12).progress == 0.25
+    assert Status("running").progress == 0.0
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("finished", "trained further"),
+        ("stopped", "it can be resumed"),
+        ("failed", "resumed from its last checkpoint"),
+        ("running", "was interrupted"),
+    ],
+)
+def test_a_request_that_nobody_would_take_is_refused(store, end, state, sentence):
+    run = end(store.create(tiny()), state)
+    with pytest.raises(ValueError, match=sentence):
+        run.request("pause")
+
+
+def test_a_run_that_waits_can_only_be_stopped(store):
+    run = store.create(tiny())
+    with pytest.raises(ValueError, match="can only be stopped"):
+        run.request("pause")
+
+
+def test_an_unknown_request_is_refused(store):
+    with pytest.raises(ValueError, match="pause, resume, step, stop or snapshot, not to 'fly'"):
+        store.create(tiny()).request("fly")
+
+
+def test_requests_are_taken_once_in_the_order_in_which_they_came(store, end):
+    run = end(store.create(tiny()), "running", pid=os.getpid(), host=this_host())
+    for kind in ("pause", "step", "step", "snapshot", "stop"):
+        run.request(kind)
+    (run.folder / "requests" / "litter").write_text("?")
+
+    assert requests.take(run.folder) == ["pause", "step", "step", "snapshot", "stop"]
+    assert requests.take(run.folder) == []
+    assert list((run.folder / "requests").iterdir()) == []

@@ -1,0 +1,224 @@
+"""The store: what is created is found again, and nothing outside its folder can be reached."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs import RunNotFound, RunStore
+from tfm_core.runs.run import RunDamaged
+
+
+def test_a_created_run_is_found_with_all_it_was_given(store):
+    run = store.create(tiny(), device="cuda:1", threads=3, name="First", preset="copy")
+
+    found = store.get(run.id)
+
+    assert found.experiment == tiny()
+    assert found.meta.name == "First"
+    assert (found.meta.device, found.meta.threads, found.meta.preset) == ("cuda:1", 3, "copy")
+    assert found.meta.created.endswith("+00:00")
+    assert found.status.state == "queued"
+    assert found.status.total_steps == 7
+    assert found.problem is None
+
+
+def test_a_run_without_a_name_is_called_after_its_task(store):
+    assert store.create(tiny()).meta.name == "Copy"
+
+
+def test_the_newest_run_is_listed_first(store):
+    runs = [store.create(tiny()) for _ in range(3)]
+    assert [run.id for run in store.list()] == [run.id for run in reversed(runs)]
+
+
+def test_the_folder_can_be_named_by_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "elsewhere"))
+    assert RunStore().create(tiny()).folder.parent == tmp_path / "elsewhere"
+
+
+def test_a_store_that_does_not_exist_yet_is_empty(tmp_path):
+    assert RunStore(tmp_path / "none", recorded=None).list() == []
+
+
+@pytest.mark.parametrize(
+    "run_id",
+    [
+        "..",
+        "../secrets",
+        "a/b/c/d/e/f",
+        ".trash",
+        "short",
+        "x" * 65,
+        "ab\0cdefgh",
+        "",
+        "abcdefgh\n",
+    ],
+)
+def test_an_id_that_is_no_id_is_not_looked_for(store, run_id):
+    with pytest.raises(RunNotFound, match="not the id of a run"):
+        store.get(run_id)
+
+
+def test_an_unknown_id_is_answered_in_a_sentence(store):
+    with pytest.raises(RunNotFound, match="There is no run unknown-run here"):
+        store.get("unknown-run")
+
+
+def test_ids_never_look_like_an_option(store):
+    assert all(store.create(tiny()).id[0] not in "-_" for _ in range(40))
+
+
+def test_a_renamed_run_has_its_new_name_in_one_line(store):
+    run = store.create(tiny())
+    assert store.rename(run.id, "  A\n better\tname ").meta.name == "A better name"
+    assert store.get(run.id).meta.name == "A better name"
+
+
+@pytest.mark.parametrize(("name", "sentence"), [(" \n", "needs a name"), ("x" * 81, "at most 80")])
+def test_a_name_must_be_a_name(store, name, sentence):
+    run = store.create(tiny())
+    with pytest.raises(ValueError, match=sentence):
+        store.rename(run.id, name)
+
+
+def test_a_deleted_run_can_be_taken_back(store, end):
+    run = end(store.create(tiny()))
+
+    store.delete(run.id)
+    assert store.list() == []
+    assert run.problem == "This run was deleted."
+
+    assert store.undelete(run.id).experiment == tiny()
+    assert [found.id for found in store.list()] == [run.id]
+
+
+@pytest.mark.parametrize("run_id", ["../etc/passwd", "never-deleted"])
+def test_only_what_was_deleted_can_be_taken_back(store, run_id):
+    with pytest.raises(RunNotFound, match="no deleted run"):
+        store.undelete(run_id)
+
+
+def test_a_run_that_trains_is_not_deleted(store, end):
+    run = end(store.create(tiny()), "running", pid=os.getpid(), host=_host())
+    with pytest.raises(ValueError, match="stop it before you delete it"):
+        store.delete(run.id)
+
+
+def test_a_waiting_run_can_be_deleted(store):
+    run = store.create(tiny())
+    store.delete(run.id)
+    assert store.list() == []
+
+
+def test_a_fork_goes_on_where_its_parent_ended(store, end):
+    parent = end(store.create(tiny(), name="Parent", preset="copy"), "finished", step=7)
+
+    fork = store.fork(parent.id, steps=19)
+
+    assert fork.id != parent.id
+    assert fork.experiment == tiny(steps=19)
+    assert (fork.meta.parent, fork.meta.preset) == (parent.id, "copy")
+    assert (fork.status.state, fork.status.step, fork.status.total_steps) == ("stopped", 7, 19)
+    assert fork.has_checkpoint
+    assert fork.curves().steps["step"].tolist() == [7]
+
+
+def test_a_fork_must_train_further(store, end):
+    parent = end(store.create(tiny()), "finished", step=7)
+    with pytest.raises(ValueError, match="has done 7 steps already; choose more"):
+        store.fork(parent.id, steps=7)
+
+
+def test_a_run_without_a_checkpoint_cannot_be_forked(store):
+    run = store.create(tiny(), state="stopped")
+    with pytest.raises(ValueError, match="no checkpoint"):
+        store.fork(run.id, steps=19)
+
+
+def test_a_run_that_waits_cannot_be_forked(store):
+    with pytest.raises(ValueError, match="not over yet"):
+        store.fork(store.create(tiny()).id, steps=19)
+
+
+def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_path):
+    end(RunStore(tmp_path / "recorded").create(tiny(), name="Recorded"), "finished", step=7)
+
+    (run,) = store.list()
+
+    assert run.meta.recorded
+    with pytest.raises(ValueError, match="comes with the app and cannot be deleted"):
+        store.delete(run.id)
+    with pytest.raises(ValueError, match="comes with the app and cannot be renamed"):
+        store.rename(run.id, "Mine")
+    fork = store.fork(run.id, steps=19)
+    assert not fork.meta.recorded
+    assert fork.folder.parent == store.root
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "experiment.json of this run is missing"),
+        ("{torn", "This is not JSON"),
+        ('{"model": {"family": "vit", "d_model": -3}}', "must be at least"),
+        ("[" * 100_000, "damaged"),
+    ],
+)
+def test_a_damaged_run_is_listed_with_its_problem_and_can_be_deleted(store, end, content, sentence):
+    run = end(store.create(tiny()))
+    path = run.folder / "experiment.json"
+    path.unlink() if content is None else path.write_text(content)
+
+    (found,) = store.list()
+
+    assert sentence in (found.problem or "")
+    with pytest.raises(RunDamaged, match=sentence):
+        _ = found.experiment
+    assert found.status.state == "stopped"
+    assert found.meta.name == "Copy"
+    store.delete(found.id)
+    assert store.list() == []
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"name": 3, "created": null, "threads": "x"}'])
+def test_a_damaged_meta_file_is_made_up_for(store, content):
+    run = store.create(tiny())
+    (run.folder / "meta.json").write_text(content)
+    (found,) = store.list()
+    assert found.meta.name == run.id
+    assert found.meta.threads == 1
+    assert found.meta.created.endswith("+00:00")
+
+
+def test_a_half_made_run_is_not_listed(store):
+    run = store.create(tiny())
+    (store.root / ".new-half").mkdir()
+    (store.root / "stray-file").write_text("")
+    assert [found.id for found in store.list()] == [run.id]
+
+
+def test_reading_runs_needs_no_torch():
+    code = (
+        "import sys, tfm_core.runs, tfm_core.runs.queue, tfm_core.cli;"
+        "print('torch' in sys.modules, 'streamlit' in sys.modules)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.split() == ["False", "False"]
+
+
+def test_files_are_plain_json(store):
+    run = store.create(tiny())
+    for name in ("experiment.json", "meta.json", "status.json"):
+        assert isinstance(json.loads((run.folder / name).read_text()), dict)
+
+
+def _host():
+    from tfm_core.runs.process import this_host
+
+    return this_host()

@@ -1,0 +1,251 @@
+"""The command line: train without the app, in the same run folders that the app shows.
+
+Wrong input is one sentence on standard error and exit code 2; a run that failed is exit code 1;
+Ctrl-C keeps a checkpoint and is exit code 130.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from tfm_core.config import Experiment, from_query, to_query
+from tfm_core.runs import Run, RunStore, tickets
+from tfm_core.runs.figures import figures, summary
+
+WRONG_INPUT, FAILED, BY_HAND = 2, 1, 130
+_THREADS_AUTO = "auto"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return its exit code."""
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return WRONG_INPUT
+    except BrokenPipeError:  # the reader of a list has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tfm_core", description=_first_line(__doc__))
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    train = commands.add_parser("train", help="train a preset, with changes or without")
+    train.add_argument("--preset", metavar="NAME", help="where to begin (see presets)")
+    train.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="SETTING=VALUE",
+        help="change a setting, as model.d_model=128 or task.name=copy; may be repeated",
+    )
+    train.add_argument("--seed", type=int, metavar="N", help="another seed, another curve")
+    train.add_argument("--device", default="cpu", help="cpu, cuda:0, mps (see devices)")
+    train.add_argument(
+        "--threads", default="1", metavar="N", help="CPU threads; auto measures which is faster"
+    )
+    train.add_argument("--name", help="how the run is called in the app")
+    train.set_defaults(command=_train)
+    _add_output(train)
+
+    resume = commands.add_parser("resume", help="go on with a run that ended early")
+    resume.add_argument("id", metavar="ID", help="the id of the run (see runs)")
+    resume.set_defaults(command=_resume)
+    _add_output(resume)
+
+    for name, words, command in (
+        ("runs", "list the runs, newest first", _runs),
+        ("presets", "list the presets", _presets),
+        ("devices", "list the devices of this machine", _devices),
+    ):
+        lister = commands.add_parser(name, help=words)
+        lister.add_argument("--json", action="store_true", help="print JSON")
+        lister.set_defaults(command=command)
+    return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--quiet", action="store_true", help="no progress bar and no summary")
+    parser.add_argument(
+        "--json", action="store_true", help="print the final figures as JSON, on the last line"
+    )
+
+
+def _train(options: argparse.Namespace) -> int:
+    experiment = _experiment(options.preset, options.set, options.seed)
+    _check_device(options.device)
+    run = RunStore().create(
+        experiment,
+        device=options.device,
+        threads=_threads(options.threads),
+        name=options.name or _preset_label(options.preset),
+        preset=options.preset,
+        state="starting",
+    )
+    return _execute(run, options)
+
+
+def _resume(options: argparse.Namespace) -> int:
+    store = RunStore()
+    run = store.get(options.id)
+    status = run.status
+    if run.meta.recorded:
+        raise ValueError("This run comes with the app and cannot be resumed.")
+    is_mine = status.state == "queued" and tickets.remove(store.root, run.id)
+    if not is_mine and not status.can_resume:
+        raise ValueError(f"The run {run.id} is {status.state}; there is nothing to resume.")
+    if run.problem is not None:
+        raise ValueError(run.problem)
+    return _execute(run, options)
+
+
+def _execute(run: Run, options: argparse.Namespace) -> int:
+    """Train a run in this process, show how it goes, and say how it ended."""
+    from tfm_core.runs.bar import Bar
+    from tfm_core.runs.control import Control
+    from tfm_core.runs.execute import execute
+
+    control = Control(run.folder)
+    with Bar(run.experiment.training.steps, is_shown=not options.quiet) as bar:
+
+        def on_interrupt(*_: object) -> None:
+            if not bar.has_begun or control.stop_reason is not None:
+                raise KeyboardInterrupt
+            control.stop_reason = "Stopped by hand."
+
+        before = signal.signal(signal.SIGINT, on_interrupt)
+        try:
+            status = execute(run, control, bar.listen)
+        finally:
+            signal.signal(signal.SIGINT, before)
+    values = figures(run)
+    if status.state == "failed":
+        print(status.reason, file=sys.stderr)
+    elif status.state == "stopped":
+        print(
+            f"Stopped at step {status.step:,} of {status.total_steps:,}. Go on with: "
+            f"python -m tfm_core resume {run.id}",
+            file=sys.stderr,
+        )
+    elif not options.quiet and not options.json:
+        print(summary(values))
+    if options.json:
+        print(json.dumps(values))
+    return {"finished": 0, "stopped": BY_HAND}.get(status.state, FAILED)
+
+
+def _runs(options: argparse.Namespace) -> int:
+    rows = []
+    for run in RunStore().list():
+        status = run.status
+        rows.append(
+            {
+                "id": run.id,
+                "state": "damaged" if run.problem else status.state,
+                "step": status.step,
+                "total_steps": status.total_steps,
+                "name": run.meta.name,
+                "created": run.meta.created,
+                "problem": run.problem,
+            }
+        )
+    if options.json:
+        print(json.dumps(rows))
+        return 0
+    for row in rows:
+        progress = f"{row['step']}/{row['total_steps']}"
+        print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {row['name']}")
+    if not rows:
+        print("There are no runs yet: python -m tfm_core train --preset copy")
+    return 0
+
+
+def _presets(options: argparse.Namespace) -> int:
+    from tfm_core.presets import PRESETS
+
+    if options.json:
+        rows = [
+            {"name": preset.name, "label": preset.label, "seconds": preset.seconds}
+            for preset in PRESETS.values()
+        ]
+        print(json.dumps(rows))
+        return 0
+    for name, preset in PRESETS.items():
+        print(f"{name:<18} {preset.seconds:>6.0f} s  {preset.label}")
+    return 0
+
+
+def _devices(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from tfm_core.training.devices import devices
+
+    found = devices()
+    if options.json:
+        print(json.dumps([asdict(device) for device in found]))
+        return 0
+    for device in found:
+        if device.available:
+            free = f"{(device.memory_free or 0) / 2**30:.1f} GiB free"
+            print(f"{device.name:<8} {device.label}, {free}")
+        else:
+            print(f"{device.name:<8} not there: {device.reason}")
+    return 0
+
+
+def _experiment(preset: str | None, changes: list[str], seed: int | None) -> Experiment:
+    """Return a preset's experiment with changes. Raises ValueError, in a sentence."""
+    query = {} if preset is None else to_query(_preset(preset).experiment)
+    for change in changes:
+        setting, equals, value = change.partition("=")
+        if not equals or not setting:
+            raise ValueError(f"--set takes SETTING=VALUE, as model.d_model=128, not {change!r}.")
+        query[setting.strip()] = value.strip()
+    if seed is not None:
+        query["seed"] = str(seed)
+    if not query:
+        raise ValueError("Say what to train: --preset NAME, or --set task.name=copy.")
+    return from_query(query)
+
+
+def _preset(name: str) -> Any:
+    from tfm_core.presets import PRESETS
+
+    if name not in PRESETS:
+        raise ValueError(f"There is no preset {name!r}; choose one of {', '.join(PRESETS)}.")
+    return PRESETS[name]
+
+
+def _preset_label(name: str | None) -> str | None:
+    return None if name is None else str(_preset(name).label)
+
+
+def _check_device(name: str) -> None:
+    from tfm_core.training.devices import resolve
+
+    resolve(name)
+
+
+def _threads(text: str) -> int:
+    """Return the number of threads asked for. Raises ValueError, in a sentence."""
+    from tfm_core.training import devices
+
+    if text == _THREADS_AUTO:
+        return devices.fastest_threads(devices.measure_threads())
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 1024:
+        raise ValueError(f"--threads is {text!r}, but must be a number from 1, or auto.")
+    return int(text)
+
+
+def _first_line(text: str | None) -> str:
+    return (text or "").partition("\n")[0]
