@@ -1,0 +1,100 @@
+"""Runs with snapshots made of drawn numbers: what a page needs, without training anything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.labels import axes, modules_by_kind
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import Snapshot, write, write_probe
+from tfm_core.runs.status import Status, write_status
+from tfm_core.runs.store import RunStore
+
+STEPS = (0, 2, 11)
+PAIRS = (  # of different lengths, so that padding has something to hide
+    (("three", "two"), ("3", "2")),
+    (("a", "b", "c", "d", "e"), ("e", "d", "c")),
+    (("one",), ("1", "7", "5")),
+)
+
+
+def text_experiment(family: str = "encoder-decoder", **model: object) -> Experiment:
+    layers = (
+        {"n_encoder_layers": 2, "n_decoder_layers": 3}
+        if family == "encoder-decoder"
+        else {"n_layers": 2}
+    )
+    values = {"family": family, "d_model": 12, "n_heads": 3, **layers, **model}
+    return Experiment.parse({"model": values, "task": {"kind": "text", "name": "numbers"}})
+
+
+def vit_experiment(pooling: str = "mean") -> Experiment:
+    model = {"family": "vit", "d_model": 12, "n_heads": 3, "n_layers": 2, "pooling": pooling}
+    return Experiment.parse({"model": model, "task": {"kind": "image", "name": "mnist-5000"}})
+
+
+def items_of_text() -> list[dict[str, object]]:
+    return [
+        {
+            "src": list(src),
+            "tgt": list(tgt),
+            "alignment": [[] for _ in tgt],
+            "src_text": " ".join(src),
+            "tgt_text": "".join(tgt),
+        }
+        for src, tgt in PAIRS
+    ]
+
+
+def constructed_run(
+    store: RunStore,
+    experiment: Experiment,
+    *,
+    state: str = "finished",
+    steps: tuple[int, ...] = STEPS,
+) -> Run:
+    """Return a run with a probe of 3 examples and a snapshot at each step."""
+    run = store.create(experiment, name="Constructed")
+    total = experiment.training.steps
+    write_status(run.folder, Status(state, step=steps[-1] if steps else 0, total_steps=total))
+    rng = np.random.default_rng(7)
+    if experiment.task.kind == "image":
+        items = [{"label": label} for label in (4, 0, 9)]
+        images = rng.integers(0, 256, (3, 1, 28, 28), dtype=np.uint8)
+        write_probe(run.folder, {"kind": "image", "items": items, "images": images})
+    else:
+        items = items_of_text()
+        write_probe(run.folder, {"kind": "text", "items": items})
+    for step in steps:
+        write(run.folder, constructed_snapshot(experiment, items, step))
+    return run
+
+
+def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snapshot:
+    """Return a snapshot whose rows sum to 1 where the model may attend; the rest is padding."""
+    rng = np.random.default_rng(step)
+    heads = experiment.model.n_heads
+    attention = {}
+    for name in [name for names in modules_by_kind(experiment).values() for name in names]:
+        masks = [axes(experiment, item, name).may_attend for item in items]
+        longest = np.max([mask.shape for mask in masks], axis=0)
+        maps = np.zeros((len(items), heads, *longest), np.float16)
+        for place, mask in enumerate(masks):
+            weights = rng.random((heads, *mask.shape)) ** (1 + step) * mask
+            weights /= weights.sum(-1, keepdims=True)
+            maps[place, :, : mask.shape[0], : mask.shape[1]] = weights
+        attention[name] = maps
+    if experiment.task.kind == "image":
+        shares = rng.random((len(items), 10))
+        return Snapshot(step, attention, shares / shares.sum(1, keepdims=True))
+    tokens = [list(item["tgt"]) for item in items]
+    if step != STEPS[-1]:
+        tokens[0] = ["9"]
+    return Snapshot(
+        step,
+        attention,
+        confidence=rng.random((len(items), 4)).astype(np.float16),
+        tokens=tokens,
+        texts=["".join(row) for row in tokens],
+    )

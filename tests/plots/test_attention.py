@@ -1,0 +1,125 @@
+import json
+
+import numpy as np
+import pytest
+
+from tfm_core.plots.attention import (
+    MASKED,
+    SCALES,
+    head_map,
+    patch_overlay,
+    patch_weights,
+    short,
+    top_of,
+)
+from tfm_core.plots.palette import BACKGROUNDS, contrast
+
+QUERY, KEY = ("<bos>", "학교", "에"), ("I", "go", "to", "school", "&")
+
+
+def weights_of(n_query=3, n_key=5):
+    return np.random.default_rng(3).dirichlet(np.ones(n_key), n_query).astype(np.float32)
+
+
+def test_query_runs_down_and_key_across_and_the_axes_say_so():
+    figure = head_map(weights_of(), QUERY, KEY, "Layer 1", query_title="target", key_title="source")
+    assert figure.layout.yaxis.autorange == "reversed"
+    assert figure.layout.yaxis.title.text == "target (query, down)"
+    assert figure.layout.xaxis.title.text == "source (key, across)"
+    assert figure.data[0].z.shape == (3, 5)
+
+
+def test_cells_are_square():
+    figure = head_map(weights_of(), QUERY, KEY)
+    assert figure.layout.yaxis.scaleanchor == "x"
+    assert figure.layout.yaxis.scaleratio in (None, 1)
+
+
+def test_hover_says_both_tokens_and_the_exact_weight():
+    weights = weights_of()
+    text = head_map(weights, QUERY, KEY).data[0].hovertext[1][3]
+    assert text == f"query 2: 학교<br>key 4: school<br>weight {weights[1, 3]:.4f}"
+
+
+def test_tokens_are_safe_in_the_markup_of_figures():
+    figure = head_map(weights_of(), QUERY, KEY)
+    assert figure.layout.yaxis.ticktext[0] == "&lt;bos&gt;"
+    assert figure.layout.xaxis.ticktext[4] == "&amp;"
+    assert "<b>" not in head_map(weights_of(), QUERY, KEY, "<b>bold</b>").layout.title.text
+
+
+def test_a_masked_weight_is_grey_and_hover_says_masked():
+    allowed = np.tril(np.ones((3, 5), bool))
+    figure = head_map(weights_of() * allowed, QUERY, KEY, may_attend=allowed, theme="dark")
+    assert np.array_equal(np.isnan(figure.data[0].z), ~allowed)
+    assert figure.layout.plot_bgcolor == MASKED["dark"]
+    assert figure.data[0].hovertext[0][1].endswith("weight 0.0000 (masked)")
+
+
+def test_colours_go_from_0_to_1_or_to_the_largest_weight():
+    weights = weights_of()
+    assert (
+        head_map(weights, QUERY, KEY).data[0].zmin,
+        head_map(weights, QUERY, KEY).data[0].zmax,
+    ) == (0, 1)
+    assert head_map(weights, QUERY, KEY, top=None).data[0].zmax == pytest.approx(weights.max())
+    assert top_of(np.zeros((2, 3))) == 1.0
+
+
+def test_long_axes_are_thinned_and_long_tokens_cut():
+    tokens = [f"token{i}" for i in range(97)]
+    figure = head_map(weights_of(97, 97), tokens, tokens)
+    assert len(figure.layout.xaxis.tickvals) <= 40
+    assert figure.layout.xaxis.ticktext[1] == tokens[figure.layout.xaxis.tickvals[1]]
+    assert short("incomprehensibilities") == "incomprehen…"
+    assert short(" ") == "␣"
+
+
+def test_tokens_that_do_not_fit_the_weights_are_refused():
+    with pytest.raises(ValueError, match=r"weights are \(3, 5\), but there are 5 query and 3 key"):
+        head_map(weights_of(), KEY, QUERY)
+
+
+@pytest.mark.parametrize("theme", SCALES)
+def test_more_weight_is_always_further_from_the_paper(theme):
+    steps = [contrast(BACKGROUNDS[theme], colour) for colour in SCALES[theme]]
+    assert steps == sorted(steps)
+    assert steps[0] < 1.3 < 10 < steps[-1]
+
+
+@pytest.mark.parametrize("theme", SCALES)
+def test_the_mask_is_told_apart_from_a_weight_of_zero(theme):
+    assert contrast(MASKED[theme], SCALES[theme][0]) > 1.25
+
+
+def test_figures_are_plain_json():
+    json.loads(head_map(weights_of(), QUERY, KEY).to_json())
+    json.loads(patch_overlay(np.ones((4, 4)) / 16, np.zeros((28, 28), np.uint8)).to_json())
+
+
+def test_what_a_patch_pays_is_its_row_without_the_cls_token():
+    weights = weights_of(17, 17)
+    row = patch_weights(weights, 5, has_cls=True)
+    assert row.shape == (4, 4)
+    assert row[2, 3] == weights[5, 1 + 2 * 4 + 3]
+
+
+def test_what_patches_receive_is_the_mean_over_all_that_ask():
+    weights = weights_of(16, 16)
+    received = patch_weights(weights, None, has_cls=False)
+    assert received.ravel() == pytest.approx(weights.mean(0))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_the_overlay_lies_on_the_patches_of_the_picture(channels):
+    picture = np.zeros((channels, 28, 28), np.uint8)
+    weights = weights_of(4, 4)
+    figure = patch_overlay(weights, picture, chosen=(1, 2))
+    image, veil, targets = figure.data
+    assert np.asarray(image.z).shape == (28, 28, 3)
+    assert list(veil.x) == [3.0, 10.0, 17.0, 24.0]  # the middle pixel of each 7-pixel patch
+    place = 1 * 4 + 2  # what a click on row 2, column 3 returns
+    assert (targets.x[place], targets.y[place]) == (17.0, 10.0)
+    assert targets.hovertext[place] == f"patch 2,3: weight {weights[1, 2]:.4f}"
+    outline = figure.layout.shapes[0]
+    assert (outline.x0, outline.y0, outline.x1, outline.y1) == (13.5, 6.5, 20.5, 13.5)
