@@ -5,20 +5,22 @@ import streamlit as st
 from pages.ui import preset_cards, run_list, runs_access, show, state
 from pages.ui.words import _
 
-RECENT = 5
+RECENT = 3
 
 show.header("home")
-preset_cards.grid()
+preset_cards.first()
 
-st.subheader(_("Recent runs"), anchor=False)
 runs = runs_access.store().list()
-if not runs:
-    st.caption(_("Nothing is trained yet: press one of the buttons above."))
-for run in runs[:RECENT]:
-    run_list.row(run, menu=False)
+if runs:
+    st.subheader(_("Recent runs"), anchor=False)
+    for run in runs[:RECENT]:
+        run_list.row(run, menu=False)
 if len(runs) > RECENT:
     st.page_link(
         state.PAGES["runs"],
         label=_("All {n} runs").format(n=len(runs)),
         icon=":material/stacked_line_chart:",
     )
+
+st.subheader(_("More to learn"), anchor=False)
+preset_cards.rest()

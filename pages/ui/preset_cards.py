@@ -14,24 +14,29 @@ N_LARGE = 2
 COLUMNS = 4
 
 
-def grid() -> None:
-    """Show every preset; the first ones are the ones to begin with."""
-    presets = list(PRESETS.values())
-    for column, preset in zip(st.columns(N_LARGE), presets, strict=False):
-        with column:
-            _card(preset, is_large=True)
-    rest = presets[N_LARGE:]
-    for first in range(0, len(rest), COLUMNS):
-        for column, preset in zip(st.columns(COLUMNS), rest[first:], strict=False):
+def first() -> None:
+    """Show the presets to begin with."""
+    _rows(list(PRESETS.values())[:N_LARGE], N_LARGE, is_large=True)
+
+
+def rest() -> None:
+    """Show the other presets."""
+    _rows(list(PRESETS.values())[N_LARGE:], COLUMNS, is_large=False)
+
+
+def _rows(presets: list[Preset], n_columns: int, *, is_large: bool) -> None:
+    for begin in range(0, len(presets), n_columns):
+        row = presets[begin : begin + n_columns]
+        for column, preset in zip(st.columns(n_columns), row, strict=False):
             with column:
-                _card(preset, is_large=False)
+                _card(preset, is_large=is_large)
 
 
 def _card(preset: Preset, *, is_large: bool) -> None:
     with st.container(border=True, height="stretch", gap="small", key=f"card-{preset.name}"):
         heading = "####" if is_large else "#####"
         st.markdown(f"{heading} {preset.label}")
-        _example(preset)
+        _example(preset, is_large=is_large)
         st.markdown(preset.learns)
         takes = _("about {time}").format(time=show.duration(preset.seconds))
         model = FAMILIES[preset.experiment.model.family].label
@@ -47,10 +52,11 @@ def _card(preset: Preset, *, is_large: bool) -> None:
             run_actions.start_preset(preset.name)
 
 
-def _example(preset: Preset) -> None:
+def _example(preset: Preset, *, is_large: bool) -> None:
     sample = text_sample(preset.experiment)
     if sample is None:
-        st.image(DIGITS, width=300)
+        st.image(DIGITS, width=320 if is_large else "stretch")
         return
     source, target = (run_words.escape(text) for text in sample)
-    st.markdown(f"{source} :gray[:material/arrow_forward:] **{target}**")
+    arrow = ":gray[:material/subdirectory_arrow_right:]"
+    st.markdown(f"{source}  \n{arrow} **{target}**")

@@ -10,6 +10,7 @@ from pages.ui import run_actions, run_words, show
 from pages.ui.sparkline import sparkline
 from pages.ui.words import _
 from tfm_core.runs.run import Run
+from tfm_core.runs.store import MAX_NAME
 
 TICK = 2.0
 """Seconds between two looks at a run that is training."""
@@ -18,18 +19,16 @@ MOST_STEPS = 1_000_000
 
 
 def row(run: Run, *, menu: bool) -> None:
-    """Show a run with its buttons; ``menu`` adds renaming, deleting and training further."""
-    with (
-        st.container(border=True, key=f"run-{run.id}"),
-        st.container(horizontal=True, vertical_alignment="center", gap="medium"),
-    ):
-        is_active = run.problem is None and run.status.is_active
-        with st.container(width="stretch", gap="xxsmall"):
+    """Show a run with its buttons; ``menu`` adds training further, renaming and deleting."""
+    is_active = run.problem is None and run.status.is_active
+    with st.container(border=True, key=f"run-{run.id}"):
+        facts, buttons = st.columns([2, 1], vertical_alignment="center")
+        with facts, st.container(gap="xxsmall"):
             st.fragment(_facts, run_every=TICK if is_active else None)(run, was_active=is_active)
-        with st.container(horizontal=True, width="content", vertical_alignment="center"):
+        with buttons, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
             if run.problem is None:
-                _buttons(run, menu=menu)
-            if menu and not run.meta.recorded:
+                _buttons(run)
+            if menu:
                 _menu(run)
 
 
@@ -66,60 +65,68 @@ def _numbers(run: Run) -> list[str]:
     return numbers
 
 
-def _buttons(run: Run, *, menu: bool) -> None:
+def _buttons(run: Run) -> None:
     if st.button(_("Open"), key=f"open-{run.id}", icon=":material/open_in_full:"):
         run_actions.watch(run)
-    status = run.status
-    if (
-        status.can_resume
-        and not run.meta.recorded
-        and st.button(
-            _("Resume"),
-            key=f"resume-{run.id}",
-            icon=":material/play_arrow:",
-            help=_("Goes on from its last checkpoint, as if it had never stopped."),
-        )
+    if run.meta.recorded or not run.status.can_resume:
+        return
+    if st.button(
+        _("Resume"),
+        key=f"resume-{run.id}",
+        icon=":material/play_arrow:",
+        help=_("Goes on from its last checkpoint, as if it had never stopped.")
+        if run.has_checkpoint
+        else _("It ended before its first checkpoint, so it starts again."),
     ):
         run_actions.resume(run)
-    if menu and run.has_checkpoint and not status.is_active and status.step < MOST_STEPS:
-        _further(run)
-
-
-def _further(run: Run) -> None:
-    with st.popover(_("Train further"), icon=":material/fast_forward:"):
-        st.caption(_("Trains a copy from where this run ended; this run stays as it is."))
-        done, planned = run.status.step, run.experiment.training.steps
-        steps = st.number_input(
-            _("Steps in all"),
-            min_value=done + 1,
-            max_value=MOST_STEPS,
-            value=min(max(2 * planned, done + 1), MOST_STEPS),
-            step=100,
-            key=f"further-steps-{run.id}",
-            help=_("The run has done {done} of them already.").format(done=f"{done:,}"),
-        )
-        if st.button(_("Train the copy"), type="primary", key=f"further-{run.id}"):
-            run_actions.train_further(run, int(steps))
 
 
 def _menu(run: Run) -> None:
-    key = f"name-{run.id}"
-    with st.popover(
-        "", icon=":material/more_vert:", help=_("Rename or delete"), key=f"menu-{run.id}"
+    can_go_on = run.problem is None and run.has_checkpoint and not run.status.is_active
+    if run.meta.recorded and not can_go_on:
+        return
+    with st.popover(_("More"), icon=":material/more_vert:", key=f"menu-{run.id}"):
+        if can_go_on and run.status.step < MOST_STEPS:
+            _further(run)
+        if not run.meta.recorded:
+            _rename_and_delete(run)
+
+
+def _further(run: Run) -> None:
+    done, planned = run.status.step, run.experiment.training.steps
+    steps = st.number_input(
+        _("Train a copy further, to step"),
+        min_value=done + 1,
+        max_value=MOST_STEPS,
+        value=min(max(2 * planned, done + 1), MOST_STEPS),
+        step=100,
+        key=f"further-steps-{run.id}",
+        help=_("It has done {done} steps. This run stays as it is.").format(done=f"{done:,}"),
+    )
+    if st.button(
+        _("Train further"), key=f"further-{run.id}", icon=":material/fast_forward:", width="stretch"
     ):
-        if run.problem is None:
-            st.text_input(_("Name"), value=run.meta.name, max_chars=80, key=key)
-            st.button(_("Rename"), key=f"rename-{run.id}", on_click=lambda: _rename(run.id, key))
-        is_held = run.status.is_alive
+        run_actions.train_further(run, int(steps))
+
+
+def _rename_and_delete(run: Run) -> None:
+    if run.problem is None:
+        key = f"name-{run.id}"
+        st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=key)
         st.button(
-            _("Delete"),
-            key=f"delete-{run.id}",
-            icon=":material/delete:",
-            disabled=is_held,
-            help=_("It is training; stop it first.") if is_held else None,
-            on_click=partial(run_actions.delete, run),
+            _("Rename"),
+            key=f"rename-{run.id}",
+            icon=":material/edit:",
+            width="stretch",
+            on_click=lambda: run_actions.rename(run.id, st.session_state[key]),
         )
-
-
-def _rename(run_id: str, key: str) -> None:
-    run_actions.rename(run_id, st.session_state[key])
+    is_held = run.status.is_alive
+    st.button(
+        _("Delete"),
+        key=f"delete-{run.id}",
+        icon=":material/delete:",
+        width="stretch",
+        disabled=is_held,
+        help=_("It is training; stop it first.") if is_held else None,
+        on_click=partial(run_actions.delete, run),
+    )

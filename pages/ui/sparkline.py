@@ -10,12 +10,13 @@ from pages.ui.words import _
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.runs.run import Run
 
-WIDTH, HEIGHT, POINTS = 112, 32, 56
+WIDTH, HEIGHT, POINTS = 120, 40, 56
+_INSET = 7  # pictures have round corners, and the dot needs room
 
 
 def sparkline(run: Run) -> None:
     """Show the accuracy of a run over its steps, 0 to 100 %; a quiet line where there is none."""
-    st.html(svg(run), width=WIDTH)
+    st.image(svg(run), width=WIDTH)
 
 
 def svg(run: Run) -> str:
@@ -25,20 +26,23 @@ def svg(run: Run) -> str:
     x, y = steps["step"], steps["accuracy"]
     known = np.isfinite(y)
     x, y = x[known], y[known]
-    rows = [f'<line x1="0" y1="{HEIGHT - 1}" x2="{WIDTH}" y2="{HEIGHT - 1}" stroke="{GREY}" ']
-    rows.append('stroke-opacity="0.4"/>')
+    left, right, top, bottom = _INSET, WIDTH - _INSET, _INSET, HEIGHT - _INSET
+    rows = [
+        f'<line x1="{left}" y1="{bottom}" x2="{right}" y2="{bottom}" stroke="{GREY}" '
+        'stroke-opacity="0.4"/>'
+    ]
     if len(x):
         y = _smooth(y)
         keep = np.unique(np.linspace(0, len(x) - 1, POINTS).astype(int))
-        across = np.clip(x[keep] / total, 0, 1) * (WIDTH - 4) + 2
-        up = (1 - np.clip(y[keep], 0, 1)) * (HEIGHT - 6) + 3
+        across = np.clip(x[keep] / total, 0, 1) * (right - left) + left
+        up = bottom - np.clip(y[keep], 0, 1) * (bottom - top)
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
         colour = COLOURS["train"]
         rows.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         rows.append(f'<circle cx="{across[-1]:.1f}" cy="{up[-1]:.1f}" r="2.5" fill="{colour}"/>')
     label = _("Accuracy on training batches over the steps, 0 to 100 %")
     return (
-        f'<svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}"><title>{label}</title>{"".join(rows)}</svg>'
     )
 
