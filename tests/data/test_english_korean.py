@@ -1,0 +1,158 @@
+"""The toy grammar into Korean: agreement, order, and what is not said."""
+
+import random
+
+import pytest
+
+from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.text.english_korean import SUFFIXES, EnglishKoreanTask
+from tfm_core.data.text.korean_particles import (
+    AGREEING,
+    OBJECT,
+    SUBJECT,
+    TOPIC,
+    WITH,
+    has_batchim,
+    particle,
+)
+from tfm_core.data.text.korean_words import ALL_NOUNS, ALL_PLACES, PREPOSITIONS, VERBS
+
+ONE, TWO = (TEXT_GENERATORS["english-korean"](size) for size in (1, 2))
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    rng = random.Random(11)
+    return [task.sample(rng) for task in (ONE, TWO) for _ in range(1000)]
+
+
+def translate(task, text):
+    return task.join_tgt(task.solve(task.tokenize(text)))
+
+
+GOLDEN = [
+    (ONE, "The teacher bought the red bag at the market.", "선생님은 시장에서 빨간 가방을 샀다."),
+    (ONE, "A teacher buys an apple.", "선생님이 사과를 산다."),
+    (ONE, "Yesterday the cat slept in the garden", "어제 고양이는 정원에서 잤다."),
+    (ONE, "the cat slept in the garden yesterday.", "어제 고양이는 정원에서 잤다."),
+    (ONE, "The dog and the bear eat a carrot daily.", "매일 개와 곰은 당근을 먹는다."),
+    (ONE, "The bear and a dog found an egg.", "곰과 개가 달걀을 찾았다."),
+    (ONE, "A child came to the school.", "아이가 학교에 왔다."),
+    (ONE, "The student drew a hat and a flower.", "학생은 모자와 꽃을 그렸다."),
+    (TWO, "The dog slept and a cat ate the cake.", "개는 잤고 고양이가 케이크를 먹었다."),
+    (TWO, "A dog plays and the doctor eats an egg.", "개가 놀고 의사는 달걀을 먹는다."),
+    (TWO, "the friend sees the dog and a bear", "친구는 개와 곰을 본다."),
+]
+
+
+@pytest.mark.parametrize(("task", "english", "korean"), GOLDEN)
+def test_translates(task, english, korean):
+    assert translate(task, english) == korean
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"), [("곰", True), ("개", False), ("달걀", True), ("의자", False), ("방", True)]
+)
+def test_the_code_point_tells_the_final_consonant(word, answer):
+    assert has_batchim(word) is answer
+
+
+@pytest.mark.parametrize("word", ["", "dog", "ㄱ", "개!"])
+def test_other_writing_has_no_final_consonant_to_tell(word):
+    with pytest.raises(ValueError, match="does not end in a Hangul syllable"):
+        has_batchim(word)
+
+
+@pytest.mark.parametrize(
+    "noun", sorted({*ALL_NOUNS.values(), *ALL_PLACES.values()}), ids=lambda noun: noun
+)
+def test_particles_agree_with_every_noun(noun):
+    # Written apart, a syllable with a final consonant is three letters (Unicode form NFD).
+    import unicodedata
+
+    letters = len(unicodedata.normalize("NFD", noun[-1]))
+    for forms in AGREEING:
+        assert particle(forms, noun) == forms[0 if letters == 3 else 1]
+
+
+def test_particles_agree_in_every_sentence(pairs):
+    for pair in pairs:
+        for noun, suffix in zip(pair.tgt, pair.tgt[1:], strict=False):
+            forms = next((forms for forms in AGREEING if suffix in forms), None)
+            if forms is not None:
+                assert suffix == forms[0 if has_batchim(noun) else 1]
+
+
+def test_the_article_decides_between_topic_and_subject():
+    assert translate(ONE, "the dog slept") == "개는 잤다."
+    assert translate(ONE, "a dog slept") == "개가 잤다."
+    assert {*TOPIC, *SUBJECT, *OBJECT, *WITH} < SUFFIXES
+
+
+def test_every_sentence_ends_in_the_verb(pairs):
+    stems = {form for verb in VERBS for form in (verb.korean_final, verb.korean_past)}
+    for pair in pairs:
+        assert pair.tgt[-1] == "다"
+        assert pair.tgt[-2] in stems
+
+
+def test_every_korean_token_comes_from_an_english_word(pairs):
+    assert all(all(pair.alignment) for pair in pairs)
+
+
+def test_each_korean_word_comes_from_what_decides_it():
+    pair = EnglishKoreanTask(1).sample(random.Random(0))
+    while len(pair.tgt) < 10 or "and" not in pair.src or "에서" not in pair.tgt:
+        pair = EnglishKoreanTask(1).sample(random.Random(" ".join(pair.src)))
+    for token, positions in zip(pair.tgt, pair.alignment, strict=True):
+        words = [pair.src[i] for i in positions]
+        if token in {*TOPIC, *SUBJECT}:
+            assert words[0] in {"the", "a", "an"}
+            assert words[1] in ALL_NOUNS
+        elif token in WITH:
+            assert "and" in words
+        elif token in PREPOSITIONS.values():
+            assert words[0] in PREPOSITIONS
+        else:
+            assert len(words) == 1
+
+
+def test_no_word_is_also_a_particle():
+    for task in (ONE, TWO):
+        words = [*ALL_NOUNS.values(), *ALL_PLACES.values()]
+        assert not SUFFIXES & set(words)
+        assert len(set(words)) == len(words)
+        assert len(task.tgt_vocabulary.tokens) == len(set(task.tgt_vocabulary.tokens))
+
+
+def test_the_vocabulary_is_small():
+    assert 40 <= len(ONE.src_vocabulary.tokens) <= 80
+
+
+def test_sentences_hardly_repeat():
+    rng = random.Random(5)
+    assert len({ONE.sample(rng).src for _ in range(10_000)}) > 8_500
+
+
+def test_and_that_can_be_read_two_ways_has_no_answer():
+    text = "the dog saw the cat and the bear and the child slept"
+    assert TWO.solve(TWO.tokenize(text)) is None
+
+
+def test_a_second_clause_needs_the_larger_size():
+    assert ONE.solve(ONE.tokenize("the dog slept and the cat slept")) is None
+
+
+@pytest.mark.parametrize("text", ["dog the slept", "the dog", "the dog ate", "slept", "the the"])
+def test_what_is_no_sentence_has_no_answer(text):
+    assert ONE.solve(ONE.tokenize(text)) is None
+
+
+def test_unknown_words_are_named_with_near_ones():
+    with pytest.raises(ValueError, match="“appel” is not a word of this task; near ones are apple"):
+        ONE.tokenize("the dog ate an appel")
+
+
+def test_a_long_sentence_is_refused():
+    with pytest.raises(ValueError, match="This has 17 words, but the task goes up to 16"):
+        ONE.tokenize("the " * 17)

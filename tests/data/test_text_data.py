@@ -1,0 +1,103 @@
+import pytest
+import torch
+
+from tfm_core.config import TEXT_TASKS, TextTaskConfig
+from tfm_core.data.text_data import encode_src, load_text, shares
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+
+SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
+SPLITS = ("train", "validation", "test")
+
+
+@pytest.fixture(params=TEXT_TASKS)
+def config(request):
+    return TextTaskConfig(name=request.param, size=TEXT_TASKS[request.param].default_size, **SIZES)
+
+
+@pytest.fixture
+def data(config):
+    return load_text(config, seed=3)
+
+
+def sources(split):
+    return {pair.src for pair in split.pairs}
+
+
+def test_splits_share_no_source(data):
+    assert not sources(data.train) & sources(data.validation)
+    assert not sources(data.train) & sources(data.test)
+    assert not sources(data.validation) & sources(data.test)
+
+
+def test_splits_have_the_sizes_asked_for(data):
+    assert [len(getattr(data, split)) for split in SPLITS] == [211, 13, 17]
+    assert all(len(sources(getattr(data, split))) == len(getattr(data, split)) for split in SPLITS)
+
+
+def test_the_seed_decides(config, data):
+    again, other = load_text(config, seed=3), load_text(config, seed=4)
+    assert all(getattr(again, split).pairs == getattr(data, split).pairs for split in SPLITS)
+    assert torch.equal(again.train.src, data.train.src)
+    assert other.train.pairs != data.train.pairs
+
+
+def test_ids_decode_to_the_pairs(data):
+    task = data.task
+    for split in (data.train, data.validation, data.test):
+        for src, tgt, pair in zip(split.src, split.tgt, split.pairs, strict=True):
+            assert tuple(task.src_vocabulary.decode(src.tolist())) == pair.src
+            assert tuple(task.tgt_vocabulary.decode(tgt.tolist())) == pair.tgt
+
+
+def test_targets_begin_and_end_and_padding_comes_last(data):
+    everything = [pair for split in SPLITS for pair in getattr(data, split).pairs]
+    for split in (data.train, data.validation, data.test):
+        assert split.src.dtype == split.tgt.dtype == torch.int64
+        assert split.src.shape == (len(split), max(len(pair.src) for pair in everything))
+        assert split.tgt.shape == (len(split), max(len(pair.tgt) for pair in everything) + 2)
+        lengths = torch.tensor([len(pair.tgt) for pair in split.pairs])
+        assert (split.tgt[:, 0] == BOS).all()
+        assert (split.tgt.gather(1, lengths[:, None] + 1) == EOS).all()
+        assert torch.equal((split.tgt != PAD).sum(1), lengths + 2)
+        assert torch.equal(
+            (split.src != PAD).sum(1), torch.tensor([len(pair.src) for pair in split.pairs])
+        )
+
+
+def test_every_split_gets_its_share_of_the_rare_short_sources():
+    data = load_text(TextTaskConfig(name="copy", size=10, n_train=4000), seed=0)
+    short = [
+        sum(len(pair.src) == 1 for pair in getattr(data, split).pairs) / len(getattr(data, split))
+        for split in SPLITS
+    ]
+    assert short[0] > 0
+    assert max(short) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "exist"), [("addition", 1, 100), ("numbers", 1, 10), ("sort", 2, 110)]
+)
+def test_a_small_task_is_shared_out(name, size, exist):
+    data = load_text(TextTaskConfig(name=name, size=size), seed=0)
+    parts = [sources(getattr(data, split)) for split in SPLITS]
+    assert sum(map(len, parts)) == len(set().union(*parts)) == exist
+    assert len(parts[0]) > 0.7 * exist
+    assert min(map(len, parts)) >= 1
+
+
+def test_shares_keep_proportions_and_leave_nobody_out():
+    assert shares((10, 20, 70), 1000) == (10, 20, 70)
+    assert shares((10, 20, 70), 50) == (5, 10, 35)
+    assert shares((1, 1, 998), 10) == (1, 1, 8)
+
+
+def test_sources_are_padded_to_the_longest(data):
+    source = data.train.pairs[0].src
+    assert encode_src(data.task, [source]).shape == (1, len(source))
+    assert encode_src(data.task, [source], length=len(source) + 3)[0, -3:].tolist() == [PAD] * 3
+
+
+def test_moving_keeps_the_pairs(data):
+    moved = data.to("cpu")
+    assert moved.train.pairs is data.train.pairs
+    assert torch.equal(moved.test.tgt, data.test.tgt)

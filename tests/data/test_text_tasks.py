@@ -1,0 +1,211 @@
+"""Every text task: what the registry promises holds for each of them."""
+
+import random
+import sys
+from subprocess import run
+
+import pytest
+
+from tfm_core.config import TEXT_TASKS, TextTaskConfig
+from tfm_core.data.text import TEXT_GENERATORS, text_task
+
+CASES = [
+    (name, size)
+    for name, facts in TEXT_TASKS.items()
+    for size in sorted({facts.sizes[0], facts.default_size, min(facts.sizes[-1], 13)})
+]
+N = 300
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+def config(request):
+    name, size = request.param
+    return TextTaskConfig(name=name, size=size)
+
+
+@pytest.fixture
+def task(config):
+    return text_task(config)
+
+
+@pytest.fixture
+def pairs(task):
+    rng = random.Random(7)
+    return [task.sample(rng) for _ in range(N)]
+
+
+def test_every_task_of_the_config_has_a_generator():
+    assert list(TEXT_GENERATORS) == list(TEXT_TASKS)
+
+
+def test_the_generator_carries_the_name_of_the_config(config, task):
+    assert task.name == config.name
+
+
+def test_the_target_is_a_function_of_the_source(task, pairs):
+    for pair in pairs:
+        assert task.solve(pair.src) == pair.tgt
+
+
+def test_lengths_stay_within_the_facts(config, pairs):
+    for pair in pairs:
+        assert 1 <= len(pair.src) <= config.max_src_len
+        assert 1 <= len(pair.tgt) <= config.max_tgt_len
+
+
+def test_the_vocabularies_cover_all_tokens(task, pairs):
+    for pair in pairs:
+        assert set(pair.src) <= set(task.src_vocabulary.tokens)
+        assert set(pair.tgt) <= set(task.tgt_vocabulary.tokens)
+
+
+def test_alignments_point_into_the_source_in_ascending_order(pairs):
+    for pair in pairs:
+        assert len(pair.alignment) == len(pair.tgt)
+        for positions in pair.alignment:
+            assert list(positions) == sorted(set(positions))
+            assert all(0 <= position < len(pair.src) for position in positions)
+
+
+def test_what_a_person_reads_can_be_typed_again(task, pairs):
+    for pair in pairs:
+        assert task.tokenize(task.join_src(pair.src)) == pair.src
+        assert task.tokenize(f"  {task.join_src(pair.src).upper()} ") == pair.src
+
+
+def test_the_same_seed_draws_the_same_pairs(task, pairs):
+    rng = random.Random(7)
+    assert [task.sample(rng) for _ in range(N)] == pairs
+
+
+def test_every_pair_stands_once_where_they_are_few(task, pairs):
+    every = task.every(11_000)
+    if every is not None:
+        assert len({pair.src for pair in every}) == len(every) <= 11_000
+        assert {pair.src for pair in pairs} <= {pair.src for pair in every}
+
+
+def test_nothing_to_read_is_said_in_a_sentence(task):
+    with pytest.raises(ValueError, match="There is nothing to read: type at least one"):
+        task.tokenize(" \n ")
+
+
+def test_a_foreign_token_is_said_in_a_sentence(task):
+    with pytest.raises(ValueError, match="of this task"):
+        task.tokenize("§")
+
+
+def test_a_source_that_means_nothing_has_no_target(task):
+    assert task.solve(()) is None
+    assert task.solve(("§",)) is None
+
+
+def test_joining_nothing_gives_nothing(task):
+    assert task.join_src([]) == task.join_tgt([]) == ""
+
+
+def test_text_tasks_need_no_torch():
+    code = "import sys, tfm_core.data.text, tfm_core.data.vocabulary; print('torch' in sys.modules)"
+    answer = run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "False"
+
+
+GOLDEN = [
+    ("dates", 6, "March 5, 2019", "2019-03-05"),
+    ("dates", 6, "5 Mar 2019", "2019-03-05"),
+    ("dates", 6, "2019/3/5", "2019-03-05"),
+    ("dates", 6, "5th of march 2019", "2019-03-05"),
+    ("dates", 6, "2019년 3월 5일", "2019-03-05"),
+    ("dates", 6, "Tuesday, 5th of March 2019.", "2019-03-05"),
+    ("dates", 1, "February 29, 2000", "2000-02-29"),
+    ("numbers", 4, "Forty-two", "42"),
+    ("numbers", 4, "four thousand and forty two", "4042"),
+    ("numbers", 4, "one hundred five", "105"),
+    ("numbers", 6, "nine hundred and ten thousand", "910000"),
+    ("numbers", 1, "zero", "0"),
+    ("copy", 10, "abca", "a b c a"),
+    ("reverse", 10, "a, b, c", "c b a"),
+    ("sort", 10, "3 1 4 1 5", "1 1 3 4 5"),
+    ("addition", 2, "12+34", "46"),
+    ("addition", 2, "99 + 1 =", "100"),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "text", "target"), GOLDEN)
+def test_solves(name, size, text, target):
+    task = TEXT_GENERATORS[name](size)
+    assert task.join_tgt(task.solve(task.tokenize(text))) == target
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "text"),
+    [
+        ("dates", 6, "February 30, 2019"),
+        ("dates", 6, "5 March"),
+        ("dates", 1, "2019, 5, 2019"),
+        ("numbers", 4, "two three"),
+        ("numbers", 4, "zero hundred"),
+        ("numbers", 6, "thousand"),
+    ],
+)
+def test_has_no_answer(name, size, text):
+    task = TEXT_GENERATORS[name](size)
+    assert task.solve(task.tokenize(text)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "text", "sentence"),
+    [
+        ("numbers", 4, "fourty two", "“fourty” is not a word of this task; near ones are forty"),
+        ("numbers", 2, "twenty twenty two", "This has 3 words, but the task goes up to 2"),
+        ("copy", 3, "abcd", "This has 4 symbols, but the task goes up to 3"),
+        ("copy", 3, "xaz", "No symbol of this task: “x” “z”; it knows a b c"),
+        ("addition", 2, "123+4", "Each number may have up to 2 digits"),
+        ("addition", 2, "1+2+3", "“1\\+2\\+3” is not a sum of two numbers"),
+        ("dates", 3, "Tuesday, 5th of March 2019", "No character of this task"),
+    ],
+)
+def test_says_what_cannot_be_read(name, size, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TEXT_GENERATORS[name](size).tokenize(text)
+
+
+def aligned(name, size, text):
+    """Return target tokens with the source tokens they come from, found by drawing pairs."""
+    task = TEXT_GENERATORS[name](size)
+    pair = next(pair for pair in task.every(10**6) if task.join_src(pair.src) == text)
+    return [
+        (token, "".join(pair.src[i] for i in positions))
+        for token, positions in zip(pair.tgt, pair.alignment, strict=True)
+    ]
+
+
+def test_each_digit_of_a_date_comes_from_its_part():
+    digits = [("2", "2"), ("0", "0"), ("1", "1"), ("9", "9"), ("-", "")]
+    assert aligned("dates", 1, "March 25, 2019") == [
+        *digits,
+        *[("0", "March"), ("3", "March"), ("-", ""), ("2", "2"), ("5", "5")],
+    ]
+    assert aligned("dates", 3, "2019/12/7") == [
+        *digits,
+        *[("1", "1"), ("2", "2"), ("-", ""), ("0", "7"), ("7", "7")],
+    ]
+
+
+def test_a_zero_that_nobody_says_comes_from_the_word_that_makes_room_for_it():
+    assert aligned("numbers", 4, "four thousand and forty two") == [
+        *[("4", "fourthousand"), ("0", "thousand"), ("4", "forty"), ("2", "two")]
+    ]
+    assert aligned("numbers", 3, "three hundred") == [
+        *[("3", "threehundred"), ("0", "hundred"), ("0", "hundred")]
+    ]
+    assert aligned("numbers", 2, "seventeen") == [("1", "seventeen"), ("7", "seventeen")]
+
+
+def test_a_digit_of_a_sum_comes_from_its_column_and_a_new_one_from_the_first():
+    assert aligned("addition", 2, "95+8") == [("1", "9"), ("0", "9"), ("3", "58")]
+
+
+def test_equal_digits_keep_their_order_when_sorted():
+    pair = next(p for p in TEXT_GENERATORS["sort"](3).every(10**4) if p.src == ("2", "1", "2"))
+    assert pair.alignment == ((1,), (0,), (2,))

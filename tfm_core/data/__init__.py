@@ -1,0 +1,1 @@
+"""Tasks: text generated from seeds, pictures from files; vocabularies, splits, augmentation."""

@@ -1,0 +1,38 @@
+"""Text tasks: generated pairs of source and target, each with its true alignment. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from tfm_core.config.task import TextTaskConfig
+from tfm_core.data.text.addition import AdditionTask
+from tfm_core.data.text.dates import DatesTask
+from tfm_core.data.text.english_korean import EnglishKoreanTask
+from tfm_core.data.text.numbers import NumbersTask
+from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
+from tfm_core.data.text.task import Pair, TextTask
+
+# The key is the name in the configuration; the value takes the size.
+TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
+    "english-korean": EnglishKoreanTask,
+    "dates": DatesTask,
+    "numbers": NumbersTask,
+    "copy": copy_task,
+    "reverse": reverse_task,
+    "sort": sort_task,
+    "addition": AdditionTask,
+}
+
+
+def text_task(config: TextTaskConfig) -> TextTask:
+    """Return the task of a configuration; the same name and size give the same object."""
+    return _task(config.name, config.size)
+
+
+@lru_cache(maxsize=64)
+def _task(name: str, size: int) -> TextTask:
+    return TEXT_GENERATORS[name](size)
+
+
+__all__ = ["TEXT_GENERATORS", "Pair", "TextTask", "text_task"]

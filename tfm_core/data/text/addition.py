@@ -1,0 +1,85 @@
+"""Addition, digit by digit: “12+34” to “46”, where a carry may run through every column."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.vocabulary import Vocabulary
+
+_SUM = re.compile(r"([0-9]+)\+([0-9]+)")
+
+
+@dataclass(frozen=True)
+class AdditionTask:
+    """The sum of two numbers of up to ``n_digits`` digits each, written without leading zeros."""
+
+    n_digits: int
+    name: str = "addition"
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """Digits and the plus sign."""
+        return Vocabulary(tuple("0123456789+"))
+
+    @cached_property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """Digits."""
+        return Vocabulary(tuple("0123456789"))
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw both numbers evenly from all that have at most ``n_digits`` digits."""
+        end = 10**self.n_digits
+        return _pair(rng.randrange(end), rng.randrange(end))
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return all sums, if they are at most ``limit``."""
+        end: int = 10**self.n_digits
+        return [_pair(a, b) for a in range(end) for b in range(end)] if end**2 <= limit else None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut into characters; spaces and a final “=” are dropped. Raises ValueError."""
+        written = re.sub(r"\s+", "", text).removesuffix("=")
+        longest = 2 * self.n_digits + 1
+        tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
+        found = _SUM.fullmatch(written)
+        if found is None:
+            raise ValueError(f"“{written[:30]}” is not a sum of two numbers; write it as 12+34.")
+        if max(map(len, found.groups())) > self.n_digits:
+            raise ValueError(
+                f"Each number may have up to {self.n_digits} digits, so that the sum has at most "
+                f"{longest} characters."
+            )
+        return tokens
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the digits of the sum; None where the source is not a sum."""
+        found = _SUM.fullmatch("".join(src))
+        return None if found is None else tuple(str(int(found[1]) + int(found[2])))
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write without spaces."""
+        return "".join(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write without spaces."""
+        return "".join(tokens)
+
+
+def _pair(a: int, b: int) -> Pair:
+    first, second, total = str(a), str(b), str(a + b)
+    end = len(first) + 1 + len(second)
+    alignment = []
+    for column in reversed(range(len(total))):  # 0 = ones
+        column = min(column, max(len(first), len(second)) - 1)  # a new digit is a carry from there
+        positions = []
+        if column < len(first):
+            positions.append(len(first) - 1 - column)
+        if column < len(second):
+            positions.append(end - 1 - column)
+        alignment.append(tuple(positions))
+    return Pair((*first, "+", *second), tuple(total), tuple(alignment))

@@ -1,0 +1,141 @@
+"""English to Korean: a toy grammar into real, correct Korean.
+
+The verb moves to the end and the time to the front; a particle after each noun says its part in the
+sentence and agrees with the noun's last sound; the article decides between topic and subject: “the
+dog” is 개는 (은/는), “a dog” is 개가 (이/가). No article is translated by a word of its own.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfm_core.config.task import TEXT_TASKS
+from tfm_core.data.text import english_sentences, korean_words
+from tfm_core.data.text.english_sentences import Clause, Phrase, parses
+from tfm_core.data.text.korean_particles import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
+from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.vocabulary import Vocabulary
+
+SUFFIXES = frozenset(
+    [form for forms in AGREEING for form in forms]
+    + list(korean_words.PREPOSITIONS.values())
+    + [korean_words.FULL_STOP_ENDING, korean_words.LINKING_ENDING]
+)
+
+
+@dataclass(frozen=True)
+class EnglishKoreanTask:
+    """Sentences of one clause, or of two clauses joined by “and”."""
+
+    n_clauses: int
+    name: str = "english-korean"
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """The English words."""
+        return Vocabulary(tuple(sorted(english_sentences.WORDS)))
+
+    @cached_property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """Korean words and, as tokens of their own, particles and endings."""
+        verbs = {
+            form
+            for verb in korean_words.VERBS
+            for form in (verb.korean_final, verb.korean_past)
+            + ((verb.korean_linking,) if self.n_clauses > 1 else ())
+        }
+        words = {
+            *verbs,
+            *korean_words.ADJECTIVES.values(),
+            *korean_words.ALL_NOUNS.values(),
+            *korean_words.ALL_PLACES.values(),
+            *(korean for korean, _ in korean_words.TIMES.values()),
+        }
+        suffixes = SUFFIXES - ({korean_words.LINKING_ENDING} if self.n_clauses == 1 else set())
+        return Vocabulary((*sorted(words), *sorted(suffixes)))
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw one or two clauses."""
+        words: list[str] = []
+        clauses = []
+        is_past = rng.random() < 0.5  # in both clauses: 먹고 ... 샀다 would read as past twice
+        for i in range(self.n_clauses):
+            if i:
+                words.append(korean_words.AND)
+            # With two clauses, which nouns an "and" joins must be plain to see.
+            joins = ("subject", "object") if self.n_clauses == 1 else (("subject", "object")[i],)
+            clauses.append(english_sentences.clause(rng, words, is_past=is_past, may_join=joins))
+        return _pair(words, clauses)
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there are millions of sentences."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut into words, in any case, with or without a final period. Raises ValueError."""
+        words = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+        longest = TEXT_TASKS[self.name].max_src_len(self.n_clauses)
+        return check_tokens(words, self.src_vocabulary, longest=longest)
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the translation; None for what the grammar does not know or can read two ways."""
+        readings = {_pair(list(src), clauses).tgt for clauses in parses(list(src), self.n_clauses)}
+        return readings.pop() if len(readings) == 1 else None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a sentence."""
+        text = " ".join(tokens)
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as Korean: particles and endings join the word before them."""
+        text = "".join(
+            token if i == 0 or token in SUFFIXES else f" {token}" for i, token in enumerate(tokens)
+        )
+        return f"{text}." if tokens and tokens[-1] == korean_words.FULL_STOP_ENDING else text
+
+
+def _pair(words: list[str], clauses: list[Clause]) -> Pair:
+    """Translate parsed clauses, the last one closed with 다 and others linked with 고."""
+    tokens: list[str] = []
+    sources: list[tuple[int, ...]] = []
+
+    def say(token: str, *positions: int) -> None:
+        tokens.append(token)
+        sources.append(tuple(sorted(positions)))
+
+    def say_phrase(phrase: Phrase, forms: tuple[str, str], *, article: bool = False) -> None:
+        for i, (article_at, adjective_at, noun_at) in enumerate(phrase.nouns):
+            if adjective_at is not None:
+                say(korean_words.ADJECTIVES[words[adjective_at]], adjective_at)
+            noun = korean_words.ALL_NOUNS[words[noun_at]]
+            say(noun, noun_at)
+            if i + 1 < len(phrase.nouns):
+                say(particle(WITH, noun), noun_at, phrase.and_at)
+            else:
+                say(particle(forms, noun), noun_at, *((article_at,) if article else ()))
+
+    for clause in clauses:
+        if clause.time_at is not None:
+            say(korean_words.TIMES[words[clause.time_at]][0], clause.time_at)
+        is_known = words[clause.subject.nouns[-1][0]] == "the"
+        say_phrase(clause.subject, TOPIC if is_known else SUBJECT, article=True)
+        if clause.place is not None:
+            preposition_at, adjective_at, noun_at = clause.place
+            if adjective_at is not None:
+                say(korean_words.ADJECTIVES[words[adjective_at]], adjective_at)
+            say(korean_words.ALL_PLACES[words[noun_at]], noun_at)
+            say(korean_words.PREPOSITIONS[words[preposition_at]], preposition_at)
+        if clause.object is not None:
+            say_phrase(clause.object, OBJECT)
+        is_last = clause is clauses[-1]
+        say(english_sentences.korean_stem(words[clause.verb_at], is_last=is_last), clause.verb_at)
+        if is_last:
+            say(korean_words.FULL_STOP_ENDING, clause.verb_at)
+        else:
+            say(korean_words.LINKING_ENDING, clause.end)
+    return Pair(tuple(words), tuple(tokens), tuple(sources))

@@ -1,0 +1,90 @@
+"""What every text task offers: pairs with their true alignment, and the truth for any source."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tfm_core.data.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A source, its target and where each target token comes from; without special tokens.
+
+    ``alignment[t]`` holds the ascending source positions that decide target token ``t``; empty
+    means that no source token does (the hyphens of an ISO date).
+    """
+
+    src: tuple[str, ...]
+    tgt: tuple[str, ...]
+    alignment: tuple[tuple[int, ...], ...]
+
+
+class TextTask(Protocol):
+    """A sequence-to-sequence task whose target is a function of its source."""
+
+    @property
+    def name(self) -> str:
+        """The name of the task in the configuration."""
+
+    @property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token that a source may hold."""
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """Every token that a target may hold."""
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw one pair."""
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return every pair there is, each once; None where they are more than ``limit``."""
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the true target of a source; None where the source has none."""
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write source tokens as a person reads them."""
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write target tokens as a person reads them."""
+
+
+def check_tokens(
+    tokens: Sequence[str], vocabulary: Vocabulary, *, longest: int, kind: str = "word"
+) -> tuple[str, ...]:
+    """Return the tokens where a model of the task can read them.
+
+    Raises ValueError: nothing there, more than ``longest``, or a token outside the vocabulary (the
+    sentence names the nearest known ones).
+    """
+    if not tokens:
+        raise ValueError(f"There is nothing to read: type at least one {kind}.")
+    unknown = list(dict.fromkeys(token for token in tokens if token not in vocabulary.tokens))
+    if unknown and kind == "word":
+        raise ValueError(" ".join(_unknown_word(word, vocabulary) for word in unknown[:5]))
+    if unknown:
+        listed = " ".join(f"“{token}”" for token in unknown[:5])
+        known = " ".join(token for token in vocabulary.tokens if not token.isspace())
+        raise ValueError(f"No {kind} of this task: {listed}; it knows {known}")
+    if len(tokens) > longest:
+        raise ValueError(
+            f"This has {len(tokens)} {kind}s, but the task goes up to {longest}; make it shorter."
+        )
+    return tuple(tokens)
+
+
+def _unknown_word(word: str, vocabulary: Vocabulary) -> str:
+    shown = word if len(word) <= 30 else f"{word[:29]}…"
+    near = vocabulary.nearest(word[:30])
+    if near:
+        return f"“{shown}” is not a word of this task; near ones are {', '.join(near)}."
+    some = ", ".join(vocabulary.tokens[:: max(1, len(vocabulary.tokens) // 8)][:8])
+    return f"“{shown}” is not a word of this task; some that are: {some}."

@@ -1,0 +1,122 @@
+"""Text as tensors: three splits that share no source sentence, padded, on one device."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import torch
+from torch import Tensor
+
+from tfm_core.config.task import TextTaskConfig
+from tfm_core.data.text import Pair, TextTask, text_task
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+
+
+@dataclass(frozen=True)
+class TextSplit:
+    """Pairs as ids.
+
+    src: (N, S) int64, padded with PAD; tgt: (N, T + 2) int64, "<bos> ... <eos>", padded. All splits
+    of a task have the same S and T, those of its longest pair.
+    """
+
+    src: Tensor
+    tgt: Tensor
+    pairs: tuple[Pair, ...]
+
+    def __len__(self) -> int:
+        """Number of pairs."""
+        return len(self.pairs)
+
+    def to(self, device: torch.device | str) -> TextSplit:
+        """Return the split with its tensors on a device."""
+        return replace(self, src=self.src.to(device), tgt=self.tgt.to(device))
+
+
+@dataclass(frozen=True)
+class TextData:
+    """A text task and its three splits."""
+
+    task: TextTask
+    train: TextSplit
+    validation: TextSplit
+    test: TextSplit
+
+    def to(self, device: torch.device | str) -> TextData:
+        """Return the data with all tensors on a device."""
+        return replace(
+            self,
+            train=self.train.to(device),
+            validation=self.validation.to(device),
+            test=self.test.to(device),
+        )
+
+
+def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
+    """Make the splits of a text task on the CPU; the same seed makes the same ones.
+
+    A task that has fewer pairs than asked for is shared out in the proportions asked for, at least
+    one pair each.
+    """
+    task = text_task(config)
+    rng = random.Random(f"{config.name} {config.size} {seed}")
+    wanted = (config.n_test, config.n_validation, config.n_train)
+    pairs = distinct_pairs(task, sum(wanted), rng)
+    sizes = shares(wanted, len(pairs))
+    stream = iter(pairs)
+    test, validation, train = (tuple(islice(stream, size)) for size in sizes)
+    src_len = max(len(pair.src) for pair in pairs)
+    tgt_len = max(len(pair.tgt) for pair in pairs)
+
+    def split(part: tuple[Pair, ...]) -> TextSplit:
+        src = encode_src(task, [pair.src for pair in part], length=src_len)
+        return TextSplit(src, _encode_tgt(task, part, tgt_len + 2), part)
+
+    return TextData(task, split(train), split(validation), split(test))
+
+
+def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
+    """Return up to ``n`` pairs with different sources in random order; fewer if there are fewer."""
+    every = task.every(2 * n)
+    if every is not None:
+        rng.shuffle(every)
+        return every[:n]
+    found: dict[tuple[str, ...], Pair] = {}
+    while len(found) < n:  # ends: more than 2 n sources exist, and each may be drawn
+        pair = task.sample(rng)
+        found.setdefault(pair.src, pair)
+    pairs = list(found.values())
+    rng.shuffle(pairs)  # the rare short ones were found first; every split gets its share of them
+    return pairs
+
+
+def shares(sizes: Sequence[int], total: int) -> tuple[int, ...]:
+    """Return the sizes, or where ``total`` is less than their sum, its parts in their proportions.
+
+    The last one takes what rounding leaves; nobody goes without.
+    """
+    wanted = sum(sizes)
+    if total >= wanted:
+        return tuple(sizes)
+    parts = [max(1, total * size // wanted) for size in sizes[:-1]]
+    return (*parts, total - sum(parts))
+
+
+def encode_src(
+    task: TextTask, sources: Sequence[Sequence[str]], *, length: int | None = None
+) -> Tensor:
+    """Return source sentences as ids (N, S), padded to ``length`` or to the longest of them."""
+    rows = [task.src_vocabulary.encode(source) for source in sources]
+    return _padded(rows, length or max(map(len, rows)))
+
+
+def _encode_tgt(task: TextTask, pairs: Sequence[Pair], length: int) -> Tensor:
+    encode = task.tgt_vocabulary.encode
+    return _padded([[BOS, *encode(pair.tgt), EOS] for pair in pairs], length)
+
+
+def _padded(rows: list[list[int]], length: int) -> Tensor:
+    return torch.tensor([row + [PAD] * (length - len(row)) for row in rows], dtype=torch.int64)

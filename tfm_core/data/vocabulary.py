@@ -1,0 +1,70 @@
+"""Vocabulary: the tokens that a task knows, each with its number.
+
+The first four numbers are the same everywhere: padding, begin, end and unknown.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+PAD, BOS, EOS, UNK = 0, 1, 2, 3
+SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Tokens to numbers and back.
+
+    ``tokens`` are the task's own, without the special ones, which get the numbers 0 to 3.
+    Raises ValueError when a token stands twice or is a special one.
+    """
+
+    tokens: tuple[str, ...]
+    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Number the tokens."""
+        everything = (*SPECIALS, *self.tokens)
+        ids = {token: i for i, token in enumerate(everything)}
+        if len(ids) < len(everything):
+            twice = sorted({token for token in everything if everything.count(token) > 1})
+            raise ValueError(f"Each token may stand only once in a vocabulary: {', '.join(twice)}.")
+        object.__setattr__(self, "_ids", ids)
+
+    def __len__(self) -> int:
+        """Number of tokens, special ones included."""
+        return len(self._ids)
+
+    def __contains__(self, token: object) -> bool:
+        """Tell whether a token is known."""
+        return token in self._ids
+
+    def id_of(self, token: str) -> int:
+        """Return the number of a token, UNK where it is not known."""
+        return self._ids.get(token, UNK)
+
+    def token(self, id: int) -> str:
+        """Return the token of a number. Raises ValueError outside the vocabulary."""
+        if not 0 <= id < len(self):
+            raise ValueError(f"Token number {id} is not from 0 to {len(self) - 1}.")
+        return SPECIALS[id] if id < len(SPECIALS) else self.tokens[id - len(SPECIALS)]
+
+    def encode(self, tokens: Iterable[str]) -> list[int]:
+        """Return the numbers of tokens; adds no special ones."""
+        return [self._ids.get(token, UNK) for token in tokens]
+
+    def decode(self, ids: Iterable[int]) -> list[str]:
+        """Return the tokens of numbers up to the first EOS, without PAD and BOS."""
+        tokens = []
+        for id in ids:
+            if id == EOS:
+                break
+            if id not in (PAD, BOS):
+                tokens.append(self.token(id))
+        return tokens
+
+    def nearest(self, word: str, n: int = 3) -> list[str]:
+        """Return up to ``n`` known tokens that are spelled most like ``word``, best first."""
+        return difflib.get_close_matches(word, self.tokens, n=n, cutoff=0.6)
