@@ -22,7 +22,7 @@ def row(run: Run, *, menu: bool) -> None:
     """Show a run with its buttons; ``menu`` adds training further, renaming and deleting."""
     is_active = run.problem is None and run.status.is_active
     with st.container(border=True, key=f"run-{run.id}"):
-        facts, buttons = st.columns([2, 1], vertical_alignment="center")
+        facts, buttons = st.columns([5, 3], vertical_alignment="center")
         with facts, st.container(gap="xxsmall"):
             st.fragment(_facts, run_every=TICK if is_active else None)(run, was_active=is_active)
         with buttons, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
@@ -60,7 +60,7 @@ def _numbers(run: Run) -> list[str]:
         share, where = reached
         numbers.append(_("{share} right ({where})").format(share=show.percent(share), where=where))
     if status.seconds:
-        numbers.append(show.duration(status.seconds))
+        numbers.append(_("trained {time}").format(time=show.duration(status.seconds)))
     numbers.append(show.ago(run.meta.created))
     return numbers
 
@@ -85,7 +85,7 @@ def _menu(run: Run) -> None:
     can_go_on = run.problem is None and run.has_checkpoint and not run.status.is_active
     if run.meta.recorded and not can_go_on:
         return
-    with st.popover(_("More"), icon=":material/more_vert:", key=f"menu-{run.id}"):
+    with st.popover(_("More"), key=f"menu-{run.id}"):
         if can_go_on and run.status.step < MOST_STEPS:
             _further(run)
         if not run.meta.recorded:
