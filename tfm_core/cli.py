@@ -18,7 +18,7 @@ from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.runs import Run, RunStore, tickets
 from tfm_core.runs.figures import figures, summary
 
-WRONG_INPUT, FAILED, BY_HAND = 2, 1, 130
+FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 _THREADS_AUTO = "auto"
 
 
@@ -112,7 +112,7 @@ def _resume(options: argparse.Namespace) -> int:
 def _execute(run: Run, options: argparse.Namespace) -> int:
     """Train a run in this process, show how it goes, and say how it ended."""
     from tfm_core.runs.bar import Bar
-    from tfm_core.runs.control import Control
+    from tfm_core.runs.control import BY_HAND, Control
     from tfm_core.runs.execute import execute
 
     control = Control(run.folder)
@@ -121,7 +121,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
         def on_interrupt(*_: object) -> None:
             if not bar.has_begun or control.stop_reason is not None:
                 raise KeyboardInterrupt
-            control.stop_reason = "Stopped by hand."
+            control.stop_reason = BY_HAND
 
         before = signal.signal(signal.SIGINT, on_interrupt)
         try:
@@ -141,7 +141,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
         print(summary(values))
     if options.json:
         print(json.dumps(values))
-    return {"finished": 0, "stopped": BY_HAND}.get(status.state, FAILED)
+    return {"finished": 0, "stopped": INTERRUPTED}.get(status.state, FAILED)
 
 
 def _runs(options: argparse.Namespace) -> int:

@@ -215,11 +215,11 @@ def test_a_run_that_another_process_holds_is_left_alone(store):
 
 
 def test_a_full_disk_is_said(store):
-    run = store.create(tiny(steps=400))
+    run = store.create(tiny())
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, before[1]))
         status = execute(run)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -12,6 +12,7 @@ from tfm_core.runs.requests import RequestKind
 
 RUNNING_SECONDS = 0.05
 PAUSED_SECONDS = 0.03
+BY_HAND = "Stopped by hand."
 
 
 class Control:
@@ -51,6 +52,14 @@ class Control:
             time.sleep(PAUSED_SECONDS)
         return self._may_go_on()
 
+    def is_stop_asked(self) -> bool:
+        """Look, before there are steps, whether the run shall stop; all else waits."""
+        if time.monotonic() - self._looked >= RUNNING_SECONDS:
+            self._look()
+            if "stop" in self._waiting:
+                self.stop_reason = BY_HAND
+        return not self._may_go_on()
+
     def _answer(
         self,
         kind: RequestKind,
@@ -63,7 +72,7 @@ class Control:
         if kind == "snapshot":
             snapshot()
         elif kind == "stop":
-            self.stop_reason = "Stopped by hand."
+            self.stop_reason = BY_HAND
         elif kind == "resume" and self.is_paused:
             self.is_paused = False
             go_on()

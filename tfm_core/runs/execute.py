@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.runs import claim, requests, snapshots
 from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.control import Control
+from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.recorder import Recorder, keeps
@@ -54,7 +54,7 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
             try:
                 _Execution(run, control, recorder, listener).go()
             except KeyboardInterrupt:
-                recorder.change("stopped", "Stopped by hand; it goes on from its last checkpoint.")
+                recorder.change("stopped", control.stop_reason or BY_HAND)
             except Exception as error:
                 _log(run, error)
                 recorder.change("failed", _why(run, error))
@@ -129,9 +129,9 @@ class _Execution:
             if keeps(event.step, self.total) or self.control.is_stepping:
                 self.recorder.record(to_record(event))
             self._told(trainer, event.epoch)
-        elif isinstance(event, SnapshotDue):
-            self._snapshot(trainer)
         else:
+            if isinstance(event, SnapshotDue):
+                self._snapshot(trainer)
             self.recorder.record(to_record(event))
         if self.listener is not None:
             self.listener(event)
@@ -191,6 +191,8 @@ class _Execution:
     def _download(self, done: int, total: int, words: str) -> None:
         share = f", {done / total:.0%}" if total else ""
         self.recorder.say(f"{words}{share}")
+        if self.control.is_stop_asked():
+            raise KeyboardInterrupt
 
 
 def _why(run: Run, error: Exception) -> str:

@@ -42,14 +42,22 @@ class Limits:
                 f"This run has {steps:,} steps, but at most {self.max_steps:,} are allowed here."
             )
         if self.max_parameters is not None:
-            from tfm_core.training.estimate import estimate
-
-            count = estimate(experiment).n_parameters
+            count = _n_parameters(experiment)
             if count > self.max_parameters:
                 raise LimitReached(
                     f"This model has {count:,} parameters, but at most "
                     f"{self.max_parameters:,} are allowed here."
                 )
+
+
+def _n_parameters(experiment: Experiment) -> int:
+    """Count the parameters of a model without making any."""
+    import torch
+
+    from tfm_core.training.models import new_model
+
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in new_model(experiment).parameters())
 
 
 def _number(name: str) -> int | None:

@@ -1,0 +1,324 @@
+"""The queue starts runs in processes of their own, which need it no longer once they train."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from tests.runs.test_execute import assert_same
+from tests.runs.waiting import tiny, wait_until
+from tfm_core.runs import claim, tickets
+from tfm_core.runs.execute import execute
+from tfm_core.runs.limits import LimitReached, Limits
+from tfm_core.runs.process import Mark, mark_of, this_host
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.status import Status, write_status
+from tfm_core.runs.store import RunStore
+
+LONG = 1_000_000
+"""Steps of a run that ends only when it is told to."""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A store and a started queue with one warm worker."""
+    store = RunStore(tmp_path_factory.mktemp("shared") / "runs", recorded=None)
+    queue = RunQueue(store, max_running=2, warm=1, limits=Limits())
+    queue.start()
+    yield store, queue
+    for run in store.list():
+        if run.status.is_alive:
+            psutil.Process(run.status.pid).kill()
+    queue.close()
+
+
+@pytest.fixture
+def idle(store):
+    """Make a queue that isn't started, and end it."""
+    made = []
+
+    def make(**options) -> RunQueue:
+        made.append(RunQueue(store, **{"warm": 0, "limits": Limits(), **options}))
+        return made[-1]
+
+    yield make
+    for queue in made:
+        queue.close()
+
+
+def wait_for(run, *states):
+    wait_until(lambda: run.status.state in states, f"{states}, and it is {run.status}")
+    return run.status
+
+
+def steps_of(run):
+    return run.curves().steps["step"].astype(int).tolist()
+
+
+def test_a_submitted_run_is_trained_like_in_this_process(shared, store):
+    _, queue = shared
+    run = shared[0].create(tiny())
+    queue.submit(run)
+
+    assert wait_for(run, "finished", "failed").state == "finished"
+
+    here = store.create(tiny())
+    execute(here)
+    assert_same(here, run)
+    assert run.status.pid != os.getpid()
+    assert queue.position(run.id) is None
+
+
+def test_a_run_answers_pause_step_snapshot_resume_and_stop(shared):
+    _, queue = shared
+    run = shared[0].create(tiny(LONG))
+    queue.submit(run)
+    wait_until(lambda: run.status.step > 2, "the run trains")
+
+    run.request("pause")
+    step = wait_for(run, "paused").step
+    assert run.has_checkpoint
+
+    run.request("step")
+    run.request("step")
+    wait_until(lambda: run.status.step == step + 2, "two single steps")
+    wait_for(run, "paused")
+    assert step + 2 in steps_of(run)
+
+    run.request("snapshot")
+    wait_until(lambda: step + 2 in run.snapshot_steps(), "a snapshot")
+    assert run.status.step == step + 2
+
+    run.request("resume")
+    wait_until(lambda: run.status.step > step + 2 and run.status.state == "running", "it goes on")
+
+    run.request("step")
+    wait_for(run, "paused")
+    run.request("stop")
+    status = wait_for(run, "stopped")
+    assert status.reason == "Stopped by hand."
+
+    queue.resume(run)
+    wait_until(lambda: run.status.step > status.step, "it goes on from its checkpoint")
+    assert run.curves().resumed == (status.step,)
+    run.request("stop")
+    wait_for(run, "stopped")
+
+
+def test_a_killed_run_is_interrupted_and_goes_on_bit_for_bit(shared, store):
+    _, queue = shared
+    experiment = tiny(150, validate_every=40)
+    run = shared[0].create(experiment)
+    queue.submit(run)
+    wait_until(lambda: run.status.step > 5, "the run trains")
+    run.request("pause")
+    paused = wait_for(run, "paused")
+    run.request("step")
+    wait_until(lambda: run.status.step == paused.step + 1, "a step beyond the checkpoint")
+
+    os.kill(paused.pid, signal.SIGKILL)
+    status = wait_for(run, "interrupted")
+    assert "ended without a word" in status.reason
+    with pytest.raises(ValueError, match="was interrupted; it can be resumed"):
+        run.request("resume")
+
+    queue.resume(run)
+    assert wait_for(run, "finished", "failed").state == "finished"
+    here = store.create(experiment)
+    execute(here)
+    assert_same(here, run)
+
+
+def test_a_worker_that_is_asked_to_end_keeps_a_checkpoint(shared):
+    run = shared[0].create(tiny(LONG))
+    shared[1].submit(run)
+    wait_until(lambda: run.status.step > 2, "the run trains")
+    os.kill(run.status.pid, signal.SIGTERM)
+    status = wait_for(run, "stopped")
+    assert "asked the worker to end" in status.reason
+    assert run.has_checkpoint
+
+
+def test_a_worker_that_breaks_down_leaves_its_last_words(shared):
+    run = shared[0].create(tiny())
+    (run.folder / "events.jsonl").mkdir()
+    shared[1].submit(run)
+    status = wait_for(run, "failed")
+    assert status.reason.startswith("The worker broke down: ")
+    assert "events.jsonl" in status.reason
+
+
+def test_runs_outlive_their_server_and_are_found_again(store):
+    code = (
+        "import sys, pathlib; from tfm_core.runs import RunStore;"
+        "from tfm_core.runs.queue import RunQueue;"
+        "queue = RunQueue(RunStore(pathlib.Path(sys.argv[1])), max_running=1, warm=0);"
+        "queue.start(); sys.stdin.readline(); queue.close()"
+    )
+    first = store.create(tiny(LONG))
+    waiting = store.create(tiny())
+    server = subprocess.Popen(
+        [sys.executable, "-c", code, str(store.root)], stdin=subprocess.PIPE, text=True
+    )
+    wait_until(lambda: first.status.step > 2, "the first run trains")
+    server.communicate("\n")
+    assert first.status.state == "running"
+    assert waiting.status.queue_position == 1
+
+    queue = RunQueue(store, max_running=1, warm=0, limits=Limits())
+    queue.start()
+    try:
+        assert queue.n_running() == 1
+        assert queue.position(waiting.id) == 1
+        step = first.status.step
+        wait_until(lambda: first.status.step > step, "the first run goes on")
+        assert waiting.status.state == "queued"
+        first.request("stop")
+        assert wait_for(waiting, "finished", "failed").state == "finished"
+    finally:
+        queue.close()
+
+
+def test_warm_workers_end_with_their_queue(store):
+    queue = RunQueue(store, warm=2, limits=Limits())
+    queue.start()
+    wait_until(lambda: len(queue.pool.waiting()) == 2, "two workers wait")
+    pids = [worker.mark.pid for worker in queue.pool.waiting()]
+    queue.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_a_worker_ends_when_its_server_dies_before_giving_it_a_run():
+    worker = subprocess.run(
+        [sys.executable, "-m", "tfm_core.runs.worker", "--warm"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert worker.stdout == "ready\n"
+
+
+def test_two_queues_never_start_the_same_run(store):
+    runs = [store.create(tiny(2)) for _ in range(2)]
+    queues = [RunQueue(store, max_running=2, warm=0, limits=Limits()) for _ in range(2)]
+    for queue in queues:
+        queue.start()
+    try:
+        for run in runs:
+            assert wait_for(run, "finished", "failed").state == "finished"
+            records = [record["event"] for record in run.reader().read()]
+            assert records.count("started") == 1
+            assert len(list((run.folder / "claims").iterdir())) == 1
+    finally:
+        for queue in queues:
+            queue.close()
+
+
+def test_a_run_held_by_another_process_is_not_started(shared):
+    store, queue = shared
+    run = store.create(tiny())
+    claim.take(run.folder, mark_of(os.getppid()))
+    queue.submit(run)
+    wait_until(lambda: run.id not in tickets.waiting(store.root), "its ticket was taken")
+    assert run.status.pid is None
+    store_run = store.create(tiny(2))
+    queue.submit(store_run)
+    wait_for(store_run, "finished")
+    assert run.status.state == "queued"
+
+
+def test_runs_wait_in_the_order_in_which_they_came(store, idle):
+    queue = idle()
+    runs = [store.create(tiny()) for _ in range(3)]
+    for run in reversed(runs):
+        queue.submit(run)
+
+    assert [queue.position(run.id) for run in runs] == [3, 2, 1]
+    assert [run.status.queue_position for run in runs] == [3, 2, 1]
+
+    runs[1].request("stop")
+    assert runs[1].status.state == "stopped"
+    assert [queue.position(run.id) for run in runs] == [2, None, 1]
+    store.delete(runs[2].id)
+    assert queue.position(runs[0].id) == 1
+
+
+def test_a_full_line_takes_no_more_and_says_so(store, idle):
+    queue = idle(limits=Limits(max_queued=2))
+    for _ in range(2):
+        queue.submit(store.create(tiny()))
+    run = store.create(tiny())
+    with pytest.raises(LimitReached, match="2 runs wait already"):
+        queue.submit(run)
+    assert run.status.state == "stopped"
+    assert "try again later" in run.status.reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        (Limits(max_steps=6), "has 7 steps, but at most 6"),
+        (Limits(max_parameters=100), r"parameters, but at most 100 are allowed"),
+    ],
+)
+def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
+    with pytest.raises(LimitReached, match=sentence):
+        idle(limits=limits).submit(store.create(tiny()))
+
+
+def test_limits_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("TFM_MAX_QUEUED", "3")
+    monkeypatch.setenv("TFM_MAX_SECONDS", "60")
+    assert Limits.from_environment() == Limits(max_queued=3, max_seconds=60)
+    monkeypatch.setenv("TFM_MAX_STEPS", "many")
+    with pytest.raises(ValueError, match="TFM_MAX_STEPS is 'many', but must be a whole number"):
+        Limits.from_environment()
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("finished", "trained further as a new run"),
+        ("queued", "is queued; there is nothing to resume"),
+        ("running", "is running; there is nothing to resume"),
+    ],
+)
+def test_only_a_run_that_ended_early_is_resumed(store, idle, state, sentence):
+    run = store.create(tiny())
+    mark = mark_of()
+    write_status(run.folder, Status(state, pid=mark.pid, host=mark.host))
+    with pytest.raises(ValueError, match=sentence):
+        idle().resume(run)
+
+
+def test_a_resumed_run_without_a_checkpoint_says_that_it_starts_again(store, idle, end):
+    run = store.create(tiny())
+    write_status(run.folder, Status("running", pid=1, host=this_host(), created=1.0))
+    idle().resume(run)
+    assert run.status.state == "queued"
+    assert run.status.reason == "It starts again from the beginning."
+
+
+def test_only_a_new_run_is_submitted(store, idle, end):
+    with pytest.raises(ValueError, match="is stopped; only a new run can be started"):
+        idle().submit(end(store.create(tiny())))
+
+
+def test_runs_elsewhere_count_while_their_heart_beats(store, idle):
+    run = store.create(tiny())
+    write_status(run.folder, Status("running", pid=5, host="another-machine", heartbeat=9e12))
+    assert idle().n_running() == 1
+    write_status(run.folder, Status("running", pid=5, host="another-machine", heartbeat=1.0))
+    assert idle().n_running() == 0
+    assert run.status.mark == Mark(5, "another-machine")
+
+
+def test_the_queue_is_sized_by_the_environment(store, monkeypatch):
+    monkeypatch.setenv("TFM_MAX_RUNNING", "5")
+    monkeypatch.setenv("TFM_WARM_WORKERS", "0")
+    queue = RunQueue(store)
+    assert (queue.max_running, queue.pool.size) == (5, 0)

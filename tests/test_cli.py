@@ -1,0 +1,133 @@
+"""The command line trains into run folders that the app shows."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.runs.waiting import wait_until
+from tfm_core.cli import main
+from tfm_core.runs import RunStore
+
+TINY = [
+    *("--set", "task.name=copy", "--set", "task.size=3", "--set", "task.n_train=40"),
+    *("--set", "task.n_validation=11", "--set", "task.n_test=13"),
+    *("--set", "model.d_model=8", "--set", "model.n_heads=2", "--set", "training.batch_size=5"),
+]
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path / "data"))
+    return RunStore(tmp_path / "runs", recorded=None)
+
+
+def test_a_trained_run_is_in_the_store_with_the_figures_that_were_printed(runs, capsys):
+    code = main(
+        ["train", *TINY, "--set", "training.steps=7", "--seed", "5", "--json", "--name", "N"]
+    )
+
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (run,) = runs.list()
+    assert code == 0
+    assert figures["id"] == run.id
+    assert figures["state"] == run.status.state == "finished"
+    assert figures["test"]["step"] == 7
+    assert figures["n_parameters"] == run.curves().started["n_parameters"]
+    assert run.experiment.seed == 5
+    assert run.experiment.model.d_model == 8
+    assert run.meta.name == "N"
+
+
+def test_a_preset_can_be_changed(runs, capsys):
+    assert main(["train", "--preset", "copy", *TINY, "--set", "training.steps=2"]) == 0
+    (run,) = runs.list()
+    assert run.meta.preset == "copy"
+    assert run.experiment.training.steps == 2
+    out = capsys.readouterr().out
+    assert "validation: loss" in out
+    assert run.id in out
+
+
+def test_quiet_says_nothing(capfd):
+    assert main(["train", *TINY, "--set", "training.steps=1", "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train"], "Say what to train"),
+        (["train", "--preset", "nothing"], "There is no preset 'nothing'; choose one of"),
+        (["train", "--set", "d_model"], "--set takes SETTING=VALUE"),
+        (["train", "--set", "model.colour=red"], "There is no setting called model.colour"),
+        (["train", "--set", "model.d_model=-3"], "d_model is '-3', but must be at least"),
+        (["train", *TINY, "--device", "cuda:99"], "cuda:99 is not there"),
+        (["train", *TINY, "--device", "abacus"], "There is no device 'abacus'"),
+        (["train", *TINY, "--threads", "few"], "--threads is 'few', but must be a number"),
+        (["train", *TINY, "--name", " "], "A run needs a name"),
+        (["resume", "../../etc"], "not the id of a run"),
+        (["resume", "unknown-run"], "There is no run unknown-run"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_code_two(runs, capsys, arguments, sentence):
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+    assert runs.list() == []
+
+
+def test_a_finished_run_is_not_resumed(runs, capsys):
+    main(["train", *TINY, "--set", "training.steps=1", "--quiet"])
+    (run,) = runs.list()
+    assert main(["resume", run.id]) == 2
+    assert "is finished; there is nothing to resume" in capsys.readouterr().err
+
+
+def test_a_failed_run_is_code_one(runs, capsys):
+    wild = ["training.learning_rate=10", "training.optimizer=sgd", "training.clip_norm=0"]
+    changes = [part for change in wild for part in ("--set", change)]
+    assert main(["train", *TINY, *changes, "--set", "training.warmup=0", "--json"]) == 1
+    out, error = capsys.readouterr()
+    assert "is probably too high" in error
+    assert json.loads(out)["state"] == "failed"
+
+
+def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(runs):
+    command = [sys.executable, "-m", "tfm_core", "train", *TINY, "--set", "training.steps=1000000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    (run,) = wait_until(runs.list, "the run is there")
+    wait_until(lambda: run.status.step > 2, "it trains")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert f"python -m tfm_core resume {run.id}" in error
+    assert "Traceback" not in error
+    assert run.status.state == "stopped"
+    assert run.has_checkpoint
+
+
+def test_runs_are_listed(runs, capsys):
+    assert main(["runs"]) == 0
+    assert "There are no runs yet" in capsys.readouterr().out
+    main(["train", *TINY, "--set", "training.steps=1", "--quiet"])
+    (run,) = runs.list()
+    main(["runs"])
+    assert f"{run.id:<18} finished" in capsys.readouterr().out
+    main(["runs", "--json"])
+    assert json.loads(capsys.readouterr().out)[0]["id"] == run.id
+
+
+def test_presets_and_devices_are_listed(capsys):
+    assert main(["presets"]) == 0
+    assert "copy" in capsys.readouterr().out
+    assert main(["devices"]) == 0
+    assert "cpu" in capsys.readouterr().out
+    assert main(["devices", "--json"]) == 0
+    assert {device["name"] for device in json.loads(capsys.readouterr().out)} >= {"cpu", "mps"}

@@ -1,0 +1,96 @@
+"""Devices: each is usable or says why not."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tfm_core.training.devices import (
+    devices,
+    fastest_threads,
+    measure_threads,
+    memory_used,
+    resolve,
+    thread_choices,
+)
+
+FOUND = devices()
+
+
+def test_the_cpu_is_always_there():
+    assert FOUND[0].available
+    (cpu,) = [device for device in FOUND if device.name == "cpu"]
+    assert cpu.available
+    assert 0 < cpu.memory_free <= cpu.memory_total
+    assert cpu.thread_choices[0] == 1
+
+
+@pytest.mark.parametrize("device", FOUND, ids=lambda device: device.name)
+def test_a_device_resolves_or_says_why_it_is_not_there(device):
+    if device.available:
+        assert str(resolve(device.name)) in {device.name, f"{device.name}:0"}
+        assert device.reason is None
+        assert memory_used(resolve(device.name)) >= 0
+    else:
+        assert device.reason.endswith(".")
+        with pytest.raises(ValueError, match=f"{device.name} is not there: .* Train on cpu"):
+            resolve(device.name)
+
+
+@pytest.mark.parametrize("name", ["", "abacus", "cuda:x", "cuda:-1", "CPU", "tpu:0"])
+def test_a_name_of_no_device_is_answered_in_a_sentence(name):
+    with pytest.raises(ValueError, match=r"There is no device .* use cpu, cuda:0"):
+        resolve(name)
+
+
+def test_a_gpu_that_vanished_is_answered_in_a_sentence():
+    with pytest.raises(ValueError, match="cuda:99 is not there"):
+        resolve("cuda:99")
+
+
+@pytest.mark.cuda
+def test_memory_in_use_on_a_gpu_is_that_of_its_tensors():
+    if not torch.cuda.is_available():
+        pytest.skip("no CUDA GPU")
+    before = memory_used("cuda:0")
+    tensor = torch.zeros(1024, 1024, device="cuda:0")
+    assert memory_used("cuda:0") - before >= tensor.nbytes
+
+
+def test_a_process_uses_some_memory():
+    assert memory_used("cpu") > 10 * 2**20
+
+
+def test_thread_choices_rise_from_one():
+    choices = thread_choices()
+    assert choices[0] == 1
+    assert list(choices) == sorted(set(choices))
+
+
+def test_measuring_threads_leaves_their_number_as_it_was():
+    before = torch.get_num_threads()
+    took = measure_threads((1, 2), repeats=2)
+    assert took.keys() == {1, 2}
+    assert torch.get_num_threads() == before
+
+
+@pytest.mark.parametrize(
+    ("took", "best"),
+    [
+        ({1: 1.0, 2: 0.95}, 1),
+        ({1: 1.0, 2: 0.6}, 2),
+        ({1: 1.0, 2: 3.0}, 1),
+        ({1: 1, 2: 0.6, 4: 0.58}, 2),
+    ],
+)
+def test_more_threads_must_gain_a_tenth(took, best):
+    assert fastest_threads(took) == best
+
+
+def test_naming_devices_needs_no_torch():
+    code = "import sys, tfm_core.training.devices; print('torch' in sys.modules)"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout == "False\n"
