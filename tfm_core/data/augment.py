@@ -1,0 +1,78 @@
+"""Augmentation: each training picture moves, turns and grows a little, anew in every batch.
+
+A whole batch at a time, on its device. What comes into view at an edge repeats the edge's pixels.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def augment(
+    images: Tensor,
+    *,
+    shift: float,
+    rotation: float,
+    scale: float,
+    generator: torch.Generator,
+) -> Tensor:
+    """Return the pictures, each moved, turned and scaled at random.
+
+    images: float (B, C, H, W), square. shift: pixels, rotation: degrees, scale: share; each is
+    drawn evenly from minus to plus that. With a whole-numbered ``shift`` alone, pictures move by
+    whole pixels, exactly; otherwise pixels are interpolated. ``generator`` may live on any device.
+    """
+    if shift == rotation == scale == 0:
+        return images
+    n = len(images)
+    if rotation == scale == 0 and float(shift).is_integer():
+        most = int(shift)
+        moves = torch.randint(-most, most + 1, (2, n), generator=generator, device=generator.device)
+        down, right = moves.to(images.device)
+        return shifted(images, down, right)
+    draws = torch.rand(4, n, generator=generator, device=generator.device) * 2 - 1
+    down, right, turn, grow = draws.to(images.device)
+    return transformed(
+        images,
+        down=down * shift,
+        right=right * shift,
+        angle=turn * rotation,
+        zoom=1 + grow * scale,
+    )
+
+
+def shifted(images: Tensor, down: Tensor, right: Tensor) -> Tensor:
+    """Return pictures (B, C, H, W) moved by whole pixels; down and right: int (B,)."""
+    n, channels, height, width = images.shape
+    rows = (torch.arange(height, device=images.device) - down[:, None]).clamp(0, height - 1)
+    columns = (torch.arange(width, device=images.device) - right[:, None]).clamp(0, width - 1)
+    places = (rows[:, :, None] * width + columns[:, None, :]).view(n, 1, height * width)
+    moved = images.flatten(2).gather(2, places.expand(-1, channels, -1))
+    return moved.view(n, channels, height, width)
+
+
+def transformed(
+    images: Tensor, *, down: Tensor, right: Tensor, angle: Tensor, zoom: Tensor
+) -> Tensor:
+    """Return square pictures (B, C, H, H) turned, scaled about the middle, then moved.
+
+    down and right: pixels (B,); angle: degrees counter-clockwise (B,); zoom: factor (B,).
+    """
+    half = images.shape[-1] / 2
+    radians = angle * (math.pi / 180)
+    cos, sin = radians.cos() / zoom, radians.sin() / zoom
+    x, y = right / half, down / half  # grid_sample counts from -1 to 1
+    # Each pixel of the result looks up where it came from: the inverse of the change.
+    inverse = torch.stack(
+        [
+            torch.stack([cos, -sin, sin * y - cos * x], -1),
+            torch.stack([sin, cos, -sin * x - cos * y], -1),
+        ],
+        dim=1,
+    ).to(images.dtype)  # (B, 2, 3)
+    grid = F.affine_grid(inverse, list(images.shape), align_corners=False)
+    return F.grid_sample(images, grid, padding_mode="border", align_corners=False)

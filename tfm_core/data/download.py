@@ -1,0 +1,108 @@
+"""Downloads: every mirror tried, the checksum compared, and no half a file left behind."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http.client
+import os
+import shutil
+import tempfile
+import urllib.request
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+Progress = Callable[[int, int, str], None]  # bytes done, bytes in all (0: unknown), what happens
+
+_CHUNK = 1 << 16
+_TIMEOUT = 20  # seconds without a byte
+
+
+class DataUnavailable(ValueError):
+    """A data set that cannot be had; the message says where its files could be put by hand."""
+
+
+def matches(path: Path, md5: str) -> bool:
+    """Tell whether a file is there and has the checksum."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return _digest(file) == md5
+
+
+def fetch(
+    addresses: Sequence[str], path: Path, *, md5: str, label: str, progress: Progress
+) -> None:
+    """Download a file from the first address that has it whole. Raises DataUnavailable."""
+    failures = []
+    with _written(path) as file:
+        for address in addresses:
+            try:
+                _copy(address, file, path.name, progress)
+            except (OSError, http.client.HTTPException) as error:
+                failures.append(f"{address}: {error}")
+                continue
+            file.seek(0)
+            if _digest(file) == md5:
+                return
+            failures.append(f"{address}: the checksum is not {md5}")
+        raise DataUnavailable(
+            f"{label} could not be downloaded ({'; '.join(failures)}). Put {path.name} into "
+            f"{path.parent.absolute()} by hand, or choose the 5,000 MNIST digits, which come with "
+            "the app and need no download."
+        )
+
+
+def unpack_gzip(packed: Path, path: Path) -> None:
+    """Unpack a file beside itself. Raises DataUnavailable."""
+    with _written(path) as file:
+        try:
+            with gzip.open(packed) as source:
+                shutil.copyfileobj(source, file)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise DataUnavailable(
+                f"{packed} is damaged: it cannot be unpacked. Delete it, "
+                "and it is downloaded again."
+            ) from None
+
+
+def _copy(address: str, file: IO[bytes], name: str, progress: Progress) -> None:
+    file.seek(0)
+    file.truncate()
+    with urllib.request.urlopen(address, timeout=_TIMEOUT) as answer:
+        total, done = int(answer.headers.get("Content-Length") or 0), 0
+        while chunk := answer.read(_CHUNK):
+            file.write(chunk)
+            done += len(chunk)
+            progress(done, total, f"Downloading {name}")
+
+
+def _digest(file: IO[bytes]) -> str:
+    digest = hashlib.md5(usedforsecurity=False)  # against damage, not against forgery
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file beside ``path`` that takes its place when all went well, and else vanishes."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, part = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
+    except OSError as error:
+        raise DataUnavailable(
+            f"The folder {path.parent.absolute()} cannot be written to ({error.strerror}). Set "
+            "TFM_DATA_DIR to a folder that can, or choose the 5,000 MNIST digits, which come with "
+            "the app and need no download."
+        ) from None
+    try:
+        with os.fdopen(handle, "w+b") as file:
+            yield file
+        Path(part).chmod(0o644)
+        os.replace(part, path)
+    finally:
+        Path(part).unlink(missing_ok=True)

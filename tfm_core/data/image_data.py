@@ -1,0 +1,131 @@
+"""Pictures as tensors: three splits on one device, as uint8, normalised a batch at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tfm_core.config.task import ImageTaskConfig, ImageTaskFacts
+from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
+
+__all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]
+
+EMBEDDED = "mnist-5000"
+
+
+@dataclass(frozen=True)
+class ImageSplit:
+    """images: uint8 (N, C, H, W); labels: int64 (N,)."""
+
+    images: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        """Number of pictures."""
+        return len(self.labels)
+
+    def to(self, device: torch.device | str) -> ImageSplit:
+        """Return the split on a device."""
+        return ImageSplit(self.images.to(device), self.labels.to(device))
+
+
+@dataclass(frozen=True)
+class ImageData:
+    """An image task: its facts, three splits, mean and deviation of the training pixels.
+
+    mean and std: float32 (C,), of pixels from 0 to 1 in the training split.
+    """
+
+    facts: ImageTaskFacts
+    train: ImageSplit
+    validation: ImageSplit
+    test: ImageSplit
+    mean: Tensor
+    std: Tensor
+
+    def to(self, device: torch.device | str) -> ImageData:
+        """Return the data with all tensors on a device."""
+        return replace(
+            self,
+            train=self.train.to(device),
+            validation=self.validation.to(device),
+            test=self.test.to(device),
+            mean=self.mean.to(device),
+            std=self.std.to(device),
+        )
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
+        mean, std = self.mean[:, None, None], self.std[:, None, None]
+        return images.to(torch.float32).div_(255).sub_(mean).div_(std)
+
+
+def load_images(
+    config: ImageTaskConfig, *, seed: int, progress: Progress | None = None
+) -> ImageData:
+    """Return the pictures of a task on the CPU; the same seed makes the same splits.
+
+    ``mnist-5000`` comes with the app, and its test pictures are split off with the seed. The others
+    keep their official test set; they are read from ``data_dir()``, or downloaded into it once
+    (``progress(done bytes, total bytes, words)`` is told). Raises DataUnavailable.
+    """
+    facts = config.facts
+    generator = torch.Generator().manual_seed(seed)
+    if config.name == EMBEDDED:
+        from tfm_core.data.embedded import read_embedded
+
+        test, rest = split_off(ImageSplit(*read_embedded()), facts.n_test, generator)
+    else:
+        rest, test = (
+            ImageSplit(images, labels)
+            for images, labels in read_images(config.name, facts, progress or _silent)
+        )
+    if config.n_validation >= len(rest):
+        raise ValueError(
+            f"n_validation is {config.n_validation}, but {facts.label} has only {len(rest)} "
+            "pictures to take them from; choose fewer."
+        )
+    validation, train = split_off(rest, config.n_validation, generator)
+    mean, std = pixel_statistics(train.images)
+    return ImageData(facts, train, validation, test, mean, std)
+
+
+def split_off(
+    split: ImageSplit, n: int, generator: torch.Generator
+) -> tuple[ImageSplit, ImageSplit]:
+    """Return ``n`` random pictures with the classes as in the whole, and the rest, both mixed."""
+    order = torch.randperm(len(split), generator=generator)
+    labels = split.labels[order]
+    # Each picture's place in its class, as a share: the n smallest shares take evenly from all.
+    share = torch.empty(len(split), dtype=torch.float64)
+    for label in range(int(labels.max()) + 1):
+        members = (labels == label).nonzero().flatten()
+        share[members] = (torch.arange(len(members), dtype=torch.float64) + 0.5) / len(members)
+    chosen = torch.zeros(len(split), dtype=torch.bool)
+    chosen[share.argsort(stable=True)[:n]] = True
+    taken, left = order[chosen], order[~chosen]
+    return (
+        ImageSplit(split.images[taken], split.labels[taken]),
+        ImageSplit(split.images[left], split.labels[left]),
+    )
+
+
+def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and deviation (C,) of uint8 pictures (N, C, H, W), as pixels from 0 to 1.
+
+    Counted exactly through the 256 values a pixel can have, without a float copy of the pictures.
+    """
+    values = torch.arange(256, dtype=torch.float64) / 255
+    means, deviations = [], []
+    for channel in images.unbind(1):
+        counts = torch.bincount(channel.flatten(), minlength=256).double()
+        mean = (counts @ values) / counts.sum()
+        means.append(mean)
+        deviations.append(((counts @ (values - mean).square()) / counts.sum()).sqrt())
+    return torch.stack(means).float(), torch.stack(deviations).float()
+
+
+def _silent(done: int, total: int, words: str) -> None:
+    """Tell nobody."""
