@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.labels import axes, modules_by_kind
+from tfm_core.runs.process import mark_of
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Snapshot, write, write_probe
 from tfm_core.runs.status import Status, write_status
@@ -56,8 +59,7 @@ def constructed_run(
 ) -> Run:
     """Return a run with a probe of 3 examples and a snapshot at each step."""
     run = store.create(experiment, name="Constructed")
-    total = experiment.training.steps
-    write_status(run.folder, Status(state, step=steps[-1] if steps else 0, total_steps=total))
+    write_state(run, state, steps[-1] if steps else 0)
     rng = np.random.default_rng(7)
     if experiment.task.kind == "image":
         items = [{"label": label} for label in (4, 0, 9)]
@@ -69,6 +71,15 @@ def constructed_run(
     for step in steps:
         write(run.folder, constructed_snapshot(experiment, items, step))
     return run
+
+
+def write_state(run: Run, state: str, step: int = 0) -> None:
+    """Say in the run's folder that this process works on it, or did."""
+    mark = mark_of()
+    total = run.experiment.training.steps
+    status = Status(state, step=step, total_steps=total)
+    status = replace(status, pid=mark.pid, host=mark.host, created=mark.created)
+    write_status(run.folder, status)
 
 
 def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snapshot:

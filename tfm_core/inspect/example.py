@@ -52,6 +52,9 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
     Raises ValueError, in a sentence, where the snapshot does not fit the probe.
     """
     item = probe.items[index]
+    misfit = f"The snapshot of step {snapshot.step:,} does not fit the examples of this run."
+    if probe.kind == "text" and snapshot.probabilities is not None:
+        raise ValueError(misfit)
     try:
         return Example(
             step=snapshot.step,
@@ -64,9 +67,7 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
             confidence=_row(snapshot.confidence, index),
         )
     except (IndexError, KeyError, TypeError):
-        raise ValueError(
-            f"The snapshot of step {snapshot.step:,} does not fit the examples of this run."
-        ) from None
+        raise ValueError(misfit) from None
 
 
 def cut(

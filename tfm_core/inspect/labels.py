@@ -56,8 +56,8 @@ KINDS: dict[str, AttentionKind] = {
             "source is shorter than the answer, empty slots ask too, but nobody can ask them.",
             "position that answers",
             "source token",
-            "Position t writes target token t: the bright cells of its row are what it is made "
-            "of. Columns of slots stay at 0, because they are masked.",
+            "Position t writes target token t: the strongest cells of its row are what it is made "
+            "of. The columns of slots are masked: nobody may read an empty slot.",
         ),
         AttentionKind(
             "decoder",
@@ -65,8 +65,8 @@ KINDS: dict[str, AttentionKind] = {
             "Every target token asks itself and the target tokens before it.",
             "target token so far",
             "target token so far",
-            "The upper right triangle is exactly 0: the causal mask hides the future. Each row "
-            "predicts the token after its own.",
+            "The grey triangle is exactly 0: the causal mask hides the future. Each row predicts "
+            "the token after its own.",
         ),
         AttentionKind(
             "cross",
@@ -74,8 +74,8 @@ KINDS: dict[str, AttentionKind] = {
             "Every target token asks the source, whose tokens the encoder has read.",
             "target token so far",
             "source token",
-            "The bright cell of a row is where the next target token comes from: on a task that "
-            "keeps the order it is a diagonal, on Reverse an anti-diagonal.",
+            "The strongest cell of a row is often where the next target token comes from: a "
+            "diagonal where the order is kept, an anti-diagonal where it is reversed.",
         ),
         AttentionKind(
             "sequence",
@@ -83,9 +83,8 @@ KINDS: dict[str, AttentionKind] = {
             "Source and target are one sequence; every token asks itself and those before it.",
             "token",
             "token",
-            "The upper right triangle is exactly 0: the causal mask hides the future. From <bos> "
-            "on each row predicts the token after its own; bright cells left of <bos> read the "
-            "source.",
+            "The grey triangle is exactly 0: the causal mask hides the future. From <bos> on, each "
+            "row predicts the token after its own; strong cells left of <bos> read the source.",
         ),
         AttentionKind(
             "patches",

@@ -1,4 +1,4 @@
-"""Attention as figures: one head's map, and what a patch looks at drawn over its picture.
+"""One head's attention as a figure.
 
 Query runs down, key across, everywhere. Zero is the paper and more ink is more weight, on light and
 on dark; what the mask forbids is grey, which no weight is.
@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.palette import VERMILION, ThemeName
+from tfm_core.plots.palette import ThemeName
 
 Theme = ThemeName
 Floats = npt.NDArray[np.floating[Any]]
@@ -26,8 +26,19 @@ SCALES: dict[Theme, tuple[str, ...]] = {
     "dark": ("#0d1b2a", "#12406b", "#1f78b4", "#74b9e0", "#f2fafe"),
 }
 MASKED: dict[Theme, str] = {"light": "#dcdcdc", "dark": "#3a3a3a"}
-_OUTLINE = VERMILION  # the chosen patch
-_OVERLAY = ((0.0, "rgba(230, 159, 0, 0)"), (1.0, "rgba(230, 159, 0, 0.9)"))
+LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
+    "title": {"text": "weight", "side": "right", "font": {"size": 12}},
+    "orientation": "h",
+    "thickness": 8,
+    "len": 0.6,
+    "x": 0.5,
+    "xanchor": "center",
+    "y": 1.0,
+    "yanchor": "bottom",
+    "ypad": 4,
+    "tickformat": ".2~g",
+    "nticks": 4,
+}
 _MAX_TICKS = 40
 _MAX_TOKEN = 12
 _MAX_TEXTS = 16_384  # cells with a hover text of their own; beyond that the axes' names do
@@ -64,12 +75,7 @@ def head_map(
             zmin=0,
             zmax=top_of(weights) if top is None else top,
             colorscale=list(SCALES[theme]),
-            colorbar={
-                "title": {"text": "weight"},
-                "thickness": 12,
-                "len": 0.9,
-                "tickformat": ".2~g",
-            },
+            colorbar=LEGEND,
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
             **_hover(weights, query_tokens, key_tokens, allowed),
@@ -78,8 +84,8 @@ def head_map(
     figure.update_layout(
         title={"text": escape(title, quote=False)},
         plot_bgcolor=MASKED[theme],
-        height=int(np.clip(170 + 26 * len(query_tokens), 360, 680)),
-        margin={"l": 8, "r": 8, "t": 48 if title else 16, "b": 8},
+        height=int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
+        margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
     )
     figure.update_xaxes(
         title={"text": f"{key_title} (key, across)"},
@@ -96,71 +102,6 @@ def head_map(
         **_ticks(query_tokens),
     )
     return figure
-
-
-def patch_overlay(
-    weights: Floats,
-    picture: npt.NDArray[np.uint8],
-    title: str = "",
-    theme: Theme = "light",
-    *,
-    chosen: tuple[int, int] | None = None,
-    top: float | None = None,
-) -> go.Figure:
-    """Draw attention over patches onto the picture they were cut from.
-
-    weights: (side, side). picture: uint8 (C, height, width) or (height, width).
-    chosen: row and column, from 0, of the patch that asks; it gets an outline.
-    top: the weight with the most colour; None takes the largest.
-    A click on a patch selects a point whose ``point_index`` is row * side + column.
-    """
-    weights = np.asarray(weights, np.float32)
-    side = weights.shape[0]
-    size = picture.shape[-1] / side  # pixels to a side of a patch
-    centres = (np.arange(side) + 0.5) * size - 0.5
-    columns, rows = np.meshgrid(centres, centres)
-    figure = go.Figure([_picture(picture), _veil(weights, centres, top), _targets(columns, rows)])
-    figure.data[2].hovertext = [
-        f"patch {i // side + 1},{i % side + 1}: weight {weight:.4f}"
-        for i, weight in enumerate(weights.ravel())
-    ]
-    if chosen is not None:
-        left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
-        figure.add_shape(
-            type="rect",
-            x0=left,
-            x1=left + size,
-            y0=upper,
-            y1=upper + size,
-            line={"color": _OUTLINE, "width": 3},
-        )
-    figure.update_layout(
-        title={"text": escape(title, quote=False)},
-        height=380,
-        margin={"l": 8, "r": 8, "t": 48 if title else 16, "b": 8},
-        hovermode="closest",
-        hoverdistance=100,
-        clickmode="event+select",
-        dragmode=False,
-        plot_bgcolor=MASKED[theme],
-    )
-    shown: dict[str, Any] = {"visible": False, "constrain": "domain"}
-    ends = (-0.5, picture.shape[-1] - 0.5)
-    figure.update_xaxes(range=ends, **shown)
-    figure.update_yaxes(range=ends[::-1], scaleanchor="x", **shown)
-    return figure
-
-
-def patch_weights(weights: Floats, query: int | None, *, has_cls: bool) -> Floats:
-    """Return (side, side): what a query pays to each patch.
-
-    weights: (Q, K) of one head. query: its row, or None for the mean of all rows, which is what
-    the patches receive. A CLS token in front gets its share too, but stands nowhere in the picture.
-    """
-    row = weights.astype(np.float32).mean(0) if query is None else weights[query]
-    patches = row[1:] if has_cls else row
-    side = round(float(np.sqrt(len(patches))))
-    return np.asarray(patches, np.float32).reshape(side, side)
 
 
 def top_of(weights: Floats) -> float:
@@ -194,6 +135,7 @@ def _ticks(tokens: Sequence[str]) -> dict[str, Any]:
         "tickmode": "array",
         "tickvals": list(shown),
         "ticktext": [short(tokens[i]) for i in shown],
+        "tickfont": {"size": 12 if len(shown) <= 16 else 10},
         "showgrid": False,
         "zeroline": False,
         "ticks": "",
@@ -204,39 +146,3 @@ def short(token: str) -> str:
     """Return a token as an axis can carry it: cut where it is long, safe in plotly's markup."""
     cut = token if len(token) <= _MAX_TOKEN else f"{token[: _MAX_TOKEN - 1]}…"
     return escape(cut if cut.strip() else "␣", quote=False)
-
-
-def _picture(picture: npt.NDArray[np.uint8]) -> go.Image:
-    channels = picture[None] if picture.ndim == 2 else picture
-    colours = (
-        np.broadcast_to(channels, (3, *channels.shape[1:])) if len(channels) == 1 else channels
-    )
-    return go.Image(z=np.moveaxis(colours, 0, -1).astype(np.uint8), hoverinfo="skip")
-
-
-def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
-    return go.Heatmap(
-        z=weights,
-        x=centres,
-        y=centres,
-        zmin=0,
-        zmax=top_of(weights) if top is None else top,
-        colorscale=[list(stop) for stop in _OVERLAY],
-        colorbar={"title": {"text": "weight"}, "thickness": 12, "len": 0.9, "tickformat": ".2~g"},
-        xgap=1,
-        ygap=1,
-        hoverinfo="skip",
-    )
-
-
-def _targets(columns: Floats, rows: Floats) -> go.Scatter:
-    return go.Scatter(
-        x=columns.ravel(),
-        y=rows.ravel(),
-        mode="markers",
-        marker={"opacity": 0, "size": 24},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
-        hoverinfo="text",
-        showlegend=False,
-    )

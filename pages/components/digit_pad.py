@@ -1,0 +1,60 @@
+"""A pad to draw a digit on, with finger, pen or mouse: white ink on black, as MNIST is."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from pages.ui.words import _
+
+SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "digit_pad",
+    html='<div class="pad"></div>\n',
+    css=(_HERE / "digit_pad.css").read_text(encoding="utf-8"),
+    js=(_HERE / "digit_pad.js").read_text(encoding="utf-8"),
+)
+
+
+def digit_pad(*, key: str) -> npt.NDArray[np.uint8] | None:
+    """Show the pad; return what is drawn as uint8 (SIDE, SIDE), 255 is ink, or None when empty."""
+    result = _component(
+        data={
+            "side": SIDE,
+            "words": {
+                "clear": _("Clear"),
+                "hint": _("Draw a digit here"),
+                "pad": _("Drawing pad: draw one digit with the mouse, a pen or a finger."),
+            },
+        },
+        default={"pixels": ""},
+        on_pixels_change=_nothing,
+        key=key,
+        width="content",
+    )
+    return decode(result.pixels)
+
+
+def decode(value: object) -> npt.NDArray[np.uint8] | None:
+    """Return the pixels that the browser sent, or None where they are no drawing."""
+    if not isinstance(value, str) or len(value) != 4 * -(-(SIDE * SIDE) // 3):
+        return None
+    try:
+        raw = base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    if len(raw) != SIDE * SIDE:
+        return None
+    pixels = np.frombuffer(raw, np.uint8).reshape(SIDE, SIDE)
+    return pixels if pixels.any() else None
+
+
+def _nothing() -> None:
+    """Stand for the callback that a state of a component needs; the value itself is enough."""

@@ -1,0 +1,135 @@
+"""Attention: which token looks at which, in every head, at every moment of the training."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui import (
+    look_answer,
+    look_controls,
+    look_figures,
+    look_own,
+    runs_access,
+    selection,
+    show,
+    state,
+)
+from pages.ui.words import _
+from tfm_core.inspect.example import Example, example_of
+from tfm_core.inspect.labels import KINDS
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import Probe
+
+TICK = 2.0  # seconds between two looks at a run that is training
+
+
+def page() -> None:
+    """Show the current run, or how to get one."""
+    show.header("attention")
+    run_id = state.current_run_id()
+    if run_id is None:
+        _no_run()
+        return
+    run = runs_access.store().get(run_id)
+    is_live = run.status.is_active
+    every = TICK if is_live else None
+    if look_controls.playing():
+        every = look_controls.FRAME_SECONDS
+    st.fragment(_look, run_every=every)(run, is_live)
+
+
+def _look(run: Run, was_live: bool) -> None:
+    is_live = run.status.is_active
+    if was_live and not is_live:
+        st.rerun()  # once: the page then makes a fragment that does not tick
+    if run.problem:
+        show.problem(run.problem)
+        return
+    try:
+        probe = run.probe()
+    except ValueError as error:
+        _not_yet(str(error), is_live)
+        return
+    offer = look_controls.offer_of(run, probe)
+    chosen, problems = selection.current(run.id, offer)
+    if look_controls.playing() and chosen.example is not None:
+        if look_controls.play_on(run, chosen, offer.steps):
+            st.rerun()
+        chosen, problems = selection.current(run.id, offer)
+    for sentence in problems:
+        st.warning(sentence, icon=":material/link_off:")
+    look_controls.source_picker(run, probe, chosen)
+    if chosen.example is None:
+        example = look_own.own(run, probe, chosen)
+    elif not offer.steps:
+        _not_yet(_("This run has no snapshot yet."), is_live)
+        return
+    else:
+        step = look_controls.scrubber(run, chosen, offer.steps, live=is_live)
+        example = _of_step(run, probe, step, chosen.example)
+    if example is not None:
+        _draw(run, example, chosen, offer)
+
+
+def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
+    try:
+        return example_of(run.experiment, probe, run.snapshot(step), index)
+    except ValueError as error:
+        show.problem(_("{why} The other steps can still be looked at.").format(why=error))
+        return None
+
+
+def _draw(run: Run, example: Example, chosen: selection.Selection, offer: selection.Offer) -> None:
+    is_picture = example.picture is not None
+    look_answer.verdict(run.experiment, example)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        look_controls.kind_picker(run, chosen, offer)
+        top = 1.0 if look_controls.full_scale(chosen.kind) else None
+    st.caption(_(KINDS[chosen.kind].help))
+    try:
+        left, right = st.columns(2, gap="medium")
+        with left:
+            look_figures.heads(run, example, chosen, top=top)
+        with right:
+            if is_picture:
+                look_figures.patches(run, example, chosen, offer)
+            else:
+                look_figures.one_head(run, example, chosen, top=top)
+        below, beside = st.columns([3, 2] if is_picture else [2, 3], gap="medium")
+        if is_picture:
+            with below:
+                look_figures.one_head(run, example, chosen, top=top)
+        with beside if is_picture else below:
+            look_answer.details(run.experiment, example)
+    except ValueError as error:
+        show.problem(str(error))
+
+
+def _not_yet(sentence: str, is_live: bool) -> None:
+    if is_live:
+        st.info(
+            _("{why} The page shows the first one as soon as it is there.").format(why=sentence),
+            icon=":material/hourglass_empty:",
+        )
+    else:
+        show.problem(sentence)
+
+
+def _no_run() -> None:
+    show.empty(
+        _("There is no run to look into yet: train one, or open a recorded one below."),
+        _("Train a model"),
+        "home",
+    )
+    runs = [run for run in runs_access.store().list() if not run.problem and run.snapshot_steps()]
+    for run in runs[:6]:
+        st.button(
+            _("Look into “{name}”").format(name=run.meta.name),
+            icon=":material/visibility:",
+            key=f"attention-open-{run.id}",
+            on_click=state.set_current_run,
+            args=(run.id,),
+        )
+
+
+page()

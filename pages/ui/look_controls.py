@@ -1,0 +1,238 @@
+"""What is looked at: whose example, which one, which step of the training, which attention."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from pages.ui import selection as chosen
+from pages.ui.selection import Offer, Selection
+from pages.ui.words import _
+from tfm_core.config import Experiment
+from tfm_core.inspect.labels import KINDS, axes, has_cls, modules_by_kind
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import Probe
+
+MEAN = "mean"
+FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
+_PLAYING = "attention-playing"
+
+
+def offer_of(run: Run, probe: Probe) -> Offer:
+    """Return what there is to look at in a run."""
+    experiment = run.experiment
+    modules = modules_by_kind(experiment)
+    kinds = {name: len(names) for name, names in modules.items()}
+    if "cross" in kinds:  # first what shows most
+        kinds = {"cross": kinds.pop("cross"), **kinds}
+    patches: tuple[str, ...] = ()
+    if "patches" in modules:
+        names = axes(experiment, {}, modules["patches"][0]).query
+        patches = (*names, MEAN) if has_cls(experiment) else (MEAN, *names)
+    steps = tuple(run.snapshot_steps())
+    return Offer(kinds, experiment.model.n_heads, len(probe.items), steps, patches)
+
+
+def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
+    """Choose between the run's examples and one's own, and which of the examples."""
+    names = {"probe": _("Examples of the run"), "own": _("Your own")}
+    left, right = st.columns([2, 3], vertical_alignment="bottom")
+    with left:
+        _segments(
+            _("What the model looks at"),
+            names,
+            "own" if selection.example is None else "probe",
+            "source",
+            lambda source: chosen.choose(run.id, example=None if source == "own" else 0),
+            _("The run's examples are not trained on and stay the same at every step."),
+        )
+    if selection.example is None:
+        return
+    key = _key("example")
+    st.session_state[key] = selection.example
+    right.selectbox(
+        _("Example"),
+        range(len(probe.items)),
+        format_func=lambda place: example_name(run.experiment, probe, place),
+        key=key,
+        on_change=lambda: chosen.choose(run.id, example=st.session_state[key]),
+    )
+
+
+def example_name(experiment: Experiment, probe: Probe, place: int) -> str:
+    """Return an example in one line: its number, and its source and truth, or its class."""
+    item = probe.items[place]
+    if probe.kind == "image":
+        name = experiment.task.facts.class_names[item["label"]]
+        return _("Picture {n}: {name}").format(n=place + 1, name=name)
+    return f"{place + 1}: {item['src_text']} → {item['tgt_text']}"
+
+
+def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:
+    """Move through the training; return the step that is shown."""
+    step = chosen.nearest_step(selection.step, steps)
+    place = steps.index(step)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _move(run, steps, place, -1, "previous", _("The snapshot before"))
+        if len(steps) > 1:
+            key = _key("step")
+            st.session_state[key] = step
+            st.select_slider(
+                _("Step of the training"),
+                steps,
+                format_func=lambda value: f"{value:,}",
+                key=key,
+                on_change=lambda: _to_step(run, st.session_state[key]),
+                help=_("Snapshots are dense at the start, where most changes, and rarer later."),
+            )
+        else:
+            st.markdown(_("Step {step}, the only snapshot so far").format(step=f"{step:,}"))
+        _move(run, steps, place, 1, "next", _("The snapshot after"))
+        if len(steps) > 1:
+            _play(run, steps)
+        if live:
+            _follow(run, selection, step)
+    return step
+
+
+def playing() -> bool:
+    """Return whether the training is being played, snapshot after snapshot."""
+    return _PLAYING in st.session_state
+
+
+def play_on(run: Run, selection: Selection, steps: tuple[int, ...]) -> bool:
+    """Show the next snapshot where its time has come; return whether the last one is reached."""
+    now = time.monotonic()
+    if now - st.session_state[_PLAYING] < FRAME_SECONDS * 0.8:
+        return False
+    later = [step for step in steps if step > chosen.nearest_step(selection.step, steps)]
+    if later:
+        st.session_state[_PLAYING] = now
+        chosen.choose(run.id, step=later[0])
+    if len(later) <= 1:
+        stop_playing()
+    return len(later) <= 1
+
+
+def stop_playing() -> None:
+    """Stand still at the snapshot that is shown."""
+    st.session_state.pop(_PLAYING, None)
+
+
+def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
+    """Choose which attention of the model is shown, where it has several."""
+    if len(offer.kinds) > 1:
+        names = {name: _(KINDS[name].label) for name in offer.kinds}
+        _segments(
+            _("Attention"),
+            names,
+            selection.kind,
+            "kind",
+            lambda kind: chosen.choose(
+                run.id, kind=kind, layer=min(selection.layer, offer.kinds[kind] - 1)
+            ),
+        )
+
+
+def full_scale(kind: str) -> bool:
+    """Choose what the darkest colour means; return whether it is a weight of 1."""
+    key = _key(f"scale-{'patches' if kind == 'patches' else 'text'}")
+    names = {True: _("0 to 1"), False: _("0 to the largest")}
+    picked = st.segmented_control(
+        _("Colours"),
+        list(names),
+        format_func=names.__getitem__,
+        default=kind != "patches",
+        key=key,
+        persist_state="session",
+        help=_(
+            "“0 to 1” compares heads and steps honestly. “0 to the largest” shows the pattern of "
+            "heads that share their attention out thinly."
+        ),
+    )
+    return kind != "patches" if picked is None else picked
+
+
+def _move(run: Run, steps: tuple[int, ...], place: int, by: int, name: str, help_text: str) -> None:
+    to = place + by
+    st.button(
+        "",
+        icon=f":material/skip_{name}:",
+        key=_key(name),
+        help=help_text,
+        disabled=not 0 <= to < len(steps),
+        on_click=_to_step,
+        args=(run, steps[max(0, min(to, len(steps) - 1))]),
+    )
+
+
+def _play(run: Run, steps: tuple[int, ...]) -> None:
+    is_on = playing()
+
+    def turn() -> None:
+        if is_on:
+            stop_playing()
+            return
+        chosen.choose(run.id, step=steps[0])
+        st.session_state[_PLAYING] = time.monotonic()
+
+    if st.button(
+        "",
+        icon=":material/pause:" if is_on else ":material/play_arrow:",
+        key=_key("play"),
+        help=_("Stop here") if is_on else _("Play the training from its first snapshot"),
+        on_click=turn,
+    ):
+        st.rerun()  # the page decides how often it is drawn again
+
+
+def _follow(run: Run, selection: Selection, step: int) -> None:
+    key = _key("follow")
+    st.session_state[key] = selection.step is None
+
+    def turn() -> None:
+        chosen.choose(run.id, step=None if st.session_state[key] else step)
+
+    st.toggle(
+        _("Follow the newest"),
+        key=key,
+        on_change=turn,
+        help=_("Show each new snapshot as it comes; everything else you chose stays."),
+    )
+
+
+def _to_step(run: Run, step: int) -> None:
+    stop_playing()
+    chosen.choose(run.id, step=step)
+
+
+def _segments(
+    label: str,
+    names: dict[str, str],
+    value: str,
+    name: str,
+    on_pick: Callable[[Any], None],
+    help_text: str | None = None,
+) -> None:
+    key = _key(name)
+    st.session_state[key] = value
+
+    def picked() -> None:
+        if st.session_state[key] is not None:
+            on_pick(st.session_state[key])
+
+    st.segmented_control(
+        label,
+        list(names),
+        format_func=names.__getitem__,
+        key=key,
+        on_change=picked,
+        help=help_text,
+    )
+
+
+def _key(name: str) -> str:
+    return f"attention-{name}"

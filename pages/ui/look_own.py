@@ -1,0 +1,76 @@
+"""The user's own example: a sentence to type, a digit to draw, a picture to upload."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components.digit_pad import digit_pad
+from pages.ui import selection as chosen
+from pages.ui import show
+from pages.ui.selection import MAX_TEXT, Selection
+from pages.ui.words import _, content
+from tfm_core.inspect import own_example
+from tfm_core.inspect.example import Example
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import Probe
+
+
+def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
+    """Ask for an example and read it with the last checkpoint; None while there is none."""
+    st.markdown(content("attention_own"))
+    if not own_example.has_checkpoint(run):
+        if run.status.is_active:
+            st.info(_("The run has not saved its weights yet; it will in a moment."))
+        else:
+            show.problem(
+                _(
+                    "This run has no checkpoint, so its model cannot read anything new; the run's "
+                    "own examples can still be looked at."
+                )
+            )
+        return None
+    try:
+        example = _sentence(run, probe, selection) if probe.kind == "text" else _picture(run)
+    except ValueError as error:
+        show.problem(str(error))
+        return None
+    if example is not None:
+        words = _("Read with the last checkpoint of the run, at step {step}.")
+        st.caption(words.format(step=f"{example.step:,}"))
+    return example
+
+
+def _sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
+    key = "attention-text"
+    st.session_state.setdefault(key, selection.text or probe.items[0]["src_text"])
+    text = st.text_input(
+        _("Your sentence"),
+        key=key,
+        max_chars=MAX_TEXT,
+        on_change=lambda: chosen.choose(run.id, text=st.session_state[key]),
+        help=_("In the words of the task; press Enter to let the model read it."),
+    )
+    return own_example.look_at_text(run, text)
+
+
+def _picture(run: Run) -> Example | None:
+    facts = run.experiment.task.facts
+    uploaded = None
+    drawn = None
+    pad, upload = st.columns(2)
+    if facts.channels == 1:
+        with pad:
+            drawn = digit_pad(key="attention-pad")
+    with upload:
+        uploaded = st.file_uploader(
+            _("Or upload a picture") if facts.channels == 1 else _("Upload a picture"),
+            type=["png", "jpg", "jpeg", "webp", "bmp"],
+            key="attention-upload",
+            help=_("It is made {size} pixels square, as the run's pictures are.").format(
+                size=facts.image_size
+            ),
+        )
+    if uploaded is None and drawn is None:
+        return None
+    picture = own_example.read_picture(run, drawn if uploaded is None else uploaded.getvalue())
+    return own_example.look_at_picture(run, picture)
