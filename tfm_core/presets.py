@@ -76,7 +76,7 @@ PRESETS: dict[str, Preset] = {
             seconds=15,
             family="encoder-decoder",
             task="dates",
-            training={"steps": 500},
+            training={"steps": 700, "learning_rate": 0.006},
         ),
         _preset(
             "reverse",
@@ -86,7 +86,7 @@ PRESETS: dict[str, Preset] = {
             seconds=15,
             family="encoder-decoder",
             task="reverse",
-            training={"steps": 500},
+            training={"steps": 700},
         ),
         _preset(
             "copy",
@@ -96,7 +96,7 @@ PRESETS: dict[str, Preset] = {
             seconds=15,
             family="encoder-decoder",
             task="copy",
-            training={"steps": 500},
+            training={"steps": 600},
         ),
         _preset(
             "sort",
@@ -106,7 +106,7 @@ PRESETS: dict[str, Preset] = {
             seconds=20,
             family="encoder-decoder",
             task="sort",
-            training={"steps": 600},
+            training={"steps": 800},
         ),
         _preset(
             "numbers",
@@ -116,7 +116,7 @@ PRESETS: dict[str, Preset] = {
             seconds=20,
             family="encoder-decoder",
             task="numbers",
-            training={"steps": 500},
+            training={"steps": 700},
         ),
         _preset(
             "addition",
@@ -126,7 +126,8 @@ PRESETS: dict[str, Preset] = {
             seconds=60,
             family="decoder-only",
             task="addition",
-            training={"steps": 1500},
+            model={"position": "learned"},
+            training={"steps": 2000},
         ),
         _preset(
             "sort-at-once",

@@ -73,6 +73,7 @@ def test_equals_torch_decoder_layer(norm_first):
     torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_equals_torch_transformer(norm_first):
     theirs = nn.Transformer(

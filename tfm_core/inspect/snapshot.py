@@ -12,6 +12,7 @@ from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
 from tfm_core.decoding import greedy
 from tfm_core.inspect.capture import capture
+from tfm_core.models.vit import VisionTransformer
 from tfm_core.runs.snapshots import Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
 
@@ -53,8 +54,8 @@ def take(trainer: Trainer) -> Snapshot:
 
 
 def _pictures(data: ImageData) -> Tensor:
-    labels = data.validation.labels.cpu()
-    firsts = [int((labels == label).nonzero()[0]) for label in labels.unique().tolist()]
+    labels = data.validation.labels.tolist()
+    firsts = [labels.index(label) for label in sorted(set(labels))]
     others = [place for place in range(len(labels)) if place not in set(firsts)]
     return torch.tensor([*firsts, *others][:N_PICTURES], device=data.validation.labels.device)
 
@@ -72,6 +73,7 @@ def _take_pictures(trainer: Trainer, data: ImageData) -> Snapshot:
 
 
 def _take_text(trainer: Trainer, data: TextData) -> Snapshot:
+    assert not isinstance(trainer.model, VisionTransformer)
     src = data.validation.src[:N_SENTENCES]
     tgt_in = data.validation.tgt[:N_SENTENCES, :-1]
     with capture(trainer.model, only={"weights"}) as tape:

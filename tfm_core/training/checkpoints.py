@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -85,7 +86,7 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     return model, load_weights(model, folder)
 
 
-def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, object]]:
+def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     path = folder / FILE
     try:
         with safe_open(path, framework="pt") as file:

@@ -106,11 +106,13 @@ class TextObjective:
             return 0.0
         return -top * math.log(top) - (self.n_classes - 1) * share * math.log(share)
 
+    @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
         total = len(self._splits()[split].src)
         loss = right = counted = whole = 0.0
-        for indices in torch.arange(total).split(MEASURE_BATCH):
+        for first in range(0, total, MEASURE_BATCH):
+            indices = torch.arange(first, min(total, first + MEASURE_BATCH))
             scores = self._scores(model, *self._batch(split, indices), 0.0)
             tokens = float(scores.counted)
             loss += float(scores.loss) * tokens
@@ -156,6 +158,7 @@ class ImageObjective:
         """Nobody knows how ambiguous pictures are."""
         return None
 
+    @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
         part: ImageSplit = self.data.validation if split == "validation" else self.data.test
@@ -169,4 +172,6 @@ class ImageObjective:
 
 
 def _chunks(part: ImageSplit) -> Iterator[tuple[Tensor, Tensor]]:
-    yield from zip(part.images.split(MEASURE_BATCH), part.labels.split(MEASURE_BATCH), strict=True)
+    for first in range(0, len(part.labels), MEASURE_BATCH):
+        rows = slice(first, first + MEASURE_BATCH)
+        yield part.images[rows], part.labels[rows]

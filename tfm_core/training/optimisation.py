@@ -44,7 +44,8 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
         if isinstance(module, nn.Embedding)
         for parameter in module.parameters()
     }
-    matrices, others = [], []
+    matrices: list[nn.Parameter] = []
+    others: list[nn.Parameter] = []
     for parameter in model.parameters():
         decays = parameter.ndim >= 2 and id(parameter) not in kept
         (matrices if decays else others).append(parameter)

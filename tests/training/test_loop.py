@@ -1,0 +1,185 @@
+"""Training: the same seed gives the same curve, a stop is no loss, and everything can learn."""
+
+from itertools import islice, pairwise
+
+import pytest
+import torch
+
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.training import checkpoints
+from tfm_core.training.events import (
+    Finished,
+    Measured,
+    SnapshotDue,
+    Started,
+    Step,
+    from_record,
+    to_record,
+)
+from tfm_core.training.loop import TrainingDiverged, build, snapshot_steps, train
+from tfm_core.training.optimisation import learning_rate
+
+SMALL_MODEL = {"d_model": 16, "n_heads": 2, "d_ff": 16}
+SMALL_TEXT = {"n_train": 64, "n_validation": 16, "n_test": 16}
+
+
+def experiment(family="encoder-decoder", task="copy", /, **sections):
+    values = default_sections(family, task)
+    values["model"] |= SMALL_MODEL
+    values["task"] |= SMALL_TEXT if values["task"]["kind"] == "text" else {"n_validation": 50}
+    values["training"] |= {"steps": 6, "batch_size": 8, "validate_every": 3, "snapshots": 4}
+    for section, settings in sections.items():
+        values[section] |= settings
+    return Experiment.parse(values)
+
+
+def told(trainer):
+    """Events without clock and memory."""
+    timeless = {"examples_per_second", "memory_bytes", "seconds"}
+    for event in train(trainer):
+        yield {key: value for key, value in to_record(event).items() if key not in timeless}
+
+
+EXPERIMENTS = [
+    experiment("encoder-decoder", "copy", model={"dropout": 0.2}),
+    experiment("encoder-only", "sort"),
+    experiment("decoder-only", "addition", training={"optimizer": "sgd"}),
+    experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
+]
+IDS = ["encoder-decoder", "encoder-only", "decoder-only", "vit"]
+
+
+@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
+def test_same_seed_same_curve_and_another_seed_another(chosen):
+    first = list(told(build(chosen)))
+    torch.manual_seed(99)  # what the caller draws changes nothing
+    assert list(told(build(chosen))) == first
+    assert list(told(build(chosen.replace(seed=1)))) != first
+
+
+@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
+def test_going_on_from_a_checkpoint_gives_the_same_curve_bit_for_bit(chosen, tmp_path):
+    whole, stopped, resumed = build(chosen), build(chosen), build(chosen)
+    expected = list(told(whole))
+    events = train(stopped)
+    while not (isinstance(event := next(events), Step) and event.step == 4):
+        pass
+    checkpoints.save(stopped, tmp_path)
+    events.close()
+    checkpoints.load(resumed, tmp_path)
+    again = list(told(resumed))
+    after = [event for event in expected if event["step"] > 4]
+    assert again[1:] == after
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], value), name
+
+
+def test_two_trainings_in_one_process_do_not_touch_each_other():
+    chosen = experiment(model={"dropout": 0.3})
+    expected = list(told(build(chosen)))
+    one, other = told(build(chosen)), told(build(chosen.replace(seed=5)))
+    assert [event for event, _ in zip(one, other, strict=True)] == expected
+
+
+def test_events_come_in_their_order():
+    kinds = [type(event) for event in train(build(experiment()))]
+    assert kinds[:3] == [Started, SnapshotDue, Measured]
+    assert kinds[-3:] == [Step, Measured, Finished]
+    assert kinds.count(Step) == 6
+    assert kinds.count(Measured) == 1 + 2 + 1
+
+
+def test_events_survive_their_records():
+    for event in train(build(experiment())):
+        assert from_record(to_record(event)) == event
+    with pytest.raises(ValueError, match="'dance' is not an event"):
+        from_record({"event": "dance"})
+
+
+def test_stopping_early_keeps_what_was_learned():
+    trainer = build(experiment())
+    events = train(trainer)
+    list(islice(events, 3))  # started, snapshot, measured: the untrained model
+    while trainer.step < 2:
+        next(events)
+    events.close()
+    assert trainer.step == 2
+
+
+@pytest.mark.parametrize(("total", "count"), [(1, 2), (6, 4), (1000, 32), (100000, 24), (5, 256)])
+def test_snapshots_are_log_spaced_from_first_to_last(total, count):
+    steps = snapshot_steps(total, count)
+    assert steps[0] == 0
+    assert steps[-1] == total
+    assert len(steps) <= count
+    gaps = [b - a for a, b in pairwise(steps)]
+    assert gaps == sorted(gaps)
+
+
+@pytest.mark.parametrize("schedule", ["constant", "cosine", "linear", "inverse-sqrt"])
+def test_schedules_rise_to_the_peak_and_do_not_rise_again(schedule):
+    config = experiment(
+        training={"schedule": schedule, "steps": 100, "warmup": 0.1, "learning_rate": 0.5}
+    ).training
+    rates = [learning_rate(config, step) for step in range(1, 101)]
+    assert rates[9] == pytest.approx(0.5)
+    assert rates[:10] == sorted(rates[:10])
+    assert rates[9:] == sorted(rates[9:], reverse=True)
+    assert rates[-1] > 0
+
+
+def test_inverse_square_root_is_the_papers():
+    config = experiment(
+        training={"schedule": "inverse-sqrt", "steps": 1000, "warmup": 0.04, "learning_rate": 1.0}
+    ).training
+    for step in (1, 39, 40, 41, 1000):
+        noam = min(step**-0.5, step * 40**-1.5)  # section 5.3, up to the constant
+        assert learning_rate(config, step) == pytest.approx(noam * 40**0.5)
+
+
+def test_a_loss_that_is_no_number_ends_in_a_sentence():
+    wild = experiment(training={"learning_rate": 10.0, "optimizer": "sgd", "clip_norm": 0.0})
+    trainer = build(wild)
+    with torch.no_grad():
+        trainer.model.output.weight.fill_(float("inf"))
+    with pytest.raises(TrainingDiverged, match="at step 1: the learning rate 10 is probably too"):
+        list(train(trainer))
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_the_floor_is_the_loss_of_perfect_predictions(smoothing):
+    trainer = build(experiment(training={"label_smoothing": smoothing}))
+    n = trainer.objective.n_classes
+    wanted = torch.arange(n)
+    share = torch.full((n, n), smoothing / n) + torch.eye(n) * (1 - smoothing)
+    perfect = torch.nn.functional.cross_entropy(
+        share.clamp(min=1e-30).log(), wanted, label_smoothing=smoothing
+    )
+    assert trainer.objective.floor() == pytest.approx(float(perfect), abs=1e-5)
+
+
+@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
+def test_the_first_loss_is_near_that_of_guessing(chosen):
+    started, _, measured = islice(train(build(chosen)), 3)
+    assert abs(measured.loss - started.start_loss) < 1.0
+    assert started.chance == pytest.approx(1 / build(chosen).objective.n_classes)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_lower_precision_learns_too(precision):
+    chosen = experiment(training={"precision": precision, "steps": 30})
+    losses = [event.loss for event in train(build(chosen)) if isinstance(event, Step)]
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
+@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
+def test_a_cuda_gpu_gives_nearly_the_curve_of_the_cpu(chosen):
+    chosen = chosen.replace(model=chosen.model.replace(dropout=0.0).model_dump())
+    curves = [
+        [event.loss for event in train(build(chosen, device)) if isinstance(event, Step)]
+        for device in ("cpu", "cuda:0")
+    ]
+    assert curves[0] == pytest.approx(curves[1], rel=0.02)

@@ -1,0 +1,40 @@
+"""Every family learns one batch of every task by heart."""
+
+import pytest
+
+from tests.training.test_loop import experiment
+from tfm_core.config import IMAGE_TASKS, MODEL_CONFIGS, TEXT_TASKS
+from tfm_core.training.events import Step
+from tfm_core.training.loop import build, train
+
+STEPS = 150
+
+
+@pytest.mark.parametrize("family", [name for name in MODEL_CONFIGS if name != "vit"])
+@pytest.mark.parametrize("task", TEXT_TASKS)
+def test_one_batch_of_text_is_learned_by_heart(family, task):
+    last = learn(family, task, {"n_train": 8})
+    assert last.accuracy == 1.0
+    assert last.loss < 0.1
+
+
+@pytest.mark.parametrize("stem", ["patches", "conv"])
+@pytest.mark.parametrize("task", [name for name in IMAGE_TASKS if name == "mnist-5000"])
+def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
+    last = learn("vit", task, {"shift": 0.0}, {"stem": stem})
+    assert last.accuracy == 1.0
+    assert last.loss < 0.1
+
+
+def learn(family, task, task_settings, model_settings=None):
+    chosen = experiment(
+        family,
+        task,
+        model={"d_model": 32, "n_heads": 4, "d_ff": 32, **(model_settings or {})},
+        task=task_settings,
+        training={"steps": STEPS, "batch_size": 8, "learning_rate": 0.01, "validate_every": STEPS},
+    )
+    trainer = build(chosen)
+    trainer.objective.n_train = 8  # the same batch again and again
+    steps = [event for event in train(trainer) if isinstance(event, Step)]
+    return steps[-1]
