@@ -72,5 +72,8 @@ def _picture(run: Run) -> Example | None:
         )
     if uploaded is None and drawn is None:
         return None
-    picture = own_example.read_picture(run, drawn if uploaded is None else uploaded.getvalue())
+    given = drawn if uploaded is None else uploaded.getvalue()
+    picture, notes = own_example.read_picture(run, given)
+    if uploaded is not None:
+        st.caption(" ".join(notes))
     return own_example.look_at_picture(run, picture)

@@ -29,7 +29,9 @@ def text_experiment(family: str = "encoder-decoder", **model: object) -> Experim
         else {"n_layers": 2}
     )
     values = {"family": family, "d_model": 12, "n_heads": 3, **layers, **model}
-    return Experiment.parse({"model": values, "task": {"kind": "text", "name": "numbers"}})
+    return Experiment.parse(
+        {"model": values, "task": {"kind": "text", "name": "numbers", "size": 4}}
+    )
 
 
 def vit_experiment(pooling: str = "mean") -> Experiment:

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig, from_json
+from tfm_core.config import ImageTaskConfig, TextTaskConfig, from_json
 from tfm_core.inspect.example import Example, cut
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tfm_core.models.build import Model
 
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
+_WRONG_TASK = "This run learned sentences; type one instead of drawing a picture."
 _loading = threading.Lock()
 
 
@@ -85,15 +88,17 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
 
     config = run.experiment.task
     if not isinstance(config, ImageTaskConfig):
-        raise ValueError("This run learned sentences; type one instead of drawing a picture.")
+        raise ValueError(_WRONG_TASK)
     facts = config.facts
     shape = (facts.channels, facts.image_size, facts.image_size)
     if picture.shape != shape:
         raise ValueError(f"The picture is {picture.shape}, but this run reads {shape}.")
     model, step = _model(run)
     assert isinstance(model, VisionTransformer)
-    mean, std = (torch.tensor(part)[None, :, None, None] for part in _statistics(run.experiment))
-    images = (torch.from_numpy(picture)[None].float() / 255 - mean) / std
+    with _loading:
+        mean, std = _statistics(config.model_dump_json(), run.experiment.seed)
+    pixels = torch.tensor(picture)[None].to(torch.float32).div_(255)
+    images = pixels.sub_(mean[:, None, None]).div_(std[:, None, None])
     with capture(model, only={"weights"}) as tape:
         probabilities = model(images).softmax(-1)[0]
     maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
@@ -104,6 +109,21 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
         picture=picture,
         probabilities=probabilities.numpy(),
     )
+
+
+def read_picture(
+    run: Run, picture: bytes | npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.uint8], list[str]]:
+    """Return a drawing or a file's bytes as the run's pictures are, and notes on what was done.
+
+    picture: see ``picture_to_input``. Raises ValueError, in a sentence.
+    """
+    from tfm_core.data.own_picture import picture_to_input
+
+    config = run.experiment.task
+    if not isinstance(config, ImageTaskConfig):
+        raise ValueError(_WRONG_TASK)
+    return picture_to_input(picture, config.facts)
 
 
 def _model(run: Run) -> tuple[Model, int]:
@@ -130,16 +150,10 @@ def _load(folder: str, changed: int) -> tuple[Model, int]:
     return load_model(experiment, Path(folder) / "checkpoints" / "last")
 
 
-def _statistics(experiment: Experiment) -> tuple[Any, Any]:
-    """Return mean and deviation of each channel, as the run normalised its pictures."""
+@lru_cache(maxsize=8)
+def _statistics(task: str, seed: int) -> tuple[Tensor, Tensor]:
+    """Return mean and deviation (C,) of the pictures that a run of this seed was trained on."""
     from tfm_core.data.image_data import load_images
 
-    assert isinstance(experiment.task, ImageTaskConfig)
-    with _loading:
-        return _loaded_statistics(load_images, experiment.task.model_dump_json(), experiment.seed)
-
-
-@lru_cache(maxsize=8)
-def _loaded_statistics(load: Any, task: str, seed: int) -> tuple[Any, Any]:
-    data = load(ImageTaskConfig.model_validate_json(task), seed=seed)
-    return data.mean.tolist(), data.std.tolist()
+    data = load_images(ImageTaskConfig.model_validate_json(task), seed=seed)
+    return data.mean, data.std
