@@ -105,11 +105,12 @@ def split_off(
         share[members] = (torch.arange(len(members), dtype=torch.float64) + 0.5) / len(members)
     chosen = torch.zeros(len(split), dtype=torch.bool)
     chosen[share.argsort(stable=True)[:n]] = True
-    taken, left = order[chosen], order[~chosen]
-    return (
-        ImageSplit(split.images[taken], split.labels[taken]),
-        ImageSplit(split.images[left], split.labels[left]),
-    )
+    return _mixed(split, order[chosen], generator), _mixed(split, order[~chosen], generator)
+
+
+def _mixed(split: ImageSplit, places: Tensor, generator: torch.Generator) -> ImageSplit:
+    places = places[torch.randperm(len(places), generator=generator)]
+    return ImageSplit(split.images[places], split.labels[places])
 
 
 def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:

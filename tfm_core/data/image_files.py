@@ -65,8 +65,9 @@ def read_images(name: str, facts: ImageTaskFacts, progress: Progress) -> tuple[P
         expected = (n, facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
-                f"{facts.label} in {data_dir()} is {tuple(images.shape)}, but {expected} would be "
-                "right; delete the files, and they are downloaded again."
+                f"{facts.label} in {data_dir()} has pictures {tuple(images.shape)} and labels up to"
+                f" {int(labels.max())}, but {expected} and {facts.n_classes - 1} would be right; "
+                "delete its files, and they are downloaded again."
             )
     return train, test
 

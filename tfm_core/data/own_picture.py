@@ -95,7 +95,7 @@ def _opened(picture: bytes | npt.NDArray[np.uint8]) -> Image.Image:
 
 
 def _flattened(image: Image.Image) -> Image.Image:
-    """Return the picture without transparency, on the background that its strokes stand out from."""
+    """Return the picture without transparency, on a ground that its strokes stand out from."""
     from PIL import Image
 
     if image.mode != "RGBA":

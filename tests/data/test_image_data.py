@@ -1,0 +1,222 @@
+import gzip
+import hashlib
+import struct
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from tfm_core.config import IMAGE_TASKS, ImageTaskConfig
+from tfm_core.data.image_data import DataUnavailable, ImageSplit, data_dir, load_images, split_off
+from tfm_core.data.image_files import SOURCES
+from tfm_core.data.torchvision_import import torchvision
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_images(ImageTaskConfig(name="mnist-5000"), seed=3)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return an empty data folder; every address is out of reach."""
+    for scheme in ("http", "https"):
+        monkeypatch.setenv(f"{scheme}_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
+    return tmp_path
+
+
+def idx(shape, values):
+    return struct.pack(f">BBBB{len(shape)}I", 0, 0, 8, len(shape), *shape) + values
+
+
+@pytest.fixture(scope="module")
+def mnist_files():
+    """Return a set of MNIST's shape, as the bytes of its files by name."""
+    files = {}
+    for part, n in (("train", 60000), ("t10k", 10000)):
+        labels = bytes(i % 10 for i in range(n))
+        files[f"{part}-labels-idx1-ubyte"] = idx((n,), labels)
+        files[f"{part}-images-idx3-ubyte"] = idx(
+            (n, 28, 28), b"".join(bytes([9 * label]) * 784 for label in labels)
+        )
+    return files
+
+
+@pytest.fixture
+def mnist(folder, mnist_files):
+    """Return the folder of an unpacked MNIST."""
+    raw = folder / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    for name, content in mnist_files.items():
+        (raw / name).write_bytes(content)
+    return raw
+
+
+def test_the_embedded_digits_are_split_by_class(digits):
+    sizes = [len(split) for split in (digits.train, digits.validation, digits.test)]
+    assert sizes == [4000, 500, 500]
+    for split, n in ((digits.train, 400), (digits.validation, 50), (digits.test, 50)):
+        assert torch.bincount(split.labels).tolist() == [n] * 10
+        assert split.images.shape == (10 * n, 1, 28, 28)
+        assert split.images.dtype == torch.uint8
+        assert split.labels.dtype == torch.int64
+
+
+def test_no_digit_is_in_two_splits(digits):
+    pictures = [
+        {bytes(image.flatten().tolist()) for image in split.images}
+        for split in (digits.train, digits.validation, digits.test)
+    ]
+    assert len(set.union(*pictures)) == 5000
+
+
+def test_the_seed_decides_the_splits(digits):
+    config = ImageTaskConfig(name="mnist-5000")
+    again, other = load_images(config, seed=3), load_images(config, seed=4)
+    assert torch.equal(again.train.images, digits.train.images)
+    assert torch.equal(again.test.labels, digits.test.labels)
+    assert not torch.equal(other.test.images, digits.test.images)
+
+
+def test_the_digits_are_mixed(digits):
+    for split in (digits.train, digits.validation, digits.test):
+        firsts = torch.bincount(split.labels[:100], minlength=10)
+        assert 2 <= firsts.min()
+        assert firsts.max() <= 22
+
+
+def test_training_takes_what_validation_leaves():
+    data = load_images(ImageTaskConfig(name="mnist-5000", n_validation=1003), seed=0)
+    assert [len(split) for split in (data.train, data.validation, data.test)] == [3497, 1003, 500]
+    counts = torch.bincount(data.validation.labels)
+    assert counts.max() - counts.min() <= 1
+
+
+def test_too_many_validation_pictures_are_refused():
+    with pytest.raises(ValueError, match=r"n_validation is 4500, but .* has only 4500 pictures"):
+        load_images(ImageTaskConfig(name="mnist-5000", n_validation=4500), seed=0)
+
+
+def test_normalised_training_pictures_have_mean_0_and_deviation_1(digits):
+    pixels = digits.normalise(digits.train.images)
+    assert pixels.dtype == torch.float32
+    torch.testing.assert_close(pixels.mean(), torch.tensor(0.0), atol=1e-3, rtol=0)
+    torch.testing.assert_close(pixels.std(), torch.tensor(1.0), atol=1e-3, rtol=0)
+    assert digits.mean.item() == pytest.approx(0.1307, abs=0.002)
+    assert digits.std.item() == pytest.approx(0.3081, abs=0.002)
+
+
+def test_moving_keeps_everything(digits):
+    moved = digits.to("cpu")
+    assert torch.equal(moved.train.images, digits.train.images)
+    assert torch.equal(moved.mean, digits.mean)
+
+
+def test_splitting_off_takes_evenly_from_uneven_classes():
+    labels = torch.tensor([0] * 70 + [1] * 20 + [2] * 10)
+    split = ImageSplit(torch.arange(100, dtype=torch.uint8)[:, None, None, None], labels)
+    taken, left = split_off(split, 20, torch.Generator().manual_seed(0))
+    assert torch.bincount(taken.labels).tolist() == [14, 4, 2]
+    values = torch.cat([taken.images, left.images]).flatten()
+    assert values.sort().values.tolist() == list(range(100))
+
+
+def test_a_full_set_in_the_folder_is_used_as_it_is(mnist):
+    before = {path: path.stat().st_mtime_ns for path in mnist.rglob("*")}
+    data = load_images(ImageTaskConfig(name="mnist", n_validation=600), seed=0)
+    assert [len(split) for split in (data.train, data.validation, data.test)] == [59400, 600, 10000]
+    assert data.train.images.shape[1:] == (1, 28, 28)
+    assert (data.train.images[:, 0, 3, 5] == 9 * data.train.labels).all()
+    assert torch.equal(data.test.labels, torch.arange(10000) % 10)
+    assert {path: path.stat().st_mtime_ns for path in mnist.rglob("*")} == before
+
+
+@pytest.mark.parametrize("missing", [1, 17])
+def test_a_truncated_file_is_named(mnist, missing):
+    path = mnist / "t10k-images-idx3-ubyte"
+    path.write_bytes(path.read_bytes()[:-missing])
+    sentence = f"t10k-images-idx3-ubyte is damaged: it has {7840016 - missing} bytes, but 7840016"
+    with pytest.raises(DataUnavailable, match=sentence):
+        load_images(ImageTaskConfig(name="mnist"), seed=0)
+
+
+def test_a_file_of_another_kind_is_named(mnist):
+    path = mnist / "train-labels-idx1-ubyte"
+    path.write_bytes(b"<html>".ljust(60008))
+    with pytest.raises(DataUnavailable, match="train-labels-idx1-ubyte is damaged: it does not"):
+        load_images(ImageTaskConfig(name="mnist"), seed=0)
+
+
+def test_labels_beyond_the_classes_are_noticed(mnist):
+    (mnist / "t10k-labels-idx1-ubyte").write_bytes(idx((10000,), bytes([77]) * 10000))
+    with pytest.raises(DataUnavailable, match="labels up to 77"):
+        load_images(ImageTaskConfig(name="mnist"), seed=0)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_out_of_reach_says_where_files_go_and_what_works_without(folder, name):
+    with pytest.raises(DataUnavailable) as caught:
+        load_images(ImageTaskConfig(name=name), seed=0)
+    sentence = str(caught.value)
+    assert f"{IMAGE_TASKS[name].label} could not be downloaded" in sentence
+    assert f"into {folder}" in sentence
+    assert "the 5,000 MNIST digits, which come with the app" in sentence
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_every_mirror_of_mnist_is_tried(folder):
+    with pytest.raises(DataUnavailable) as caught:
+        load_images(ImageTaskConfig(name="mnist"), seed=0)
+    for mirror in (*torchvision.datasets.MNIST.mirrors, *SOURCES["mnist"].mirrors):
+        assert mirror in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setenv("TFM_DATA_DIR", str(blocked))
+    with pytest.raises(DataUnavailable, match=r"cannot be written to .* Set TFM_DATA_DIR"):
+        load_images(ImageTaskConfig(name="mnist"), seed=0)
+
+
+def test_damaged_cifar_batches_are_not_unpickled(folder):
+    batches = folder / "cifar-10-batches-py"
+    batches.mkdir()
+    dataset = torchvision.datasets.CIFAR10
+    for name, _ in (*dataset.train_list, *dataset.test_list, (dataset.meta["filename"], "")):
+        (batches / name).write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    with pytest.raises(DataUnavailable, match="data_batch_1 is damaged: its checksum is not"):
+        load_images(ImageTaskConfig(name="cifar-10"), seed=0)
+
+
+def test_the_data_folder_comes_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path))
+    assert data_dir() == tmp_path
+    monkeypatch.delenv("TFM_DATA_DIR")
+    assert str(data_dir()) == "data"
+
+
+def test_torchvision_imports_in_a_fresh_process():
+    code = (
+        "from tfm_core.data.torchvision_import import torchvision\n"
+        "from torchvision.models import vit_b_16\n"
+        "import torchvision.datasets, torchvision.transforms.v2\n"
+        "print(torchvision.datasets.MNIST.__name__, vit_b_16.__name__)"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert answer.stdout.split() == ["MNIST", "vit_b_16"], answer.stderr
+
+
+def test_packed_files_put_there_by_hand_are_unpacked(folder, mnist_files, monkeypatch):
+    raw = folder / "MNIST" / "raw"
+    raw.mkdir(parents=True)
+    checksums = []
+    for name, content in mnist_files.items():
+        packed = gzip.compress(content, 1)
+        (raw / f"{name}.gz").write_bytes(packed)
+        checksums.append((f"{name}.gz", hashlib.md5(packed, usedforsecurity=False).hexdigest()))
+    monkeypatch.setattr(torchvision.datasets.MNIST, "resources", checksums)
+    assert len(load_images(ImageTaskConfig(name="mnist"), seed=0).test) == 10000

@@ -1,0 +1,115 @@
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tfm_core.config import IMAGE_TASKS
+from tfm_core.data.own_picture import picture_to_input
+
+DIGITS, CLOTHES, COLOURS = (IMAGE_TASKS[name] for name in ("mnist", "fashion-mnist", "cifar-10"))
+
+
+def stroke(height=120, width=90, ground=0, ink=255):
+    """Return a picture with one upright stroke, off the middle."""
+    picture = np.full((height, width), ground, np.uint8)
+    picture[10:70, 15:25] = ink
+    return picture
+
+
+def as_png(picture):
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "PNG")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("facts", IMAGE_TASKS.values(), ids=IMAGE_TASKS)
+@pytest.mark.parametrize("channels", [None, 3, 4])
+def test_every_kind_of_picture_fits_every_task(facts, channels):
+    picture = stroke()
+    if channels:
+        picture = np.repeat(picture[..., None], channels, -1)
+    for given in (picture, as_png(picture)):
+        fitted, notes = picture_to_input(given, facts)
+        assert fitted.shape == (facts.channels, facts.image_size, facts.image_size)
+        assert fitted.dtype == np.uint8
+        assert notes
+
+
+def test_a_digit_is_placed_as_in_mnist():
+    fitted, notes = picture_to_input(stroke(), DIGITS)
+    rows, columns = np.nonzero(fitted[0] > 30)
+    assert rows.max() - rows.min() + 1 == 20
+    assert abs(rows.mean() - 13.5) <= 1
+    assert abs(columns.mean() - 13.5) <= 1
+    assert fitted.max() == 255
+    assert notes == [
+        "Resized from 90 x 120 to 28 x 28 pixels, the digit 20 pixels long and centred, as in "
+        "MNIST."
+    ]
+
+
+def test_dark_on_bright_is_inverted_and_said():
+    bright, notes = picture_to_input(stroke(ground=255, ink=0), DIGITS)
+    np.testing.assert_array_equal(bright, picture_to_input(stroke(), DIGITS)[0])
+    assert notes[0] == "Inverted: the task's pictures are light on dark."
+
+
+def test_pale_strokes_become_bright():
+    assert picture_to_input(stroke(ground=20, ink=120), DIGITS)[0].max() == 255
+
+
+@pytest.mark.parametrize("ink", [0, 255])
+def test_strokes_on_nothing_are_seen(ink):
+    clear = np.zeros((120, 90, 4), np.uint8)
+    clear[10:70, 15:25] = (ink, ink, ink, 255)
+    np.testing.assert_array_equal(
+        picture_to_input(as_png(clear), DIGITS)[0], picture_to_input(stroke(), DIGITS)[0]
+    )
+
+
+def test_a_picture_of_the_right_size_stays_as_it_is():
+    picture = stroke()[5:33, 10:38]
+    fitted, notes = picture_to_input(picture, DIGITS)
+    np.testing.assert_array_equal(fitted[0], picture)
+    assert notes == []
+
+
+def test_colours_are_kept_where_the_task_has_them():
+    picture = np.zeros((64, 64, 3), np.uint8)
+    picture[..., 0] = 200
+    fitted, _ = picture_to_input(picture, COLOURS)
+    assert fitted.mean((1, 2)).tolist() == [200, 0, 0]
+
+
+def test_a_wide_picture_is_cut_to_its_middle():
+    _, notes = picture_to_input(stroke(60, 90)[:, :80], CLOTHES)
+    assert notes[0] == "Cut to the square in the middle."
+
+
+@pytest.mark.parametrize("ground", [0, 128, 255])
+def test_a_blank_picture_is_refused(ground):
+    with pytest.raises(ValueError, match="The picture is blank"):
+        picture_to_input(np.full((40, 50), ground, np.uint8), DIGITS)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", as_png(stroke())[:90], b"<svg></svg>"])
+def test_what_is_no_picture_is_refused(content):
+    with pytest.raises(ValueError, match="cannot be read as a picture"):
+        picture_to_input(content, DIGITS)
+
+
+def test_a_huge_file_is_refused():
+    with pytest.raises(ValueError, match=r"The file has 10\.1 MB, but at most 10 are read"):
+        picture_to_input(bytes(10_100_000), DIGITS)
+
+
+def test_a_small_file_of_very_many_pixels_is_refused():
+    with pytest.raises(ValueError, match="7000 x 7000 pixels, but at most 40 million"):
+        picture_to_input(as_png(np.zeros((7000, 7000), np.uint8)), DIGITS)
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 5, 2), (0, 5), (2, 5, 5, 3)])
+def test_an_array_that_is_no_picture_is_refused(shape):
+    with pytest.raises(ValueError, match=r"but must be uint8 \(height, width\)"):
+        picture_to_input(np.zeros(shape, np.uint8), DIGITS)
