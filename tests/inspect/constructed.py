@@ -39,6 +39,16 @@ def vit_experiment(pooling: str = "mean") -> Experiment:
     return Experiment.parse({"model": model, "task": {"kind": "image", "name": "mnist-5000"}})
 
 
+def small(experiment: Experiment) -> Experiment:
+    """Return an experiment that is over in a moment: three steps, and few pairs to make."""
+    task = experiment.task
+    sizes = {"n_train": 37, "n_validation": 8, "n_test": 8} if task.kind == "text" else {}
+    return experiment.replace(
+        task=task.replace(**sizes).model_dump(),
+        training=experiment.training.replace(steps=3, batch_size=8).model_dump(),
+    )
+
+
 def items_of_text() -> list[dict[str, object]]:
     return [
         {

@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.inspect.constructed import text_experiment, vit_experiment  # noqa: E402
+from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tfm_core.data.image_data import load_images  # noqa: E402
 from tfm_core.data.text import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
@@ -23,15 +23,6 @@ from tfm_core.runs.store import RunStore  # noqa: E402
 from tfm_core.training import checkpoints, loop  # noqa: E402
 
 FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
-
-
-def small(experiment):
-    task = experiment.task
-    sizes = {"n_train": 37, "n_validation": 8, "n_test": 8} if task.kind == "text" else {}
-    return experiment.replace(
-        task=task.replace(**sizes).model_dump(),
-        training=experiment.training.replace(steps=3, batch_size=8).model_dump(),
-    )
 
 
 def trained(folder, experiment, steps=3):
