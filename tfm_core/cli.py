@@ -37,7 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tfm_core", description=_first_line(__doc__))
+    parser = argparse.ArgumentParser(
+        prog="python -m tfm_core", description=(__doc__ or "").split("\n")[0]
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     train = commands.add_parser("train", help="train a preset, with changes or without")
@@ -245,7 +247,3 @@ def _threads(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 1024:
         raise ValueError(f"--threads is {text!r}, but must be a number from 1, or auto.")
     return int(text)
-
-
-def _first_line(text: str | None) -> str:
-    return (text or "").partition("\n")[0]

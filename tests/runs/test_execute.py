@@ -9,14 +9,16 @@ import time
 import pytest
 from safetensors.numpy import load_file
 
-from tests.runs.waiting import tiny
+from tests.runs.waiting import tiny, wait_until
+from tfm_core.config import Experiment
 from tfm_core.runs import claim
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
+from tfm_core.runs.requests import drop
 from tfm_core.runs.status import Status
-from tfm_core.training.events import Started, Step
+from tfm_core.training.events import Step
 
 TIMES = {"examples_per_second", "memory_bytes", "seconds"}
 
@@ -148,16 +150,65 @@ def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):
     execute(run, control, stop)
     beyond = run.folder / "snapshots" / "00000005.safetensors"
     beyond.write_bytes((run.folder / "snapshots" / "00000000.safetensors").read_bytes())
-    execute(
-        run,
-        None,
-        lambda event: (
-            isinstance(event, Started) and beyond.unlink(missing_ok=False)
-            if beyond.exists()
-            else None
-        ),
-    )
+    was_there = []
+    execute(run, None, lambda event: was_there.append(beyond.exists()))
+    assert not was_there[0]
     assert run.snapshot_steps()[-1] == 7
+
+
+def test_a_run_on_pictures_is_resumed_bit_for_bit(store):
+    experiment = Experiment.parse(
+        {
+            "model": {"family": "vit", "d_model": 8, "n_heads": 2, "d_ff": 11, "patch_size": 14},
+            "task": {"kind": "image", "name": "mnist-5000", "n_validation": 20, "rotation": 7},
+            "training": {"steps": 5, "batch_size": 3},
+        }
+    )
+    whole, run = store.create(experiment), store.create(experiment)
+    execute(whole)
+    control = Control(run.folder)
+
+    def stop(event):
+        if isinstance(event, Step) and event.step == 3:
+            control.stop_reason = "Enough."
+
+    execute(run, control, stop)
+    execute(run)
+    assert_same(whole, run)
+    assert run.probe().images.dtype == "uint8"
+    assert len(run.snapshot(5).probabilities) == len(run.probe().items)
+
+
+def test_a_fork_of_a_broken_run_goes_on_from_its_checkpoint(store):
+    run = store.create(tiny())
+    control = Control(run.folder)
+
+    def stop_and_break(event):
+        if isinstance(event, Step) and event.step == 2:
+            control.stop_reason = "Enough."
+        if isinstance(event, Step) and event.step == 5:
+            raise RuntimeError("the roof fell in")
+
+    execute(run, control, stop_and_break)
+    execute(run, None, stop_and_break)
+    assert run.status.step == 5
+
+    fork = store.fork(run.id, steps=7)
+    assert (fork.status.step, fork.checkpoint_step) == (2, 2)
+    assert execute(fork).state == "finished"
+    whole = store.create(tiny())
+    execute(whole)
+    assert_same(whole, fork)
+
+
+def test_a_run_can_be_stopped_while_its_data_is_being_fetched(store):
+    run = store.create(tiny())
+    control = Control(run.folder)
+    assert not control.is_stop_asked()
+    drop(run.folder, "pause")
+    drop(run.folder, "stop")
+    wait_until(control.is_stop_asked, "the request is seen")
+    assert control.stop_reason == "Stopped by hand."
 
 
 def test_a_fork_trains_on_up_to_its_own_last_step(whole, store):

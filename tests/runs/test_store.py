@@ -115,7 +115,9 @@ def test_a_waiting_run_can_be_deleted(store):
 
 
 def test_a_fork_goes_on_where_its_parent_ended(store, end):
-    parent = end(store.create(tiny(), name="Parent", preset="copy"), "finished", step=7)
+    parent = end(
+        store.create(tiny(), name="Parent", preset="copy", device="cuda:0"), "finished", step=7
+    )
 
     fork = store.fork(parent.id, steps=19)
 
@@ -124,6 +126,8 @@ def test_a_fork_goes_on_where_its_parent_ended(store, end):
     assert (fork.meta.parent, fork.meta.preset) == (parent.id, "copy")
     assert (fork.status.state, fork.status.step, fork.status.total_steps) == ("stopped", 7, 19)
     assert fork.has_checkpoint
+    assert fork.meta.device == "cuda:0"
+    assert store.fork(parent.id, steps=19, device="cpu").meta.device == "cpu"
     assert fork.curves().steps["step"].tolist() == [7]
 
 
@@ -145,7 +149,7 @@ def test_a_run_that_waits_cannot_be_forked(store):
 
 
 def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_path):
-    end(RunStore(tmp_path / "recorded").create(tiny(), name="Recorded"), "finished", step=7)
+    end(RunStore(tmp_path / "recorded").create(tiny(), device="cuda:0"), "finished", step=7)
 
     (run,) = store.list()
 
@@ -156,6 +160,7 @@ def test_recorded_runs_are_listed_and_forked_but_never_changed(store, end, tmp_p
         store.rename(run.id, "Mine")
     fork = store.fork(run.id, steps=19)
     assert not fork.meta.recorded
+    assert fork.meta.device == "cpu"
     assert fork.folder.parent == store.root
 
 

@@ -6,10 +6,13 @@ Reading a run needs no torch; only its worker writes in its folder.
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.runs import claim, requests, snapshots, tickets
@@ -111,7 +114,20 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a state of the training to go on from."""
-        return (self.folder / "checkpoints" / "last" / "checkpoint.safetensors").is_file()
+        return self._checkpoint.is_file()
+
+    @property
+    def checkpoint_step(self) -> int | None:
+        """The step of the last checkpoint, None where there is none that can be read."""
+        try:
+            with safe_open(self._checkpoint, framework="numpy") as file:
+                return int(json.loads(file.metadata()["trainer"])["step"])
+        except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def _checkpoint(self) -> Path:
+        return self.folder / "checkpoints" / "last" / "checkpoint.safetensors"
 
     def reader(self) -> EventReader:
         """Return a new reader of the events, from the first one on."""

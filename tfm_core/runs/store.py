@@ -95,10 +95,11 @@ class RunStore:
         os.rename(self.root / _TRASH / run_id, self.root / run_id)
         return self.get(run_id)
 
-    def fork(self, run_id: str, *, steps: int) -> Run:
+    def fork(self, run_id: str, *, steps: int, device: str | None = None) -> Run:
         """Copy a run that ended, so that the copy trains further, up to ``steps`` in all.
 
-        The copy is stopped where its parent ended and goes on through the queue's ``resume``.
+        The copy is stopped at its parent's last checkpoint and goes on through the queue's
+        ``resume``, on the parent's device unless told otherwise (of a recorded run: the CPU).
         Raises ValueError, in a sentence, for a run that still trains or has no checkpoint, and
         where ``steps`` is not beyond the steps it has done.
         """
@@ -108,20 +109,22 @@ class RunStore:
             raise ValueError("This run is not over yet; stop it before you train a copy further.")
         if not parent.has_checkpoint:
             raise ValueError("This run has no checkpoint, so it cannot be trained further.")
-        if steps <= status.step:
-            raise ValueError(
-                f"This run has done {status.step:,} steps already; choose more than that."
-            )
+        done = status.step if (step := parent.checkpoint_step) is None else step
+        if steps <= done:
+            raise ValueError(f"This run has done {done:,} steps already; choose more than that.")
         old = parent.experiment
         experiment = old.replace(training=old.training.replace(steps=steps).model_dump())
-        meta = dataclasses.replace(parent.meta, created=_now(), recorded=False, parent=parent.id)
+        device = device or ("cpu" if parent.meta.recorded else parent.meta.device)
+        meta = dataclasses.replace(
+            parent.meta, created=_now(), device=device, recorded=False, parent=parent.id
+        )
         stopped = Status(
             "stopped",
-            step=status.step,
+            step=done,
             total_steps=steps,
             epoch=status.epoch,
-            device=meta.device,
-            reason=f"Goes on from step {status.step:,} of “{meta.name}”.",
+            device=device,
+            reason=f"Goes on from step {done:,} of “{meta.name}”.",
             seconds=status.seconds,
         )
         folder = self._draft(experiment, meta, stopped)
