@@ -101,10 +101,13 @@ def test_a_failed_run_is_code_one(runs, capsys):
 def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(runs):
     command = [sys.executable, "-m", "tfm_core", "train", *TINY, "--set", "training.steps=1000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
-    (run,) = wait_until(runs.list, "the run is there")
-    wait_until(lambda: run.status.step > 2, "it trains")
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    try:
+        (run,) = wait_until(runs.list, "the run is there")
+        wait_until(lambda: run.status.step > 2, "it trains")
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
+    finally:
+        process.kill()
 
     assert process.returncode == 130
     assert f"python -m tfm_core resume {run.id}" in error

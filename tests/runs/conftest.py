@@ -1,15 +1,28 @@
 import json
+import os
 
+import psutil
 import pytest
 
 from tfm_core.runs import Run, RunStore
+from tfm_core.runs.process import this_host
 from tfm_core.runs.status import Status, write_status
+
+
+def end_workers(store: RunStore) -> None:
+    """Kill the workers that a failed test left behind."""
+    for run in store.list():
+        mark = run.status.mark
+        if run.status.is_alive and mark.host == this_host() and mark.pid != os.getpid():
+            psutil.Process(mark.pid).kill()
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path / "data"))
-    return RunStore(tmp_path / "runs", recorded=tmp_path / "recorded")
+    store = RunStore(tmp_path / "runs", recorded=tmp_path / "recorded")
+    yield store
+    end_workers(store)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from tests.runs.conftest import end_workers
 from tests.runs.test_execute import assert_same
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import claim, tickets
@@ -29,9 +30,7 @@ def shared(tmp_path_factory):
     queue = RunQueue(store, max_running=2, warm=1, limits=Limits())
     queue.start()
     yield store, queue
-    for run in store.list():
-        if run.status.is_alive:
-            psutil.Process(run.status.pid).kill()
+    end_workers(store)
     queue.close()
 
 
