@@ -37,7 +37,7 @@ def choose(runs: list[Run]) -> list[Run]:
         kind = st.pills(
             _("Kind"),
             present,
-            format_func=lambda name: f"{_KINDS[name][0]} · {len(kinds[name])}",
+            format_func=lambda name: _KINDS[name][0],
             key="runs-kind",
             label_visibility="collapsed",
         )

@@ -1,0 +1,51 @@
+"""A store of runs of a test's own, and the app started on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import runs_access
+from tests.pages.made_runs import made_run
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.store import RunStore
+
+FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
+    """An empty store, without the recorded runs, that the pages use too."""
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
+    monkeypatch.setenv("TFM_WARM_WORKERS", "0")
+    shared = runs_access.store()
+    monkeypatch.setattr(shared, "recorded", None)
+    return shared
+
+
+@pytest.fixture
+def open_page(store: RunStore) -> Callable[..., AppTest]:
+    """Open a page by its file below pages/, with the query of a link."""
+
+    def open_it(path: str = "start/home.py", **query: str) -> AppTest:
+        app = AppTest.from_file(str(FRAME), default_timeout=30)
+        app.run()
+        for name, value in query.items():
+            app.query_params[name] = value
+        if path != "start/home.py" or query:
+            app.switch_page(path).run()
+        return app
+
+    return open_it
+
+
+@pytest.fixture
+def busy_queue(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunQueue]:
+    """A queue whose only place is taken, by the process of the test, so that new runs wait."""
+    monkeypatch.setenv("TFM_MAX_RUNNING", "1")
+    made_run(store, state="running", name="The one that trains")
+    yield runs_access.queue()
+    runs_access.close_queue()
