@@ -34,15 +34,16 @@ def _preset(
     seconds: int,
     family: str,
     task: str,
-    **sections: Any,
+    model: dict[str, Any] | None = None,
+    task_settings: dict[str, Any] | None = None,
+    training: dict[str, Any] | None = None,
 ) -> Preset:
     values = default_sections(family, task)
-    for section, settings in sections.items():
-        values[section] |= settings
+    values["model"] |= model or {}
+    values["task"] |= task_settings or {}
+    values["training"] |= training or {}
     return Preset(name, label, learns, reaches, seconds, Experiment.parse(values))
 
-
-_DIGITS = {"stem": "conv", "pooling": "mean"}
 
 PRESETS: dict[str, Preset] = {
     preset.name: preset
@@ -55,8 +56,8 @@ PRESETS: dict[str, Preset] = {
             seconds=60,
             family="vit",
             task="mnist-5000",
-            model=_DIGITS,
-            training={"steps": 2000, "batch_size": 128},
+            task_settings={"shift": 2.0, "rotation": 10.0, "scale": 0.1},
+            training={"steps": 3000, "batch_size": 128},
         ),
         _preset(
             "translate",
@@ -147,8 +148,7 @@ PRESETS: dict[str, Preset] = {
             seconds=60,
             family="vit",
             task="mnist",
-            model=_DIGITS,
-            training={"steps": 3000, "batch_size": 128},
+            training={"steps": 3500, "batch_size": 128},
         ),
     )
 }

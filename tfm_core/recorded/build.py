@@ -24,7 +24,7 @@ RECORDINGS = {
     "recorded-digits": ("vit-digits", "Digits, recorded"),
     "recorded-korean": ("translate", "English to Korean, recorded"),
 }
-SNAPSHOTS = 16
+SNAPSHOTS = 12
 _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
          "probe.safetensors", "snapshots", "checkpoints")  # fmt: skip
 

@@ -96,7 +96,7 @@ def _step_time(
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        float(loss)  # waits for the device
+        float(loss.detach())  # waits for the device
         best = min(best, time.perf_counter() - begin)
     return best
 

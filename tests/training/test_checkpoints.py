@@ -1,0 +1,60 @@
+"""Checkpoints: whole or not at all, and damage is said."""
+
+import pytest
+import torch
+
+from tests.training.test_loop import experiment
+from tfm_core.training import checkpoints
+from tfm_core.training.checkpoints import FILE, CheckpointDamaged
+from tfm_core.training.loop import build, train
+
+
+def test_the_model_alone_can_be_read_back(tmp_path):
+    trainer = build(experiment(model={"tie_embeddings": True}))
+    list(train(trainer))
+    checkpoints.save(trainer, tmp_path)
+    model, step = checkpoints.load_model(trainer.experiment, tmp_path)
+    assert step == 6
+    assert not model.training
+    for name, value in trainer.model.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff" * 64])
+def test_a_damaged_checkpoint_is_said(tmp_path, content):
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(CheckpointDamaged, match="is damaged and cannot be read"):
+        checkpoints.load(build(experiment()), tmp_path)
+
+
+def test_a_cut_off_checkpoint_is_said(tmp_path):
+    checkpoints.save(build(experiment()), tmp_path)
+    whole = (tmp_path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CheckpointDamaged, match="is damaged and cannot be read"):
+        checkpoints.load(build(experiment()), tmp_path)
+
+
+def test_a_missing_checkpoint_is_said(tmp_path):
+    with pytest.raises(CheckpointDamaged, match="There is no checkpoint"):
+        checkpoints.load(build(experiment()), tmp_path)
+
+
+def test_a_checkpoint_of_another_model_is_said(tmp_path):
+    checkpoints.save(build(experiment()), tmp_path)
+    with pytest.raises(CheckpointDamaged, match="a model of another shape"):
+        checkpoints.load(build(experiment(model={"d_model": 32})), tmp_path)
+
+
+def test_a_failed_write_keeps_the_one_before(tmp_path, monkeypatch):
+    trainer = build(experiment())
+    checkpoints.save(trainer, tmp_path)
+    before = (tmp_path / FILE).read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "save_file", full)
+    with pytest.raises(OSError, match="No space left"):
+        checkpoints.save(trainer, tmp_path)
+    assert (tmp_path / FILE).read_bytes() == before

@@ -1,0 +1,48 @@
+"""The forecast before a run: exact where it counts, near where it estimates."""
+
+import time
+
+import pytest
+
+from tests.training.test_loop import experiment
+from tfm_core.presets import PRESETS
+from tfm_core.training.estimate import estimate
+from tfm_core.training.loop import build
+
+
+@pytest.mark.parametrize("name", ["translate", "addition", "sort-at-once", "vit-digits"])
+def test_parameters_are_those_of_the_model(name):
+    chosen = PRESETS[name].experiment
+    assert estimate(chosen).n_parameters == build(chosen).n_parameters
+
+
+def test_memory_grows_with_width_batch_and_moments():
+    small = estimate(experiment()).memory_bytes
+    assert estimate(experiment(model={"d_model": 64})).memory_bytes > small
+    assert estimate(experiment(training={"batch_size": 512})).memory_bytes > small
+    assert estimate(experiment(training={"optimizer": "sgd"})).memory_bytes < small
+
+
+def test_a_huge_model_is_forecast_at_once_and_without_its_memory():
+    huge = experiment(
+        "vit", "mnist-5000",
+        model={"d_model": 4096, "n_heads": 32, "d_ff": 16384, "n_layers": 48},
+    )  # fmt: skip
+    begin = time.process_time()
+    forecast = estimate(huge)
+    assert forecast.n_parameters > 9e9
+    assert not forecast.measured
+    assert forecast.memory_bytes > 4 * 9e9
+    assert time.process_time() - begin < 5  # building it would take minutes and 40 GB
+
+
+def test_steps_multiply_the_time():
+    chosen = experiment(training={"steps": 1000})
+    forecast = estimate(chosen)
+    assert forecast.measured
+    assert forecast.seconds == pytest.approx(1000 * forecast.seconds_per_step)
+
+
+def test_a_device_that_is_not_there_is_said():
+    with pytest.raises(ValueError, match="cuda:99"):
+        estimate(experiment(), "cuda:99")
