@@ -145,9 +145,8 @@ def _link_problems() -> None:
         return
     words = [_("Some of what the link asks for cannot be; the rest is set as it says:")]
     words += [f"- {controls.plain(sentence)}" for sentence in sentences]
-    with st.container(border=True):
-        st.warning("\n".join(words), icon=":material/link:")
-        st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)
+    st.warning("\n".join(words), icon=":material/link:")
+    st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)
 
 
 def _forget_link_problems() -> None:

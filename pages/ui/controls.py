@@ -18,7 +18,7 @@ from pages.ui.words import _, ngettext
 from tfm_core.config import FAMILIES, IMAGE_TASKS, TEXT_TASKS
 
 KEY = "setting:"
-MAX_SEGMENTS = 3
+MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
 def group(
@@ -62,7 +62,7 @@ def control(setting: Setting, checked: Checked) -> None:
 
 def complaint(sentence: str) -> None:
     """Say what is wrong, small, where it is wrong."""
-    st.markdown(f":red[:material/error: {plain(sentence)}]")
+    st.caption(f":red[:material/error: {plain(sentence)}]")
 
 
 def family() -> None:
@@ -75,6 +75,7 @@ def family() -> None:
         list(FAMILIES),
         format_func=lambda name: FAMILIES[name].label,
         required=True,
+        wrap=True,
         key=key,
         help=variants(_("Which way the tokens go."), FAMILIES),
         on_change=_take_family,
@@ -114,8 +115,9 @@ def _choice(setting: Setting, shared: dict[str, Any]) -> None:
         "format_func": lambda name: choices[name].label,
         "help": variants(setting.help, choices),
     }
-    if len(choices) <= MAX_SEGMENTS:
-        st.segmented_control(**words, required=True, **shared)
+    n_letters = sum(len(choice.label) for choice in choices.values())
+    if len(choices) <= MAX_SEGMENTS and n_letters <= MAX_LETTERS:
+        st.segmented_control(**words, required=True, wrap=True, **shared)
     else:
         st.selectbox(**words, **shared)
 

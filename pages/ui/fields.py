@@ -18,8 +18,8 @@ from tfm_core.config.training import TrainingConfig
 
 Kind = Literal["choice", "bool", "int", "float"]
 
-_REGISTRIES: dict[tuple[str, ...], dict[str, Choice]] = {
-    tuple(registry): registry
+_REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
+    frozenset(registry): registry
     for registry in (
         names.POSITIONS,
         names.PATCH_POSITIONS,
@@ -32,6 +32,7 @@ _REGISTRIES: dict[tuple[str, ...], dict[str, Choice]] = {
         names.PRECISIONS,
     )
 }
+_FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
 _TAGS = {"family", "kind"}  # chosen above the other settings, not beside them
 
 
@@ -69,18 +70,25 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]
-    found = [setting for setting in found if setting.path != "task.name"]
     return [
         _sized(setting, task_name) if setting.path == "task.size" else setting for setting in found
     ]
 
 
 def _section(section: str, config: type[Config]) -> list[Setting]:
-    return [
+    """Return the settings of a config: sizes first, switches last, the rest as they are written."""
+    found = [
         _setting(f"{section}.{name}", info)
         for name, info in config.model_fields.items()
         if name not in _TAGS and not (section == "task" and name == "name")
     ]
+    return sorted(found, key=_rank)  # stable
+
+
+def _rank(setting: Setting) -> int:
+    if setting.name in _FIRST:
+        return _FIRST.index(setting.name)
+    return len(_FIRST) + (setting.kind == "bool")
 
 
 def _setting(path: str, info: FieldInfo) -> Setting:
@@ -92,7 +100,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
                 bounds[bound] = getattr(constraint, bound)
     choices = None
     if get_origin(info.annotation) is Literal:
-        choices = _REGISTRIES[get_args(info.annotation)]
+        choices = _REGISTRIES[frozenset(get_args(info.annotation))]
     return Setting(
         path,
         label=info.title or path,

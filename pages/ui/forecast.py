@@ -50,6 +50,10 @@ class Asked:
                 future.exception(SOON)
         return future
 
+    def wait(self) -> None:
+        """Wait until everything asked so far is answered."""
+        self._pool.submit(lambda: None).result()
+
     def _work(self, work: Callable[[], Any]) -> Any:
         answer = work()
         self._is_warm = True
@@ -76,6 +80,11 @@ def devices() -> Future[list[Device]]:
         return look()
 
     return _asked().ask("devices", work)
+
+
+def wait() -> None:
+    """Wait until everything asked so far is answered: then no thread is at work."""
+    _asked().wait()
 
 
 def answer(future: Future[Any]) -> Any | None:

@@ -7,13 +7,24 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import live_curves, live_keys, live_look, run_buttons, run_words, show, state
+from pages.ui import (
+    live_curves,
+    live_keys,
+    live_look,
+    run_buttons,
+    run_words,
+    runs_access,
+    show,
+    state,
+)
 from pages.ui.words import _
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
 TICK = 1.0
 """Seconds between two looks at a run that trains."""
+
+_MOST_SHOWN = 4
 
 
 def page(run: Run) -> None:
@@ -39,7 +50,6 @@ def _pulse(run: Run, was_active: bool) -> None:
     if status.is_active != was_active:
         st.rerun()
     _header(run, status)
-    run_buttons.row(run, status)
     _word(run, status)
     live_keys.part(run, status)
     live_curves.part(run)
@@ -50,7 +60,9 @@ def _header(run: Run, status: Status) -> None:
         st.title(run_words.escape(run.meta.name), anchor=False, width="content")
         recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
         st.markdown(f"{run_words.badge(status)} {recorded}", width="content")
-    st.caption(run_words.learns(run))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        run_buttons.row(run, status)
+        st.caption(run_words.learns(run), width="content")
 
 
 def _word(run: Run, status: Status) -> None:
@@ -72,9 +84,9 @@ def _word(run: Run, status: Status) -> None:
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
-            words = _("Interrupted at step {step}. Resume goes on from the last checkpoint.")
+            words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
             why = run_words.escape(status.reason or "")
-            st.warning(f"{words.format(step=step)} {why}", icon=":material/power_off:")
+            st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
         elif status.state == "stopped" and status.reason:
             st.info(run_words.escape(status.reason), icon=":material/stop_circle:")
         elif status.state == "paused":
@@ -84,6 +96,13 @@ def _word(run: Run, status: Status) -> None:
             )
 
 
+def _resume(run: Run) -> str:
+    step = run.checkpoint_step
+    if step is None:
+        return _("Nothing was saved yet, so Resume starts again from the beginning.")
+    return _("Resume goes on from step {step}, the last one saved.").format(step=f"{step:,}")
+
+
 def _queued(status: Status) -> None:
     if status.queue_position:
         words = _("Number {n} in line. It starts by itself as soon as a place is free.")
@@ -91,3 +110,17 @@ def _queued(status: Status) -> None:
     else:
         sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
     st.info(sentence, icon=":material/hourglass_empty:")
+    holding = [other for other in runs_access.store().list() if _holds_a_place(other)]
+    if holding:
+        st.caption(_("Training now, or paused; stop one to make room:"))
+    with st.container(horizontal=True, gap="small"):
+        for other in holding[:_MOST_SHOWN]:
+            words = run_words.STATES[other.status.state]
+            label = f"{run_words.escape(other.meta.name)}: {words.label}"
+            if st.button(label, icon=words.icon, key=f"live-other-{other.id}"):
+                state.set_current_run(other.id)
+                st.rerun()
+
+
+def _holds_a_place(run: Run) -> bool:
+    return not run.meta.recorded and run.status.is_alive

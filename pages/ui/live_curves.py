@@ -18,7 +18,7 @@ _WINDOW, _LOG = "curves-window", "curves-log"
 def part(run: Run) -> None:
     """Draw both figures and, below them, how to draw them."""
     curves = runs_access.curves(run)
-    window = st.session_state.get(_WINDOW, 20)
+    window = st.session_state.get(_WINDOW, 10)
     is_log = bool(st.session_state.get(_LOG, False))
     loss, accuracy = _figures(_key(run, curves), window, is_log, run, curves)
     left, right = st.columns(2)
@@ -47,7 +47,7 @@ def part(run: Run) -> None:
 
 def _controls() -> None:
     if st.session_state.get(_WINDOW) not in WINDOWS:
-        st.session_state[_WINDOW] = 20
+        st.session_state[_WINDOW] = 10
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
         st.select_slider(
             _("Smoothing"),
@@ -93,10 +93,9 @@ def _figures(
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
     if _run.experiment.task.kind == "text":
         tokens = [
-            ("accuracy", _("validation, tokens")),
-            ("sequence_accuracy", _("validation, whole sequences")),
+            ("accuracy", _("validation")),
+            ("sequence_accuracy", _("whole sequences")),
         ]
-        test = [("accuracy", _("test, tokens"))]
     accuracy = learning_curve(
         _train(_curves, "accuracy"),
         [_measured(name, _curves, "validation", column) for column, name in tokens],

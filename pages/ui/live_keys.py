@@ -20,7 +20,7 @@ def part(run: Run, status: Status) -> None:
     st.progress(status.progress, text=_progress_words(curves, status))
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
-            st.metric(label, value, help=help_text, border=True, width=176)
+            st.metric(label, value, help=help_text, border=True, width=168)
     st.caption(" · ".join(_small(run, curves, status)))
 
 
@@ -51,16 +51,19 @@ def _progress_words(curves: Curves, status: Status) -> str:
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
     """Return label, value and help of each card; a value not known yet is a dash."""
-    is_over = bool(len(curves.test))
-    measured, split = (curves.test, _("Test")) if is_over else (curves.validation, _("Validation"))
+    is_over, is_text = bool(len(curves.test)), run.experiment.task.kind == "text"
+    measured = curves.test if is_over else curves.validation
+    where = _("measured on the test set") if is_over else _("newest measurement on validation")
     cards = [
         (
-            _("{split} accuracy").format(split=split),
+            _("Test accuracy") if is_over else _("Accuracy"),
             _last(measured, "accuracy", show.percent),
-            _("Share of unseen pictures or target tokens that are right."),
+            _("Share of unseen pictures or target tokens that are right; {where}.").format(
+                where=where
+            ),
         )
     ]
-    if run.experiment.task.kind == "text":
+    if is_text:
         cards.append(
             (
                 _("Whole sequences"),
@@ -70,17 +73,16 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
         )
     cards.append(
         (
-            _("{split} loss").format(split=split),
+            _("Test loss") if is_over else _("Loss"),
             _last(measured, "loss", lambda value: f"{value:.3f}"),
-            _("Mean cross-entropy on unseen examples, in nats."),
+            _("Mean cross-entropy on unseen examples, in nats; {where}.").format(where=where),
         )
     )
     pace, left = speed(curves), seconds_left(run, status, curves)
-    unit = _("pairs/s") if run.experiment.task.kind == "text" else _("pictures/s")
     cards.append(
         (
-            _("Speed"),
-            "–" if pace is None else f"{show.count(pace)} {unit}",
+            _("Pairs/s") if is_text else _("Pictures/s"),
+            "–" if pace is None else show.count(pace),
             _("Examples learned from in a second, mean of the newest steps."),
         )
     )
@@ -100,7 +102,7 @@ def _last(series: Series, column: str, words: object) -> str:
 
 def _small(run: Run, curves: Curves, status: Status) -> list[str]:
     newest = curves.steps.last
-    parts = [_("Device {name}").format(name=status.device)]
+    parts = [_("Device {name}").format(name=status.device.replace("cpu", "CPU"))]
     if run.meta.threads > 1:
         parts[0] += _(", {n} threads").format(n=run.meta.threads)
     if curves.started.get("n_parameters"):

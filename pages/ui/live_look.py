@@ -22,7 +22,7 @@ _FIRST_KINDS = ("cross", "sequence", "slots", "patches", "encoder", "decoder")
 def part(run: Run) -> None:
     """Draw predictions and a map from the newest snapshot, or why there is none yet."""
     steps = run.snapshot_steps()
-    st.subheader(_("What it says now"), anchor=False)
+    st.subheader(_("What it says"), anchor=False)
     if not steps:
         st.caption(_("The first look inside comes with the first step."))
         return
@@ -76,7 +76,7 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
         _("Attention"),
         modules,
         key=_MODULE,
-        format_func=lambda name: _("{kind}, layer {n}").format(
+        format_func=lambda name: _("Layer {n}: {kind}").format(
             kind=kind_of(run.experiment, name).label, n=layer_of(name) + 1
         ),
         persist_state="session",

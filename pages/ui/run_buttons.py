@@ -59,31 +59,30 @@ ASKS = (
 
 def row(run: Run, status: Status) -> None:
     """Draw the buttons that make sense now; what has no place now keeps none."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for ask in ASKS:
-            if status.state in ask.states:
-                st.button(
-                    ask.label,
-                    icon=ask.icon,
-                    help=ask.help,
-                    key=f"run-{ask.kind}",
-                    type="primary" if ask.kind == "resume" else "secondary",
-                    on_click=_ask,
-                    args=(run, ask.kind),
-                )
-        if status.can_resume and not run.meta.recorded:
+    for ask in ASKS:
+        if status.state in ask.states:
             st.button(
-                _("Resume"),
-                icon=":material/play_arrow:",
-                help=_("Go on from the last checkpoint."),
-                type="primary",
-                key="run-again",
-                on_click=_resume,
-                args=(run,),
+                ask.label,
+                icon=ask.icon,
+                help=ask.help,
+                key=f"run-{ask.kind}",
+                type="primary" if ask.kind == "resume" else "secondary",
+                on_click=_ask,
+                args=(run, ask.kind),
             )
-        if run.has_checkpoint and not status.is_active:
-            _train_further(run, status)
-        _new_run(run)
+    if status.can_resume and not run.meta.recorded:
+        st.button(
+            _("Resume"),
+            icon=":material/play_arrow:",
+            help=_("Go on from the last checkpoint."),
+            type="primary",
+            key="run-again",
+            on_click=_resume,
+            args=(run,),
+        )
+    if run.has_checkpoint and not status.is_active:
+        _train_further(run, status)
+    _new_run(run)
 
 
 def away() -> None:
@@ -121,7 +120,7 @@ def _train_further(run: Run, status: Status) -> None:
             help=_("A copy goes on from the last checkpoint; this run stays as it is."),
         )
         if st.button(_("Train a copy"), type="primary", key="run-further"):
-            _fork(run, status.step + int(more))
+            _fork(run, (run.checkpoint_step or status.step) + int(more))
 
 
 def _fork(run: Run, steps: int) -> None:

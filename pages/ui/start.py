@@ -88,8 +88,10 @@ def _needs(experiment: Experiment) -> None:
 def _needs_words(experiment: Experiment, future: Any) -> str:
     try:
         found = forecast.answer(future)
-    except Exception as error:
-        return f":red[{controls.plain(str(error))}]"
+    except ValueError as error:
+        return f":red[:material/error: {controls.plain(str(error))}]"
+    except Exception:  # a guess that fails must not keep anyone from starting
+        return _("What it will need could not be worked out; it can be started all the same.")
     assert found is not None
     words = _(
         "**{n}** parameters · about **{memory}** of memory · {steps} steps in about **{time}**"
@@ -110,7 +112,11 @@ def _device() -> None:
     def choice() -> None:
         if not was_known and future.done():
             st.rerun()
-        found = (forecast.answer(future) if was_known else None) or []
+        if not was_known:
+            st.selectbox(_("Device"), [state.device().upper()], disabled=True)
+            st.caption(_("Looking for GPUs …"))
+            return
+        found = forecast.answer(future) or []
         usable = {device.name: device for device in found if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
@@ -127,8 +133,6 @@ def _device() -> None:
         for device in found:
             if not device.available:
                 st.caption(f":material/block: {device.label} ({device.name}): {device.reason}")
-        if not was_known:
-            st.caption(_("Looking for GPUs …"))
         threads = usable[names[0]].thread_choices if usable else ()
         _threads(st.session_state[_DEVICE], threads)
 

@@ -76,16 +76,19 @@ def _train_lines(train: Measurements, window: int, is_log: bool, number: str) ->
     lines = []
     if window > 1:
         lines.append(
-            _line(steps, values, is_log, f"{train.name}, each batch", {"width": 1}, number)
+            _line(steps, values, is_log, f"{train.name}, this batch", {"width": 1}, number)
         )
-        lines[0].update(opacity=0.35)
+        lines[0].update(opacity=0.35, showlegend=False)
     name = f"{train.name}, mean of {window}" if window > 1 else train.name
-    return [*lines, _line(steps, smoothed, is_log, name, {"width": 2.5}, number)]
+    lines.append(_line(steps, smoothed, is_log, name, {"width": 2.5}, number))
+    lines[-1].update(name=train.name)
+    return lines
 
 
 def _line(
     steps: Floats, values: Floats, is_log: bool, name: str, line: dict[str, Any], number: str
 ) -> go.Scatter:
+    steps, values = _on_axis(steps, values, is_log)
     kept = thin(steps, values, is_log=is_log)
     return go.Scatter(
         x=steps[kept],
@@ -93,12 +96,14 @@ def _line(
         name=name,
         mode="lines",
         line={"color": COLOURS["train"], **line},
+        legendgroup="train",
         hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>",
     )
 
 
 def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bool) -> go.Scatter:
     steps, values = _float32(series.steps), _float32(series.values)
+    steps, values = _on_axis(steps, values, is_log)
     kept = thin(steps, values, is_log=is_log)
     return go.Scatter(
         x=steps[kept],
@@ -118,6 +123,7 @@ def _stars(series: Measurements, number: str) -> go.Scatter:
         name=series.name,
         mode="markers",
         marker={"color": COLOURS["test"], "symbol": "star", "size": 15},
+        cliponaxis=False,
         hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
     )
 
@@ -150,10 +156,16 @@ def _lay_out(
         top = np.log10(max(total_steps or 1, 2))
         figure.update_xaxes(type="log", range=[0, float(top) + 0.02], dtick=1)
     elif total_steps:
-        figure.update_xaxes(range=[0, total_steps * 1.01])
+        figure.update_xaxes(range=[0, total_steps * 1.02])
     figure.update_yaxes(title={"text": y_title}, rangemode="tozero")
     if is_share:
         figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
+
+
+def _on_axis(steps: Floats, values: Floats, is_log: bool) -> tuple[Floats, Floats]:
+    """Leave out step 0 where the axis is logarithmic: it has no place there."""
+    shown = steps >= 1 if is_log else np.ones(len(steps), np.bool_)
+    return steps[shown], values[shown]
 
 
 def _float32(values: Floats) -> npt.NDArray[np.float32]:

@@ -104,7 +104,8 @@ def picture_cards(
             f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{_png_url(image)}">'
             f'<div class="verdict {_class(is_right)}">{said}</div>{bars}</div>'
         )
-    return f'{_STYLE}<div class="tfm-pictures">{"".join(cards)}</div>'
+    width = "narrow" if max(len(name) for name in class_names) <= 2 else "wide"
+    return f'{_STYLE}<div class="tfm-pictures {width}">{"".join(cards)}</div>'
 
 
 def _png_url(image: npt.NDArray[np.uint8]) -> str:
@@ -187,9 +188,11 @@ _STYLE = f"""<style>
 .tfm-texts .verdict.right, .tfm-pictures .verdict.right {{ color: {COLOURS["right"]}; }}
 .tfm-texts .verdict.wrong, .tfm-pictures .verdict.wrong {{ color: {COLOURS["wrong"]}; }}
 .tfm-pictures {{ display: grid; gap: 0.75rem;
-  grid-template-columns: repeat(auto-fill, minmax(8rem, 1fr)); font-size: 0.8rem; }}
+  grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); font-size: 0.8rem; }}
+.tfm-pictures.narrow {{ grid-template-columns: repeat(auto-fit, minmax(5rem, 1fr)); gap: 0.5rem;
+  font-size: 0.75rem; }}
 .tfm-pictures .card {{ border: 1px solid rgba(125, 133, 146, 0.3); border-radius: 0.5rem;
-  padding: 0.5rem; }}
+  padding: 0.35rem; max-width: 11rem; }}
 .tfm-pictures .card.wrong {{ border: 2px dashed {COLOURS["wrong"]}; }}
 .tfm-pictures img {{ width: 100%; aspect-ratio: 1; image-rendering: pixelated; display: block;
   border-radius: 0.25rem; background: #000; }}
@@ -208,6 +211,6 @@ _STYLE = f"""<style>
   .tfm-texts .row {{ grid-template-columns: 1fr; }}
   .tfm-texts .source::before {{ content: "Source "; opacity: 0.6; }}
   .tfm-texts .truth::before {{ content: "Truth "; opacity: 0.6; }}
-  .tfm-pictures {{ grid-template-columns: repeat(2, 1fr); }}
+  .tfm-pictures, .tfm-pictures.narrow {{ grid-template-columns: repeat(3, 1fr); }}
 }}
 </style>"""

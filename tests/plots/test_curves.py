@@ -1,0 +1,173 @@
+"""Learning curves and predictions as figures."""
+
+from __future__ import annotations
+
+import base64
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+from tfm_core.plots.curves import Mark, Measurements, learning_curve
+from tfm_core.plots.predictions import compare, picture_cards, text_rows
+from tfm_core.plots.thinning import MOST_POINTS, smooth, thin
+
+N = 7919
+
+
+def noisy(n: int = N) -> tuple[np.ndarray, np.ndarray]:
+    steps = np.arange(1, n + 1, dtype=np.float32)
+    return steps, np.random.default_rng(11).normal(size=n).astype(np.float32)
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 2, 399, 400, 401, N])
+def test_a_thinned_line_is_short_ascending_and_keeps_both_ends(n, is_log) -> None:
+    steps, values = noisy(n)
+    kept = thin(steps, values, is_log=is_log)
+    assert len(kept) <= MOST_POINTS
+    assert (np.diff(kept) > 0).all()
+    if n:
+        assert (kept[0], kept[-1]) == (0, n - 1)
+    if n <= MOST_POINTS:
+        assert len(kept) == n
+
+
+@pytest.mark.parametrize("is_log", [False, True])
+def test_a_thinned_line_loses_no_spike(is_log) -> None:
+    steps, values = noisy()
+    values[[5003, 1009]] = 31, -29
+    kept = thin(steps, values, is_log=is_log)
+    assert {5003, 1009} <= set(kept.tolist())
+
+
+def test_a_log_axis_keeps_the_early_steps() -> None:
+    steps, values = noisy()
+    first = lambda is_log: (thin(steps, values, is_log=is_log) < 50).sum()  # noqa: E731
+    assert first(True) > 5 * first(False)
+
+
+def test_nan_does_not_hide_what_is_known() -> None:
+    steps, values = noisy()
+    values[2000:] = np.nan
+    kept = thin(steps, values)
+    part = values[(steps > 100) & (steps < 140)]
+    shown = values[kept[(steps[kept] > 100) & (steps[kept] < 140)]]
+    assert shown.max() == part.max()
+    assert shown.min() == part.min()
+
+
+@pytest.mark.parametrize("window", [1, 2, 7, 1000])
+def test_smoothing_is_the_mean_of_the_last_values(window) -> None:
+    _steps, values = noisy(211)
+    expected = [values[max(0, i - window + 1) : i + 1].mean() for i in range(211)]
+    np.testing.assert_allclose(smooth(values, window), expected, atol=1e-5)
+
+
+def test_smoothing_leaves_out_what_diverged() -> None:
+    values = np.array([1, np.nan, 3, np.nan, np.nan], np.float32)
+    np.testing.assert_array_equal(
+        smooth(values, 2), np.array([1, 1, 3, 3, np.nan], dtype=np.float32)
+    )
+
+
+def curve(**options):
+    steps, values = noisy()
+    measured = Measurements("validation", steps[::1000], values[::1000])
+    whole = Measurements("whole sequences", steps[::1000], values[::1000])
+    star = Measurements("test", steps[-1:], values[-1:])
+    return learning_curve(
+        Measurements("training", steps, values),
+        [measured, whole],
+        [star],
+        y_title="loss (nats)",
+        total_steps=N,
+        **options,
+    )
+
+
+def test_every_line_is_short_and_float32() -> None:
+    for line in curve().data:
+        assert len(line.x) <= MOST_POINTS
+        assert np.asarray(line.x).dtype == np.asarray(line.y).dtype == np.float32
+
+
+def test_axes_say_what_they_are() -> None:
+    assert curve().layout.xaxis.title.text == "step"
+    assert curve().layout.yaxis.title.text == "loss (nats)"
+    assert curve(is_log=True).layout.xaxis.title.text == "step (log)"
+    assert curve(is_share=True).layout.yaxis.tickformat == ".0%"
+
+
+def test_lines_differ_in_more_than_colour() -> None:
+    figure = curve()
+    looks = {
+        (line.mode, line.line.dash, line.marker.symbol)
+        for line in figure.data
+        if line.showlegend is None
+    }
+    assert len(looks) == len([line for line in figure.data if line.showlegend is None]) == 4
+
+
+def test_marks_stand_at_their_value_with_their_words() -> None:
+    figure = curve(marks=[Mark(2.3, "guessing: 2.30")])
+    (shape,), (words,) = figure.layout.shapes, figure.layout.annotations
+    assert shape.y0 == shape.y1 == 2.3
+    assert words.text == "guessing: 2.30"
+
+
+def test_step_zero_has_no_place_on_a_logarithmic_axis() -> None:
+    start = Measurements("validation", np.array([0, 13]), np.array([2.0, 1.0]))
+    figure = learning_curve(
+        Measurements("training", *noisy(17)), [start], [], y_title="loss", is_log=True
+    )
+    assert all(min(line.x) >= 1 for line in figure.data)
+
+
+def test_a_run_without_any_step_makes_an_empty_figure() -> None:
+    nothing = Measurements("training", np.empty(0), np.empty(0))
+    assert all(len(line.x) == 0 for line in learning_curve(nothing, [], [], y_title="loss").data)
+
+
+@pytest.mark.parametrize(
+    ("predicted", "truth", "verdicts"),
+    [
+        ("abc", "abc", "right right right"),
+        ("axc", "abc", "right wrong right"),
+        ("ab", "abc", "right right missing"),
+        ("abcd", "abc", "right right right wrong"),
+        ("", "a", "missing"),
+    ],
+)
+def test_predictions_are_compared_place_by_place(predicted, truth, verdicts) -> None:
+    assert [mark.verdict for mark in compare(predicted, truth)] == verdicts.split()
+
+
+def test_text_rows_escape_what_tokens_say_and_mark_wrong_ones_with_a_sign() -> None:
+    item = {"src_text": "<b>", "tgt_text": "x y", "tgt": ["x", "y"]}
+    html = text_rows([item], [["x", "<i>"]], np.array([[0.5, 0.25]], np.float16))
+    assert "<b>✗</b>" in html
+    assert "&lt;b&gt;" in html
+    assert "<i>" not in html
+    assert "wrong: should be y, probability 25%" in html
+    assert "1 of 2 right" in html
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_pictures_come_out_pixel_by_pixel(channels) -> None:
+    image = np.random.default_rng(13).integers(0, 256, (channels, 5, 7)).astype(np.uint8)
+    html = picture_cards(image[None], [0], np.array([[0.75, 0.25]]), ["cat", "<dog>"])
+    data = base64.b64decode(html.split("base64,")[1].split('"')[0])
+    width, height = struct.unpack(">II", data[16:24])
+    size = struct.unpack(">I", data[33:37])[0]
+    raw = np.frombuffer(zlib.decompress(data[41 : 41 + size]), np.uint8).reshape(height, -1)
+    pixels = raw[:, 1:].reshape(height, width, channels)
+    np.testing.assert_array_equal(np.moveaxis(pixels, -1, 0), image)
+    assert "&lt;dog&gt;" in html
+
+
+def test_a_wrong_picture_says_what_it_truly_is() -> None:
+    image = np.zeros((1, 1, 5, 5), np.uint8)
+    html = picture_cards(image, [1], np.array([[0.75, 0.25]]), ["cat", "dog"])
+    assert "✗ cat, truly dog" in html
