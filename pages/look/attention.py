@@ -33,7 +33,7 @@ def page() -> None:
     run = runs_access.store().get(run_id)
     is_live = run.status.is_active
     every = TICK if is_live else None
-    if look_controls.playing():
+    if selection.playing_since() is not None:
         every = look_controls.FRAME_SECONDS
     st.fragment(_look, run_every=every)(run, is_live)
 
@@ -52,7 +52,7 @@ def _look(run: Run, was_live: bool) -> None:
         return
     offer = look_controls.offer_of(run, probe)
     chosen, problems = selection.current(run.id, offer)
-    if look_controls.playing() and chosen.example is not None:
+    if selection.playing_since() is not None and chosen.example is not None:
         if look_controls.play_on(run, chosen, offer.steps):
             st.rerun()
         chosen, problems = selection.current(run.id, offer)

@@ -18,7 +18,6 @@ from tfm_core.runs.snapshots import Probe
 
 MEAN = "mean"
 FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
-_PLAYING = "attention-playing"
 
 
 def offer_of(run: Run, probe: Probe) -> Offer:
@@ -46,7 +45,7 @@ def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
             names,
             "own" if selection.example is None else "probe",
             "source",
-            lambda source: chosen.choose(run.id, example=None if source == "own" else 0),
+            lambda source: _to_source(run, None if source == "own" else 0),
             _("The run's examples are not trained on and stay the same at every step."),
         )
     if selection.example is None:
@@ -76,7 +75,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
     step = chosen.nearest_step(selection.step, steps)
     place = steps.index(step)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(run, steps, place, -1, "previous", _("The snapshot before"))
+        _move(run, steps, place, -1, _("Back"), _("The snapshot before"))
         if len(steps) > 1:
             key = _key("step")
             st.session_state[key] = step
@@ -90,7 +89,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
             )
         else:
             st.markdown(_("Step {step}, the only snapshot so far").format(step=f"{step:,}"))
-        _move(run, steps, place, 1, "next", _("The snapshot after"))
+        _move(run, steps, place, 1, _("Next"), _("The snapshot after"))
         if len(steps) > 1:
             _play(run, steps)
         if live:
@@ -98,28 +97,17 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
     return step
 
 
-def playing() -> bool:
-    """Return whether the training is being played, snapshot after snapshot."""
-    return _PLAYING in st.session_state
-
-
 def play_on(run: Run, selection: Selection, steps: tuple[int, ...]) -> bool:
     """Show the next snapshot where its time has come; return whether the last one is reached."""
     now = time.monotonic()
-    if now - st.session_state[_PLAYING] < FRAME_SECONDS * 0.8:
+    since = chosen.playing_since()
+    if since is not None and now - since < FRAME_SECONDS * 0.8:
         return False
     later = [step for step in steps if step > chosen.nearest_step(selection.step, steps)]
-    if later:
-        st.session_state[_PLAYING] = now
-        chosen.choose(run.id, step=later[0])
-    if len(later) <= 1:
-        stop_playing()
-    return len(later) <= 1
-
-
-def stop_playing() -> None:
-    """Stand still at the snapshot that is shown."""
-    st.session_state.pop(_PLAYING, None)
+    is_over = len(later) <= 1
+    chosen.set_playing(None if is_over else now)
+    chosen.choose(run.id, step=later[0] if later else steps[-1])
+    return is_over
 
 
 def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
@@ -156,12 +144,14 @@ def full_scale(kind: str) -> bool:
     return kind != "patches" if picked is None else picked
 
 
-def _move(run: Run, steps: tuple[int, ...], place: int, by: int, name: str, help_text: str) -> None:
+def _move(
+    run: Run, steps: tuple[int, ...], place: int, by: int, label: str, help_text: str
+) -> None:
     to = place + by
     st.button(
-        "",
-        icon=f":material/skip_{name}:",
-        key=_key(name),
+        label,
+        icon=":material/skip_previous:" if by < 0 else ":material/skip_next:",
+        key=_key("previous" if by < 0 else "next"),
         help=help_text,
         disabled=not 0 <= to < len(steps),
         on_click=_to_step,
@@ -170,17 +160,17 @@ def _move(run: Run, steps: tuple[int, ...], place: int, by: int, name: str, help
 
 
 def _play(run: Run, steps: tuple[int, ...]) -> None:
-    is_on = playing()
+    is_on = chosen.playing_since() is not None
 
     def turn() -> None:
+        chosen.set_playing(None if is_on else time.monotonic())
         if is_on:
-            stop_playing()
-            return
-        chosen.choose(run.id, step=steps[0])
-        st.session_state[_PLAYING] = time.monotonic()
+            chosen.choose(run.id)  # say in the link where it stopped
+        else:
+            chosen.choose(run.id, step=steps[0])
 
     if st.button(
-        "",
+        _("Stop") if is_on else _("Play"),
         icon=":material/pause:" if is_on else ":material/play_arrow:",
         key=_key("play"),
         help=_("Stop here") if is_on else _("Play the training from its first snapshot"),
@@ -204,8 +194,13 @@ def _follow(run: Run, selection: Selection, step: int) -> None:
     )
 
 
+def _to_source(run: Run, example: int | None) -> None:
+    chosen.set_playing(None)
+    chosen.choose(run.id, example=example)
+
+
 def _to_step(run: Run, step: int) -> None:
-    stop_playing()
+    chosen.set_playing(None)
     chosen.choose(run.id, step=step)
 
 

@@ -1,7 +1,7 @@
 """What the attention page shows: kind, layer, head, example, step and patch, mirrored in the link.
 
-Numbers count from 1 in the link, as on the page, and from 0 inside. This module owns the one key
-of ``st.session_state`` that remembers the selection when the page is left.
+Numbers count from 1 in the link, as on the page, and from 0 inside. This module owns the keys of
+``st.session_state`` that remember the selection when the page is left.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ NAMES = ("kind", "layer", "head", "example", "step", "patch", "text")
 OWN = "own"
 MAX_TEXT = 400
 _KEY = "attention"
+_PLAYING = "attention-playing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +51,27 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
+    """What was shown last, the sentences that go with it, and what the link said then."""
+
     run_id: str
     selection: Selection
-    problems: list[str] = field(default_factory=list)
+    problems: tuple[str, ...] = ()
+    link: Mapping[str, str] = field(default_factory=dict)
 
 
-def current(run_id: str, offer: Offer) -> tuple[Selection, list[str]]:
+def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     """Return what to show of a run, and what in the link could not be followed, in sentences."""
-    query = {name: st.query_params[name] for name in NAMES if name in st.query_params}
+    link = _linked()
     kept: _Kept | None = st.session_state.get(_KEY)
-    problems: list[str] = []
     if kept is not None and kept.run_id != run_id:  # what the link says is of another run
-        query = to_query(dataclasses.replace(kept.selection, example=0, step=None, text=""))
-    elif kept is not None and not query:
-        query = to_query(kept.selection)
-    selection, found = resolve(query, offer)
-    if kept is None:
-        problems = found
-    elif kept.run_id == run_id:
-        problems = kept.problems
-    st.session_state[_KEY] = _Kept(run_id, selection, problems)
-    if query and query != to_query(selection):
-        _mirror(run_id, selection)
+        fresh = dataclasses.replace(kept.selection, example=0, step=None, text="")
+        selection, problems = resolve(to_query(fresh), offer)[0], ()
+    elif kept is not None and link in ({}, kept.link):
+        selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
+    else:  # a link was opened, or the browser went back
+        selection, found = resolve(link, offer)
+        problems = tuple(found)
+    _keep(run_id, selection, problems, say=bool(link) and not _is_playing())
     return selection, problems
 
 
@@ -79,8 +79,7 @@ def choose(run_id: str, **changes: Any) -> None:
     """Show something else of a run, and say so in the link."""
     kept: _Kept = st.session_state[_KEY]
     selection = dataclasses.replace(kept.selection, **changes)
-    st.session_state[_KEY] = _Kept(run_id, selection)
-    _mirror(run_id, selection)
+    _keep(run_id, selection, say=not _is_playing())
 
 
 def to_query(selection: Selection) -> dict[str, str]:
@@ -172,6 +171,34 @@ def _one_of(name: str, text: str, known: tuple[str, ...], used: str) -> str:
     return rule.format(name=name, text=text[:20], known=listed, used=used)
 
 
-def _mirror(run_id: str, selection: Selection) -> None:
-    others = {key: value for key, value in st.query_params.to_dict().items() if key not in NAMES}
-    st.query_params.from_dict({**others, "run": run_id, **to_query(selection)})
+def playing_since() -> float | None:
+    """Return when the last snapshot was shown while the training plays, or None."""
+    return st.session_state.get(_PLAYING)
+
+
+def set_playing(moment: float | None) -> None:
+    """Play the training, or stop. While it plays the link stands still: each change of it is an
+    entry in the browser's history.
+    """
+    if moment is None:
+        st.session_state.pop(_PLAYING, None)
+    else:
+        st.session_state[_PLAYING] = moment
+
+
+def _is_playing() -> bool:
+    return playing_since() is not None
+
+
+def _linked() -> dict[str, str]:
+    return {name: st.query_params[name] for name in NAMES if name in st.query_params}
+
+
+def _keep(run_id: str, selection: Selection, problems: tuple[str, ...] = (), *, say: bool) -> None:
+    link = _linked()
+    wanted = to_query(selection)
+    if say and link != wanted:
+        others = {key: value for key, value in st.query_params.items() if key not in NAMES}
+        st.query_params.from_dict({**others, "run": run_id, **wanted})
+        link = wanted
+    st.session_state[_KEY] = _Kept(run_id, selection, problems, link)
