@@ -1,0 +1,50 @@
+"""The command line: ``python -m benchmarks [NAME ...] [--quick]`` prints Markdown tables."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Sequence
+
+# name: the module that has ``tables(quick)``, and what it measures
+BENCHMARKS: dict[str, tuple[str, str]] = {
+    "accuracy": ("benchmarks.accuracy", "what the presets reach, in CPU-seconds of training"),
+    "beginner": ("benchmarks.beginner", "a training step against the loops of a first attempt"),
+    "batching": ("benchmarks.batching", "a batch from the device against a DataLoader"),
+    "peers": ("benchmarks.peers", "a training step against other implementations"),
+    "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
+    "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables asked for, each as soon as it is measured."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        if name not in BENCHMARKS:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+    from benchmarks.machine import describe, prepare
+
+    prepare()
+    print(describe(), flush=True)
+    for name in options.names or BENCHMARKS:
+        module, words = BENCHMARKS[name]
+        print(f"\n## {name}: {words}", flush=True)
+        for table in importlib.import_module(module).tables(quick=options.quick):
+            print(f"\n{table}", flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all if none"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few rounds and short runs: does it work, roughly"
+    )
+    return parser
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+"""A batch of digits: one ``index_select`` on the device against a DataLoader with ToTensor.
+
+The DataLoader turns every picture into a PIL image and that into a tensor, as torchvision's MNIST
+does; ours takes 128 rows out of one uint8 tensor. Both orders, and all pixels, are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from benchmarks.paired import Spread, measure, ratio
+from benchmarks.report import Table, Target
+from tfm_core.config import ImageTaskConfig
+from tfm_core.data.augment import augment
+from tfm_core.data.image_data import ImageData, ImageSplit, load_images
+from tfm_core.data.torchvision_import import torchvision  # noqa: F401  mended before transforms
+
+BATCH = 128
+TARGET = Target(100, "x")
+
+
+class PictureDataset(Dataset[tuple[Tensor, int]]):
+    """Digits one by one, through PIL and ToTensor, as torchvision's data sets give them."""
+
+    def __init__(self, split: ImageSplit) -> None:
+        """Keep the pixels of a grey split, uint8 (N, H, W)."""
+        from torchvision.transforms import ToTensor
+
+        self.pixels, self.labels = split.images[:, 0], split.labels.tolist()
+        self.transform = ToTensor()
+
+    def __len__(self) -> int:
+        """Return the number of pictures."""
+        return len(self.labels)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """Return a picture (1, H, W), float from 0 to 1, and its label."""
+        return self.transform(Image.fromarray(self.pixels[index].numpy())), self.labels[index]
+
+
+def loader(split: ImageSplit, order: Tensor) -> DataLoader[tuple[Tensor, int]]:
+    """Return a DataLoader in this process that gives pictures in an order."""
+    return DataLoader(PictureDataset(split), batch_size=BATCH, sampler=order.tolist())
+
+
+def taken(split: ImageSplit, order: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Yield batches of uint8 pictures and labels, taken out of the whole."""
+    for places in order.split(BATCH):
+        yield split.images.index_select(0, places), split.labels.index_select(0, places)
+
+
+def as_floats(images: Tensor) -> Tensor:
+    """Return uint8 pixels as ToTensor does: float32 from 0 to 1."""
+    return images.to(torch.float32).div_(255)
+
+
+def tables(*, quick: bool) -> Iterator[Table]:
+    """Check that pixels are the same, then time passes in turn."""
+    data = load_images(ImageTaskConfig(), seed=0)
+    n_batches = 4 if quick else 8
+    generator = torch.Generator().manual_seed(0)
+    order = torch.randperm(len(data.train), generator=generator)[: n_batches * BATCH]
+    _check(data.train, order)
+    passes = _passes(data, order)
+    many = {name: 1 if name == "loader" else 20 for name in passes}
+    seconds = measure(passes, rounds=3 if quick else 20, repeats=many)
+    words = {
+        "loader": "DataLoader, ToTensor a picture, floats from 0 to 1",
+        "floats": "ours, the same floats",
+        "bytes": "ours, uint8 as it lies on the device",
+        "normalised": "ours, normalised",
+        "shifted": "ours, normalised and shifted by up to a pixel",
+    }
+    rows = []
+    for name, values in seconds.items():
+        micro = Spread.of([1e6 * value / n_batches for value in values])
+        gain = ratio(seconds["loader"], values)
+        target = f"{TARGET}, {TARGET.verdict(gain.median)}" if name == "floats" else ""
+        faster = "" if name == "loader" else f"{gain.show('x', 0)} faster"
+        rows.append([words[name], micro.show(digits=0), faster, target])
+    notes = ["The same pictures in the same order; without augmentation, except in the last row."]
+    yield Table(
+        "A batch of 128 digits", ["", "CPU-microseconds a batch", "ratio", "target"], rows, notes
+    )
+
+
+def _check(split: ImageSplit, order: Tensor) -> None:
+    for (images, labels), (bytes_, ours) in zip(
+        loader(split, order), taken(split, order), strict=True
+    ):
+        assert torch.equal(images, as_floats(bytes_))
+        assert torch.equal(labels, ours)
+
+
+def _passes(data: ImageData, order: Tensor) -> dict[str, Callable[[], None]]:
+    generator = torch.Generator().manual_seed(0)
+    batches = loader(data.train, order)
+
+    def from_loader() -> None:
+        for _ in batches:
+            pass
+
+    def ours(change: Callable[[Tensor], object]) -> Callable[[], None]:
+        def once() -> None:
+            for images, _ in taken(data.train, order):
+                change(images)
+
+        return once
+
+    def shifted(images: Tensor) -> Tensor:
+        pictures = data.normalise(images)
+        return augment(pictures, shift=1, rotation=0, scale=0, generator=generator)
+
+    return {
+        "loader": from_loader,
+        "floats": ours(as_floats),
+        "bytes": ours(lambda images: images),
+        "normalised": ours(data.normalise),
+        "shifted": ours(shifted),
+    }

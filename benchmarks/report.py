@@ -1,0 +1,58 @@
+"""Tables in Markdown, and targets that say whether they were met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A number to reach: ``at_least`` or, where that is false, at most."""
+
+    value: float
+    unit: str = ""
+    at_least: bool = True
+
+    def __str__(self) -> str:
+        """Return it as a person reads it."""
+        return f"{'≥' if self.at_least else '≤'} {self.value:g}{self.unit}"
+
+    def verdict(self, measured: float) -> str:
+        """Say whether a number reaches it."""
+        met = measured >= self.value if self.at_least else measured <= self.value
+        return "met" if met else "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A titled table; ``notes`` stand below it, one sentence each."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        """Return it in Markdown."""
+        lines = [f"### {self.title}", "", _line(self.columns), _line(["---"] * len(self.columns))]
+        lines += [_line(row) for row in self.rows]
+        if self.notes:
+            lines += ["", " ".join(self.notes)]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A measurement that could not be made, and why."""
+
+    title: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it in Markdown."""
+        return f"### {self.title}\n\nSkipped: {self.reason}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
