@@ -52,7 +52,9 @@ def sidebar() -> None:
     with st.sidebar:
         if run_id is not None:
             run = runs_access.store().get(run_id)
-            st.fragment(_current_run, run_every=_TICK if run.status.is_active else None)(run)
+            is_active = run.status.is_active
+            ticks = _TICK if is_active else None
+            st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
 
 
 def notices() -> None:
@@ -67,8 +69,10 @@ def notices() -> None:
         st.info(sentence, icon=":material/info:")
 
 
-def _current_run(run: Run) -> None:
+def _current_run(run: Run, *, was_active: bool) -> None:
     status = run.status
+    if was_active and not status.is_active:
+        st.rerun()  # once: drawn anew, it no longer ticks
     with st.container(border=True, gap="xsmall"):
         st.caption(_("Current run"))
         st.markdown(f"**{run_words.escape(run.meta.name)}**")

@@ -16,13 +16,14 @@ TICK = 2.0
 """Seconds between two looks at a run that is training."""
 
 MOST_STEPS = 1_000_000
+_NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 
 
 def row(run: Run, *, menu: bool) -> None:
     """Show a run with its buttons; ``menu`` adds training further, renaming and deleting."""
     is_active = run.problem is None and run.status.is_active
     with st.container(border=True, key=f"run-{run.id}"):
-        facts, buttons = st.columns([5, 3], vertical_alignment="center")
+        facts, buttons = st.columns([5, 3] if menu else [6, 1], vertical_alignment="center")
         with facts, st.container(gap="xxsmall"):
             st.fragment(_facts, run_every=TICK if is_active else None)(run, was_active=is_active)
         with buttons, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
@@ -55,14 +56,15 @@ def _facts(run: Run, *, was_active: bool) -> None:
 
 def _numbers(run: Run) -> list[str]:
     status, reached = run.status, run_words.accuracy(run)
-    numbers = [run_words.escape(run_words.learns(run)), run_words.progress(status)]
+    numbers = [run_words.progress(status)]
     if reached is not None:
         share, where = reached
         numbers.append(_("{share} right ({where})").format(share=show.percent(share), where=where))
     if status.seconds:
         numbers.append(_("trained {time}").format(time=show.duration(status.seconds)))
     numbers.append(show.ago(run.meta.created))
-    return numbers
+    whole = [number.replace(" ", _NO_BREAK) for number in numbers]
+    return [run_words.escape(run_words.learns(run)), *whole]
 
 
 def _buttons(run: Run) -> None:
