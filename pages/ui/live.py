@@ -35,6 +35,7 @@ def page(run: Run) -> None:
         show.problem(run.problem)
         run_buttons.away()
         return
+    state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
     was_active = run.status.is_active
     every = TICK if was_active else None
     st.fragment(_pulse, run_every=every)(run, was_active)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import streamlit as st
 
@@ -51,7 +53,7 @@ def _progress_words(curves: Curves, status: Status) -> str:
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
     """Return label, value and help of each card; a value not known yet is a dash."""
-    is_over, is_text = bool(len(curves.test)), run.experiment.task.kind == "text"
+    is_over, is_text = _is_tested(curves), run.experiment.task.kind == "text"
     measured = curves.test if is_over else curves.validation
     where = _("measured on the test set") if is_over else _("newest measurement on validation")
     cards = [
@@ -78,14 +80,20 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             _("Mean cross-entropy on unseen examples, in nats; {where}.").format(where=where),
         )
     )
+    return [*cards, *_pace_cards(run, status, curves)]
+
+
+def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
+    """Return the cards that tell of time: speed, and what is left or was spent."""
+    is_text = run.experiment.task.kind == "text"
     pace, left = speed(curves), seconds_left(run, status, curves)
-    cards.append(
+    cards = [
         (
             _("Pairs/s") if is_text else _("Pictures/s"),
             "–" if pace is None else show.count(pace),
             _("Examples learned from in a second, mean of the newest steps."),
         )
-    )
+    ]
     if status.is_active:
         words = "–" if left is None else show.duration(left)
         cards.append((_("Time left"), words, _("At the newest speed, without measurements.")))
@@ -95,9 +103,15 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
     return cards
 
 
-def _last(series: Series, column: str, words: object) -> str:
+def _is_tested(curves: Curves) -> bool:
+    """Say whether the newest measurement is the test: not so in a copy that trains further."""
+    test, newest = curves.test.last("step"), curves.steps.last("step")
+    return test is not None and (newest is None or test >= newest)
+
+
+def _last(series: Series, column: str, words: Callable[[float], str]) -> str:
     value = series.last(column)
-    return "–" if value is None else str(words(value))  # type: ignore[operator]
+    return "–" if value is None else words(value)
 
 
 def _small(run: Run, curves: Curves, status: Status) -> list[str]:

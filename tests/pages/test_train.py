@@ -189,3 +189,21 @@ def test_time_left_follows_the_newest_speed(store) -> None:
     curves = run.curves()
     assert speed(curves) == pytest.approx(2100)
     assert seconds_left(run, run.status, curves) is None  # nobody works on it
+
+
+def test_a_copy_that_trains_further_shows_validation_until_its_own_test(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    with (run.folder / "events.jsonl").open("a") as file:
+        file.write('{"event": "resumed", "step": 211}\n{"event": "step", "step": 212}\n')
+    labels = {metric.label for metric in watch(run.id).metric}
+    assert "Accuracy" in labels
+    assert "Test accuracy" not in labels
+
+
+def test_the_link_to_the_run_comes_back_after_a_change_of_page(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    app = watch(run.id)
+    app.switch_page("start/home.py").run()
+    app.query_params.clear()
+    app.switch_page(TRAIN).run()
+    assert app.query_params["run"] == run.id

@@ -149,7 +149,7 @@ def _lay_out(
         height=340,
         margin={"l": 8, "r": 8, "t": 8, "b": 8},
         hovermode="closest",
-        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )
     figure.update_xaxes(title={"text": "step (log)" if is_log else "step"})
     if is_log:
