@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import run_actions, run_words, show
+from pages.ui import run_actions, run_words, runs_access, show
 from pages.ui.samples import DIGITS, text_sample
 from pages.ui.words import _
 from tfm_core.config import FAMILIES
+from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset
 
 N_LARGE = 2
@@ -38,7 +39,7 @@ def _card(preset: Preset, *, is_large: bool) -> None:
         st.markdown(f"{heading} {preset.label}")
         _example(preset, is_large=is_large)
         st.markdown(preset.learns)
-        takes = _("about {time}").format(time=show.duration(preset.seconds))
+        takes = _takes(preset)
         model = FAMILIES[preset.experiment.model.family].label
         st.caption(f":material/timer: {takes} · :material/target: {preset.reaches} · {model}")
         st.space("stretch")
@@ -50,6 +51,15 @@ def _card(preset: Preset, *, is_large: bool) -> None:
             width="stretch",
         ):
             run_actions.start_preset(preset.name)
+
+
+def _takes(preset: Preset) -> str:
+    """Say what training took here the last time, or what it will take at this machine's speed."""
+    for run in runs_access.store().list():
+        ours = run.meta.preset == preset.name and not run.meta.recorded and run.problem is None
+        if ours and run.experiment == preset.experiment and run.status.state == "finished":
+            return _("took {time} here").format(time=show.duration(run.status.seconds))
+    return _("about {time} here").format(time=show.duration(preset.seconds * slowness()))
 
 
 def _example(preset: Preset, *, is_large: bool) -> None:
