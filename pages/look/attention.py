@@ -44,6 +44,7 @@ def _look(run: Run, was_live: bool) -> None:
         st.rerun()  # once: the page then makes a fragment that does not tick
     if run.problem:
         show.problem(run.problem)
+        st.page_link(state.PAGES["runs"], label=_("See all runs"), icon=":material/list:")
         return
     try:
         probe = run.probe()
@@ -80,7 +81,6 @@ def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
 
 
 def _draw(run: Run, example: Example, chosen: selection.Selection, offer: selection.Offer) -> None:
-    is_picture = example.picture is not None
     look_answer.verdict(run.experiment, example)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look_controls.kind_picker(run, chosen, offer)
@@ -90,17 +90,11 @@ def _draw(run: Run, example: Example, chosen: selection.Selection, offer: select
         left, right = st.columns(2, gap="medium")
         with left:
             look_figures.heads(run, example, chosen, top=top)
-        with right:
-            if is_picture:
-                look_figures.patches(run, example, chosen, offer)
-            else:
-                look_figures.one_head(run, example, chosen, top=top)
-        below, beside = st.columns([3, 2] if is_picture else [2, 3], gap="medium")
-        if is_picture:
-            with below:
-                look_figures.one_head(run, example, chosen, top=top)
-        with beside if is_picture else below:
             look_answer.details(run.experiment, example)
+        with right:
+            if example.picture is not None:
+                look_figures.patches(run, example, chosen, offer)
+            look_figures.one_head(run, example, chosen, top=top)
     except ValueError as error:
         show.problem(str(error))
 

@@ -9,6 +9,7 @@ from pages.ui import selection as chosen
 from pages.ui import show
 from pages.ui.selection import MAX_TEXT, Selection
 from pages.ui.words import _, content
+from tfm_core.data.own_picture import MOST_BYTES
 from tfm_core.inspect import own_example
 from tfm_core.inspect.example import Example
 from tfm_core.runs.run import Run
@@ -17,7 +18,7 @@ from tfm_core.runs.snapshots import Probe
 
 def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
     """Ask for an example and read it with the last checkpoint; None while there is none."""
-    st.markdown(content("attention_own"))
+    st.markdown(content(f"attention_own_{probe.kind}"))
     if not own_example.has_checkpoint(run):
         if run.status.is_active:
             st.info(_("The run has not saved its weights yet; it will in a moment."))
@@ -36,6 +37,8 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         return None
     if example is not None:
         words = _("Read with the last checkpoint of the run, at step {step}.")
+        if "decoder" in run.experiment.model.family:
+            words += _(" Nobody tells the decoder the truth here: it reads its own answer.")
         st.caption(words.format(step=f"{example.step:,}"))
     return example
 
@@ -66,6 +69,7 @@ def _picture(run: Run) -> Example | None:
             _("Or upload a picture") if facts.channels == 1 else _("Upload a picture"),
             type=["png", "jpg", "jpeg", "webp", "bmp"],
             key="attention-upload",
+            max_upload_size=MOST_BYTES // 10**6,
             help=_("It is made {size} pixels square, as the run's pictures are.").format(
                 size=facts.image_size
             ),

@@ -1,75 +1,24 @@
 """The attention page, through the frame, on runs made of drawn numbers."""
 
-import base64
-import io
-import json
 import shutil
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
-from streamlit.testing.v1 import AppTest
 
-from pages.components.digit_pad import SIDE, decode
-from pages.components.head_grid import MAX_VALUES, pack, valid_place
+from pages.ui import look_controls
 from tests.inspect.constructed import (
     STEPS,
     constructed_run,
     constructed_snapshot,
     items_of_text,
-    small,
     text_experiment,
     vit_experiment,
     write_state,
 )
+from tests.pages.looking import grid, opened, said
 from tfm_core.inspect.labels import axes, modules_by_kind
-from tfm_core.inspect.own_example import look_at_picture, look_at_text, read_picture
-from tfm_core.runs.execute import execute
 from tfm_core.runs.snapshots import snapshot_path, write
-from tfm_core.runs.store import RunStore
-
-FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path))
-    return RunStore(tmp_path, recorded=None)
-
-
-def opened(run=None, **query):
-    at = AppTest.from_file(FRAME, default_timeout=30).run().switch_page("look/attention.py")
-    if run is not None:
-        at.query_params["run"] = run.id
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
-
-
-def said(at):
-    parts = [*at.markdown, *at.caption, *at.warning, *at.error, *at.info]
-    return " ".join(part.value for part in parts)
-
-
-def grid(at):
-    """Return header and weights of the head grid, as the browser gets them."""
-    return unpacked(part_of(at, "head_grid").bytes)
-
-
-def part_of(at, name):
-    (found,) = [
-        part.proto for part in at.get("bidi_component") if part.proto.component_name == name
-    ]
-    return found
-
-
-def unpacked(sent):
-    length = int.from_bytes(sent[:4], "little")
-    header = json.loads(sent[4 : 4 + length])
-    values = np.frombuffer(sent[4 + length :], header["kind"])
-    return header, values.reshape(header["shape"])
 
 
 @pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
@@ -164,6 +113,20 @@ def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):
     assert "Answer at step 29" in said(at)
 
 
+def test_the_training_plays_from_its_first_snapshot_to_its_last(store, monkeypatch):
+    at = opened(constructed_run(store, text_experiment()), step="2")
+    monkeypatch.setattr(look_controls, "FRAME_SECONDS", 0.0)
+    seen = []
+    at.button(key="attention-play").click().run()
+    for _tick in STEPS:
+        seen.append(at.select_slider(key="attention-step").value)
+        at.run()
+    assert seen == sorted(seen)
+    assert set(seen) <= set(STEPS)
+    assert at.query_params["step"] == str(STEPS[-1])
+    assert at.button(key="attention-play").label == "Play"
+
+
 def test_a_run_without_snapshots_yet_says_so_and_waits(store):
     at = opened(constructed_run(store, text_experiment(), state="running", steps=()))
     assert "This run has no snapshot yet. The page shows the first one" in at.info[0].value
@@ -255,140 +218,5 @@ def test_the_page_answers_within_300_ms(store):
     assert min(times) < 0.3
 
 
-def test_the_grid_of_48_heads_is_built_within_20_ms():
-    weights = np.random.default_rng(0).random((6, 8, 64, 64)).astype(np.float16)
-    tokens = [f"token {i}" for i in range(64)]
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        sent = pack(weights, tokens, tokens, chosen=(0, 0), theme="light")
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.02
-    header, values = unpacked(sent)
-    assert np.array_equal(values, weights)
-    assert header["block"] == 1
-
-
-def test_too_many_weights_are_sent_as_the_largest_of_each_block():
-    weights = np.random.default_rng(0).random((2, 3, 501, 499)).astype(np.float32)
-    header, values = unpacked(pack(weights, ["q"] * 501, ["k"] * 499, chosen=(0, 0), theme="dark"))
-    assert values.size <= MAX_VALUES
-    assert header["block"] == 2
-    assert values[1, 2, 3, 4] == weights[1, 2, 6:8, 8:10].max()
-    assert values[1, 2, -1, -1] == weights[1, 2, 500, 498]
-
-
-@pytest.mark.parametrize("value", [None, [0], [0, 3], [-1, 0], [True, 0], ["0", 0], [2, 0], {}])
-def test_what_is_no_head_is_not_picked(value):
-    assert valid_place(value, 2, 3) is None
-    assert valid_place([1, 2], 2, 3) == (1, 2)
-
-
-@pytest.mark.parametrize("value", [None, 7, "", "AAAA", "é" * 16728, "*" * 16728, "A" * 16728])
-def test_what_is_no_drawing_is_none(value):
-    assert decode(value) is None
-
-
-def test_a_drawing_arrives_as_grey_values():
-    drawn = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE), dtype=np.uint8)
-    assert np.array_equal(decode(base64.b64encode(drawn.tobytes()).decode()), drawn)
-
-
 def add_snapshot(run, step):
     write(run.folder, constructed_snapshot(run.experiment, items_of_text(), step))
-
-
-@pytest.fixture(scope="module")
-def sentences(tmp_path_factory):
-    return trained(tmp_path_factory, text_experiment())
-
-
-@pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    return trained(tmp_path_factory, vit_experiment())
-
-
-def trained(tmp_path_factory, experiment):
-    """Return the store and the run of an experiment that learned for three steps."""
-    store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
-    run = store.create(small(experiment))
-    assert execute(run).state == "finished"
-    return store, run
-
-
-def test_a_run_that_was_trained_can_be_looked_into(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, kind="decoder", example="2", step="0")
-    assert not at.exception
-    assert not at.warning
-    header, weights = grid(at)
-    tokens = ["<bos>", *run.probe().items[1]["tgt"]]
-    assert header["query"] == header["key"] == tokens
-    assert np.nansum(weights.astype(np.float32), -1) == pytest.approx(1, abs=2e-3)
-
-
-def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own", text="forty two", kind="encoder")
-    assert not at.exception
-    assert "Read with the last checkpoint of the run, at step 3." in said(at)
-    header, weights = grid(at)
-    assert header["key"] == ["forty", "two"]
-    expected = look_at_text(run, "forty two").attention["encoder.layers.1.self_attention"]
-    assert np.array_equal(weights[1], expected)
-    at.text_input(key="attention-text").set_value("sixty").run()
-    assert at.query_params["text"] == "sixty"
-    assert grid(at)[0]["key"] == ["sixty"]
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("forty tow", "“tow” is not a word of this task; near ones are two"),
-        ("", "There is nothing to read"),
-        ("one " * 50, "make it shorter"),
-    ],
-)
-def test_an_own_sentence_that_cannot_be_read_says_why(sentences, monkeypatch, text, sentence):
-    store, run = sentences
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own")
-    at.text_input(key="attention-text").set_value(text).run()
-    assert not at.exception
-    assert sentence in at.error[0].value
-
-
-def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
-    store, run = pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own")
-    assert part_of(at, "digit_pad")
-    drawn = np.zeros((64, 64), np.uint8)
-    drawn[10:50, 28:34] = 255
-    file = io.BytesIO()
-    Image.fromarray(drawn).save(file, "PNG")
-    at.file_uploader(key="attention-upload").set_value(("one.png", file.getvalue(), "image/png"))
-    at.run()
-    assert not at.exception
-    assert "centred, as in MNIST" in said(at)
-    picture, _notes = read_picture(run, drawn)
-    shares = look_at_picture(run, picture).probabilities
-    assert list(at.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
-
-
-def test_a_file_that_is_no_picture_says_so(pictures, monkeypatch):
-    store, run = pictures
-    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
-    at = opened(run, example="own")
-    at.file_uploader(key="attention-upload").set_value(("one.png", b"no picture", "image/png"))
-    at.run()
-    assert not at.exception
-    assert "cannot be read as a picture" in at.error[0].value
-
-
-def test_a_run_without_checkpoint_cannot_read_anything_new(store):
-    at = opened(constructed_run(store, text_experiment()), example="own")
-    assert not at.exception
-    assert "This run has no checkpoint" in at.error[0].value

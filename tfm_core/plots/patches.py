@@ -13,7 +13,7 @@ from tfm_core.plots.attention import LEGEND, MASKED, Floats, Theme, top_of
 from tfm_core.plots.palette import VERMILION
 
 _OUTLINE = VERMILION  # the patch that asks
-_OVERLAY = ((0.0, "rgba(230, 159, 0, 0)"), (1.0, "rgba(230, 159, 0, 0.9)"))
+_OVERLAY = ((0.0, "rgba(230, 159, 0, 0)"), (1.0, "rgba(230, 159, 0, 0.75)"))
 
 
 def patch_overlay(

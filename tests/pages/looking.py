@@ -1,0 +1,42 @@
+"""Opening the attention page through the frame, and reading what it shows."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from streamlit.testing.v1 import AppTest
+
+FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
+
+
+def opened(run=None, **query):
+    at = AppTest.from_file(FRAME, default_timeout=30).run().switch_page("look/attention.py")
+    if run is not None:
+        at.query_params["run"] = run.id
+    for name, value in query.items():
+        at.query_params[name] = value
+    return at.run()
+
+
+def said(at):
+    parts = [*at.markdown, *at.caption, *at.warning, *at.error, *at.info]
+    return " ".join(part.value for part in parts)
+
+
+def grid(at):
+    """Return header and weights of the head grid, as the browser gets them."""
+    return unpacked(part_of(at, "head_grid").bytes)
+
+
+def part_of(at, name):
+    (found,) = [
+        part.proto for part in at.get("bidi_component") if part.proto.component_name == name
+    ]
+    return found
+
+
+def unpacked(sent):
+    length = int.from_bytes(sent[:4], "little")
+    header = json.loads(sent[4 : 4 + length])
+    values = np.frombuffer(sent[4 + length :], header["kind"])
+    return header, values.reshape(header["shape"])

@@ -1,0 +1,109 @@
+"""Own examples on the attention page, on runs that learned for three steps."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
+from tests.pages.looking import grid, opened, part_of, said
+from tfm_core.inspect.own_example import look_at_picture, look_at_text, read_picture
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    return trained(tmp_path_factory, text_experiment())
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    return trained(tmp_path_factory, vit_experiment())
+
+
+def trained(tmp_path_factory, experiment):
+    """Return the store and the run of an experiment that learned for three steps."""
+    store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
+    run = store.create(small(experiment))
+    assert execute(run).state == "finished"
+    return store, run
+
+
+def test_a_run_that_was_trained_can_be_looked_into(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, kind="decoder", example="2", step="0")
+    assert not at.exception
+    assert not at.warning
+    header, weights = grid(at)
+    tokens = ["<bos>", *run.probe().items[1]["tgt"]]
+    assert header["query"] == header["key"] == tokens
+    assert np.nansum(weights.astype(np.float32), -1) == pytest.approx(1, abs=2e-3)
+
+
+def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own", text="forty two", kind="encoder")
+    assert not at.exception
+    assert "Read with the last checkpoint of the run, at step 3." in said(at)
+    header, weights = grid(at)
+    assert header["key"] == ["forty", "two"]
+    expected = look_at_text(run, "forty two").attention["encoder.layers.1.self_attention"]
+    assert np.array_equal(weights[1], expected)
+    at.text_input(key="attention-text").set_value("sixty").run()
+    assert at.query_params["text"] == "sixty"
+    assert grid(at)[0]["key"] == ["sixty"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("forty tow", "“tow” is not a word of this task; near ones are two"),
+        ("", "There is nothing to read"),
+        ("one " * 50, "make it shorter"),
+    ],
+)
+def test_an_own_sentence_that_cannot_be_read_says_why(sentences, monkeypatch, text, sentence):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.text_input(key="attention-text").set_value(text).run()
+    assert not at.exception
+    assert sentence in at.error[0].value
+
+
+def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    assert part_of(at, "digit_pad")
+    drawn = np.zeros((64, 64), np.uint8)
+    drawn[10:50, 28:34] = 255
+    file = io.BytesIO()
+    Image.fromarray(drawn).save(file, "PNG")
+    at.file_uploader(key="attention-upload").set_value(("one.png", file.getvalue(), "image/png"))
+    at.run()
+    assert not at.exception
+    assert "centred, as in MNIST" in said(at)
+    picture, _notes = read_picture(run, drawn)
+    shares = look_at_picture(run, picture).probabilities
+    assert list(at.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+
+
+def test_a_file_that_is_no_picture_says_so(pictures, monkeypatch):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.file_uploader(key="attention-upload").set_value(("one.png", b"no picture", "image/png"))
+    at.run()
+    assert not at.exception
+    assert "cannot be read as a picture" in at.error[0].value
+
+
+def test_a_run_without_checkpoint_cannot_read_anything_new(store):
+    at = opened(constructed_run(store, text_experiment()), example="own")
+    assert not at.exception
+    assert "This run has no checkpoint" in at.error[0].value
