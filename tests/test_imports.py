@@ -17,6 +17,7 @@ MAY_IMPORT: dict[str, set[str]] = {  # part of tfm_core -> the parts below it
     "presets": {"config"},
     "data": {"config"},
     "models": {"config", "layers"},
+    "machine": set(),
     "decoding": {"data", "models"},
     "training": {"config", "data", "models", "decoding"},
     "runs": {"config", "presets", "training"},
