@@ -1,0 +1,85 @@
+"""The loop that one writes without an engine: batch, loss, gradient, clip, update. No metrics."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.config import ImageTaskConfig
+from tfm_core.data.augment import augment
+from tfm_core.data.image_data import ImageData
+from tfm_core.data.vocabulary import PAD
+from tfm_core.training.loop import Trainer
+from tfm_core.training.optimisation import learning_rate
+from tfm_core.training.seeds import mix
+
+
+class BareLoop:
+    """Learns what a trainer would, with its data, model and optimiser, and nothing else."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        """Take a trainer that has not begun."""
+        self.trainer = trainer
+        self.step = 0
+        self._measured_at = -1
+
+    def learn(self, *, until: int) -> None:
+        """Go on to step ``until``."""
+        trainer, config = self.trainer, self.trainer.experiment.training
+        model, optimizer = trainer.model, trainer.optimizer
+        model.train()
+        while self.step < until:
+            self.step += 1
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate(config, self.step)
+            loss = self._loss(trainer.batch_indices(self.step))
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm or math.inf)
+            optimizer.step()
+
+    def measure(self, *, is_last: bool) -> None:
+        """Measure validation as often as the engine did since the last call, and at last test."""
+        trainer, config = self.trainer, self.trainer.experiment.training
+        every = config.validate_every
+        due = [s for s in range(self._measured_at + 1, self.step + 1) if s % every == 0]
+        if is_last and config.steps % every:
+            due.append(config.steps)
+        trainer.model.eval()
+        with torch.inference_mode():
+            for _ in due:
+                trainer.objective.measure(trainer.model, "validation")
+            if is_last:
+                trainer.objective.measure(trainer.model, "test")
+        self._measured_at = self.step
+
+    def _loss(self, indices: Tensor) -> Tensor:
+        trainer = self.trainer
+        smoothing, data = trainer.experiment.training.label_smoothing, trainer.data
+        if isinstance(data, ImageData):
+            task = trainer.experiment.task
+            assert isinstance(task, ImageTaskConfig)
+            images = data.normalise(data.train.images.index_select(0, indices))
+            generator = torch.Generator().manual_seed(mix(trainer.experiment.seed, 2, self.step))
+            images = augment(
+                images,
+                shift=task.shift,
+                rotation=task.rotation,
+                scale=task.scale,
+                generator=generator,
+            )
+            logits = trainer.model(images)
+            return F.cross_entropy(logits, data.train.labels[indices], label_smoothing=smoothing)
+        src, tgt = _cut(data.train.src[indices]), _cut(data.train.tgt[indices])
+        logits = trainer.model(src, tgt[:, :-1])
+        return F.cross_entropy(
+            logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=PAD, label_smoothing=smoothing
+        )
+
+
+def _cut(ids: Tensor) -> Tensor:
+    """Return a batch without the columns that are padding everywhere."""
+    return ids[:, : int((ids != PAD).sum(1).max())]

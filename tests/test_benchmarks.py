@@ -1,0 +1,139 @@
+"""The benchmarks compare like with like: equal outputs, equal pixels, equal work."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import __main__ as command
+from benchmarks import batching, beginner, engine, peer_translator, peer_vits, peers
+from benchmarks.accuracy import goals, reach
+from benchmarks.beginner_vit import cut_into_patches
+from benchmarks.paired import Spread, measure, ratio
+from benchmarks.report import Table, Target
+from benchmarks.steps import training_step
+from tfm_core.config import ImageTaskConfig
+from tfm_core.data.image_data import load_images
+from tfm_core.layers.patches import patchify
+from tfm_core.presets import PRESETS
+
+
+def test_the_loops_of_a_first_attempt_give_our_outputs():
+    images, _ = beginner.batch(3)
+    looped, ours = beginner.models()
+    with torch.no_grad():
+        torch.testing.assert_close(ours(images), looped(images), rtol=1e-4, atol=1e-5)
+
+
+def test_the_loops_of_a_first_attempt_learn_what_ours_does_in_a_step():
+    images, labels = beginner.batch(5)
+    looped, ours = beginner.models()
+    losses = [
+        [step() for _ in range(2)]
+        for step in (training_step(model, (images,), labels) for model in (looped, ours))
+    ]
+    # our attention may also learn between slices, so the second loss is near, not equal
+    assert losses[0][0] == pytest.approx(losses[1][0], abs=1e-5)
+    assert losses[0][1] == pytest.approx(losses[1][1], abs=0.05)
+
+
+def test_both_ways_of_cutting_give_the_same_patches():
+    images = torch.randn(2, 3, 6, 10, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(cut_into_patches(images, 2), patchify(images, 2))
+
+
+@pytest.mark.parametrize("name", peer_vits.PEERS)
+def test_a_peer_is_the_same_function_of_as_many_parameters(name: str):
+    if not peer_vits.is_installed(name):
+        pytest.skip(f"{name} is not installed; requirements-bench.txt names it")
+    torch.manual_seed(0)
+    ours = peer_vits.ours(3)
+    for parameter in ours.parameters():  # no zeros or ones that would hide a missing copy
+        torch.nn.init.normal_(parameter, std=0.2)
+    peer = peer_vits.PEERS[name][1](ours, 3)
+    images = torch.randn(2, 1, 28, 28)
+    assert peers.n_parameters(peer) == peers.n_parameters(ours)
+    with torch.no_grad():
+        torch.testing.assert_close(
+            peer.eval()(images), ours.eval()(images), rtol=1e-4, atol=peers.MARGIN
+        )
+
+
+def test_torchs_transformer_is_the_same_function_of_as_many_parameters():
+    torch.manual_seed(0)
+    ours = peer_translator.ours()
+    for parameter in ours.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    peer = peer_translator.TorchTranslator(ours)
+    src, tgt_in, _ = peer_translator.batch(5, 7, 11)
+    assert (src == peer_translator.PAD).any()
+    assert (tgt_in == peer_translator.PAD).any()
+    assert peers.n_parameters(peer) == peers.n_parameters(ours)
+    torch.testing.assert_close(peer(src, tgt_in), ours(src, tgt_in), rtol=1e-4, atol=peers.MARGIN)
+
+
+def test_the_data_loader_and_the_device_give_the_same_pixels():
+    split = load_images(ImageTaskConfig(), seed=0).train
+    order = torch.randperm(len(split), generator=torch.Generator().manual_seed(0))[:200]
+    pairs = zip(batching.loader(split, order), batching.taken(split, order), strict=True)
+    for (images, labels), (bytes_, ours) in pairs:
+        assert torch.equal(images, batching.as_floats(bytes_))
+        assert torch.equal(labels, ours)
+
+
+@pytest.mark.parametrize("name", engine.PRESET_NAMES)
+def test_the_engine_and_the_bare_loop_do_the_same_work(name: str, tmp_path: Path):
+    experiment = engine.shortened(PRESETS[name].experiment, 27)
+    found = engine.run_pair(experiment, tmp_path, {"CPU": time.process_time})
+    turns = found["CPU"]
+    assert len(turns.engine) == len(turns.bare) == len(turns.measured) == 2
+
+
+def test_a_goal_is_trained_and_scored():
+    short = next(goal for goal in goals() if goal.label == "copy")
+    score, seconds = reach(short, seed=0, steps=2)
+    assert 0 <= score <= 1
+    assert seconds > 0
+
+
+def test_every_goal_names_an_experiment_and_a_share():
+    for goal in goals():
+        assert 0.9 < goal.at_least < 1
+        assert goal.experiment.training.steps > 0
+
+
+def test_a_round_runs_there_and_back_and_divides_by_the_calls():
+    calls, now = [], [0.0]
+
+    def contender(name: str, seconds: float):
+        def call() -> None:
+            calls.append(name)
+            now[0] += seconds
+
+        return call
+
+    contenders = {"a": contender("a", 1.0), "b": contender("b", 3.0)}
+    taken = measure(contenders, rounds=2, warmup=0, repeats={"a": 2, "b": 1}, clock=lambda: now[0])
+    assert "".join(calls) == 2 * "aabbaa"
+    assert taken == {"a": [1.0, 1.0], "b": [3.0, 3.0]}
+    assert ratio(taken["b"], taken["a"]) == Spread(3.0, 3.0, 3.0)
+
+
+def test_a_target_says_whether_it_is_met():
+    assert Target(10, "x").verdict(10.5) == "met"
+    assert Target(10, "x").verdict(9.5) == "missed"
+    assert Target(5, " %", at_least=False).verdict(4.9) == "met"
+
+
+def test_a_table_is_markdown():
+    table = Table("Title", ["a", "b"], [["1", "2"]], ["Note."])
+    assert str(table) == "### Title\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\nNote."
+
+
+def test_an_unknown_benchmark_is_named_with_those_there_are(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["speed"])
+    assert "there is no benchmark 'speed'; there are accuracy" in capsys.readouterr().err
