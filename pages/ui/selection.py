@@ -168,6 +168,8 @@ def _number(text: str) -> int | None:
 def _one_of(name: str, text: str, known: tuple[str, ...], used: str) -> str:
     listed = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
     rule = _("{name} is “{text}” in the link, but must be one of {known}; {used} is shown.")
+    if len(known) == 1:
+        rule = _("{name} is “{text}” in the link, but this model has only {known}.")
     return rule.format(name=name, text=text[:20], known=listed, used=used)
 
 
