@@ -21,6 +21,11 @@ PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
         "train": "train/train.py",
         "runs": "train/runs.py",
         "attention": "look/attention.py",
+        "build": "model/build.py",
+        "parameters": "model/parameters.py",
+        "masks": "model/masks.py",
+        "positions": "model/positions.py",
+        "walk": "model/walk.py",
     }.items()
 }
 
@@ -119,8 +124,10 @@ def link() -> str:
 
 
 def run_link(run_id: str) -> str:
-    """Return the address that shows a run, on this page where the page shows runs."""
-    return _address(page() if page() in RUN_PAGES else "train", {"run": run_id})
+    """Return the address that shows a run, on this page, as it is, where the page shows runs."""
+    if page() not in RUN_PAGES:
+        return _address("train", {"run": run_id})
+    return _address(page(), {**st.query_params.to_dict(), "run": run_id})
 
 
 def configuration_link() -> str:
