@@ -1,0 +1,231 @@
+"""The app as people meet it: a real server, a real run, and three browsers that watch it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from benchmarks.paired import Spread, ratio
+from benchmarks.report import Skipped, Table, Target
+from benchmarks.served import Served, serve, wait_until
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, WebSocket
+
+PRESET = "vit-digits"
+WATCHERS = 3
+SLOWDOWN = Target(10, " %", at_least=False)
+ANSWER = Target(300, " ms", at_least=False)
+FIRST_POINT = Target(3, " s", at_least=False)
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+# plotly unpacks typed arrays into _fullData; the lines of the first batches are called "training"
+_HAS_POINTS = """() => [...document.querySelectorAll('.live-figure')].some(
+    figure => (figure._fullData ?? []).some(line => /^training/.test(line.name)
+        && line.y.length))"""
+
+
+def tables(*, quick: bool) -> Iterator[Table | Skipped]:
+    """Measure the first point, then answers and slowdown while a long run trains."""
+    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if path is None or find_spec("playwright") is None:
+        yield Skipped("The app", "it needs playwright and a Chromium on the PATH.")
+        return
+    from playwright.sync_api import sync_playwright
+
+    rounds = 2 if quick else 6
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        with serve(Path(folder)) as served:
+            yield _first_points(served, browser, rounds)
+            yield _answers(served, browser, rounds)
+            yield _slowdown(served, browser, rounds, seconds=5 if quick else 15)
+        browser.close()
+
+
+def _first_points(served: Served, browser: Browser, rounds: int) -> Table:
+    taken = []
+    for _ in range(rounds):
+        served.await_warm_worker()
+        page = _open(browser, served.url)
+        begin = time.perf_counter()
+        page.locator(f".st-key-start-{PRESET} button").first.click()
+        page.wait_for_function(_HAS_POINTS)
+        taken.append(time.perf_counter() - begin)
+        page.context.close()
+        served.end_runs()
+    found = Spread.of(taken)
+    return Table(
+        "From Start to the first point of the curve, with a warm worker",
+        ["", "seconds", "target"],
+        [[f"{PRESET}, from click to drawn", found.show(), _verdict(FIRST_POINT, found.median)]],
+        [f"{rounds} runs."],
+    )
+
+
+@dataclass
+class Answers:
+    """Listens to a page's connection: seconds from a person's act to the end of its script."""
+
+    seconds: list[float] = field(default_factory=list)
+    _sent: float | None = None
+
+    def listen(self, socket: WebSocket) -> None:
+        """Note what goes over a connection."""
+        socket.on("framesent", self._note_sent)
+        socket.on("framereceived", self._note_received)
+
+    def _note_sent(self, frame: bytes | str) -> None:
+        from streamlit.proto.BackMsg_pb2 import BackMsg
+
+        if isinstance(frame, bytes):
+            message = BackMsg.FromString(frame)
+            asked = message.WhichOneof("type") == "rerun_script"
+            if asked and not message.rerun_script.fragment_id:  # a tick redraws a fragment only
+                self._sent = time.perf_counter()
+
+    def _note_received(self, frame: bytes | str) -> None:
+        from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+        if self._sent is None or not isinstance(frame, bytes):
+            return
+        message = ForwardMsg.FromString(frame)
+        is_end = message.WhichOneof("type") == "script_finished"
+        if is_end and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+            self.seconds.append(time.perf_counter() - self._sent)
+            self._sent = None
+
+
+def _answers(served: Served, browser: Browser, rounds: int) -> Table:
+    run = _start_long_run(served, browser)
+    page = browser.new_context().new_page()
+    answers = Answers()
+    page.on("websocket", answers.listen)
+    page.goto(f"{served.url}/train?run={run.id}")
+    page.wait_for_function(_HAS_POINTS)
+    rows = []
+    taken: dict[str, list[float]] = {}
+    for _ in range(rounds + 1):  # the first round imports what a page needs, and is left out
+        for path in ("runs", "attention", "train", ""):
+            before = len(answers.seconds)
+            page.locator(f"[data-testid=stSidebarNavLink][href='{served.url}/{path}']").click()
+            _await_answer(page, answers, before)
+            taken.setdefault(path or "home", []).append(answers.seconds[before])
+            page.wait_for_timeout(300)
+    for path, seconds in taken.items():
+        found = Spread.of([1000 * value for value in seconds[1:]])
+        rows.append([path, found.show(digits=0), _verdict(ANSWER, found.median)])
+    page.context.close()
+    served.end_runs()
+    return Table(
+        "How long the server takes to draw a page while a run trains",
+        ["page", "ms from the request to the end of the script", "target"],
+        rows,
+        [f"{rounds} visits of each in turn."],
+    )
+
+
+def _await_answer(page: Page, answers: Answers, before: int) -> None:
+    end = time.monotonic() + 30
+    while len(answers.seconds) <= before:
+        page.wait_for_timeout(10)
+        if time.monotonic() > end:
+            raise TimeoutError("The server did not finish drawing the page within 30 seconds.")
+
+
+def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) -> Table:
+    run = _start_long_run(served, browser)
+    worker = psutil.Process(run.status.pid)
+    pages = [browser.new_context().new_page() for _ in range(WATCHERS)]
+    taken: dict[str, list[tuple[float, float]]] = {"alone": [], "watched": []}
+    for number in range(2 * rounds):
+        for kind in ("alone", "watched") if number % 2 == 0 else ("watched", "alone"):
+            _watch(pages, f"{served.url}/train?run={run.id}" if kind == "watched" else None)
+            taken[kind].append(_per_step(run, worker, pages[0], seconds))
+    for page in pages:
+        page.context.close()
+    rows = []
+    for place, clock in enumerate(("wall clock", "CPU of the worker")):
+        alone, watched = ([pair[place] for pair in taken[kind]] for kind in ("alone", "watched"))
+        slower = ratio(watched, alone)
+        found = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
+        verdict = _verdict(SLOWDOWN, found.median) if place == 0 else ""
+        rows.append([clock, *(_milliseconds(values) for values in (alone, watched)),
+                     found.show(" %", 1), verdict])  # fmt: skip
+    return Table(
+        f"A training step of {PRESET}, alone and with {WATCHERS} browsers that watch it",
+        ["", "alone, ms", "watched, ms", "slower by", "target"],
+        rows,
+        [
+            f"{2 * rounds} pairs of {seconds:g} seconds.",
+            "The browsers run on the same machine and take their share of its cores.",
+        ],
+    )
+
+
+def _start_long_run(served: Served, browser: Browser) -> Run:
+    """Start a preset with far more steps than will be trained, as the app's own form does."""
+    from urllib.parse import urlencode
+
+    from tfm_core.config.codec import to_query
+
+    experiment = PRESETS[PRESET].experiment
+    longer = experiment.training.model_dump() | {"steps": 100_000}
+    query = urlencode(to_query(experiment.replace(training=longer)))
+    served.await_warm_worker()
+    known = {run.id for run in served.store.list()}
+    page = _open(browser, f"{served.url}/train?{query}")
+    page.locator(".st-key-start button").first.click()
+    page.wait_for_function(_HAS_POINTS)
+    page.context.close()
+    return next(run for run in served.store.list() if run.id not in known)
+
+
+def _open(browser: Browser, url: str) -> Page:
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.set_default_timeout(60_000)
+    page.goto(url)
+    page.locator("[data-test-script-state=notRunning]").first.wait_for()
+    return page
+
+
+def _watch(pages: Sequence[Page], url: str | None) -> None:
+    for page in pages:
+        page.goto(url or "about:blank")
+    if url is not None:
+        for page in pages:
+            page.wait_for_function(_HAS_POINTS)
+    pages[0].wait_for_timeout(1000)
+
+
+def _per_step(run: Run, worker: psutil.Process, page: Page, seconds: float) -> tuple[float, float]:
+    """Return seconds a step in ``seconds`` of training: wall clock, and the worker's processor."""
+
+    def now() -> tuple[int, float, float]:
+        before = run.status.step
+        wait_until(lambda: run.status.step != before, "the next status")
+        spent = worker.cpu_times()
+        return run.status.step, time.perf_counter(), spent.user + spent.system
+
+    step, wall, spent = now()
+    page.wait_for_timeout(1000 * seconds)  # not sleep: the browser's messages must be taken
+    step_after, wall_after, spent_after = now()
+    steps = step_after - step
+    return (wall_after - wall) / steps, (spent_after - spent) / steps
+
+
+def _milliseconds(seconds: Sequence[float]) -> str:
+    return Spread.of([1000 * value for value in seconds]).show()
+
+
+def _verdict(target: Target, measured: float) -> str:
+    return f"{target}, {target.verdict(measured)}"
