@@ -10,6 +10,7 @@ import contextlib
 import streamlit as st
 
 from pages.ui import runs_access, show, state
+from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -17,9 +18,20 @@ from tfm_core.runs.run import Run
 def start_preset(name: str) -> None:
     """Train a preset in a new run and go where it can be watched."""
     preset = PRESETS[name]
+    run = begin(preset.experiment, name=preset.label, preset=name)
+    if run is not None:
+        watch(run)
+
+
+def begin(
+    experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
+) -> Run | None:
+    """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
     store = runs_access.store()
     try:
-        run = store.create(preset.experiment, device=state.device(), name=preset.label, preset=name)
+        run = store.create(
+            experiment, device=state.device(), threads=threads, name=name, preset=preset
+        )
         try:
             runs_access.queue().submit(run)
         except ValueError:
@@ -28,8 +40,8 @@ def start_preset(name: str) -> None:
             raise
     except (ValueError, OSError) as error:
         show.problem(str(error))
-        return
-    watch(run)
+        return None
+    return run
 
 
 def watch(run: Run) -> None:
@@ -48,15 +60,15 @@ def resume(run: Run) -> None:
     watch(run)
 
 
-def train_further(run: Run, steps: int) -> None:
-    """Train a copy of a run up to ``steps`` steps."""
+def train_further(run: Run, steps: int) -> Run | None:
+    """Train a copy of a run up to ``steps`` steps; None, said in a sentence, if refused."""
     try:
         copy = runs_access.store().fork(run.id, steps=steps)
         runs_access.queue().resume(copy)
     except (ValueError, OSError) as error:
         show.problem(str(error))
-        return
-    watch(copy)
+        return None
+    return copy
 
 
 def rename(run_id: str, name: str) -> None:

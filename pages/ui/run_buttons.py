@@ -7,7 +7,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import runs_access, show, state
+from pages.ui import run_actions, runs_access, state
 from pages.ui.words import _
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
@@ -120,18 +120,11 @@ def _train_further(run: Run, status: Status) -> None:
             help=_("A copy goes on from the last checkpoint; this run stays as it is."),
         )
         if st.button(_("Train a copy"), type="primary", key="run-further"):
-            _fork(run, (run.checkpoint_step or status.step) + int(more))
-
-
-def _fork(run: Run, steps: int) -> None:
-    try:
-        copy = runs_access.store().fork(run.id, steps=steps)
-        runs_access.queue().resume(copy)
-    except (ValueError, OSError) as error:
-        show.problem(str(error))
-        return
-    state.set_current_run(copy.id)
-    st.rerun()
+            steps = (run.checkpoint_step or status.step) + int(more)
+            copy = run_actions.train_further(run, steps)
+            if copy is not None:
+                state.set_current_run(copy.id)
+                st.rerun()
 
 
 def _ask(run: Run, kind: RequestKind) -> None:

@@ -108,7 +108,9 @@ def _further(run: Run) -> None:
     if st.button(
         _("Train further"), key=f"further-{run.id}", icon=":material/fast_forward:", width="stretch"
     ):
-        run_actions.train_further(run, int(steps))
+        copy = run_actions.train_further(run, int(steps))
+        if copy is not None:
+            run_actions.watch(copy)
 
 
 def _rename_and_delete(run: Run) -> None:

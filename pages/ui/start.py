@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import controls, drafts, forecast, links, runs_access, show, state
+from pages.ui import controls, drafts, forecast, links, run_actions, show, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
 from pages.ui.words import _
@@ -168,18 +168,14 @@ def _take_device() -> None:
 
 def _start(experiment: Experiment, preset: str | None) -> None:
     """Create the run, let it wait for a worker, and look at it. A refusal is said in its words."""
-    device = state.device()
-    try:
-        run = runs_access.store().create(
-            experiment,
-            device=device,
-            threads=int(st.session_state.get(_THREADS) or 1) if device == "cpu" else 1,
-            name=(st.session_state.get(_NAME) or "").strip() or None,
-            preset=preset,
-        )
-        runs_access.queue().submit(run)
-    except (ValueError, OSError) as error:
-        show.problem(str(error))
+    on_cpu = state.device() == "cpu"
+    run = run_actions.begin(
+        experiment,
+        name=(st.session_state.get(_NAME) or "").strip() or None,
+        preset=preset,
+        threads=int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
+    )
+    if run is None:
         return
     links.clear()
     state.set_current_run(run.id)
