@@ -1,0 +1,108 @@
+"""The app as a real server, with its runs in a folder of its own, and nothing left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from tests.runs.waiting import wait_until
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+ROOT = Path(__file__).resolve().parents[2]
+OFFLINE = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
+"""Nobody listens there: what needs a download fails at once, and the same on every machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppServer:
+    """A running ``streamlit run app.py``."""
+
+    process: subprocess.Popen[bytes]
+    url: str
+    store: RunStore
+    log: Path
+
+    def active(self) -> list[Run]:
+        """Return the runs that train, wait for a worker or are paused."""
+        return [run for run in self.store.list() if not run.problem and run.status.is_active]
+
+    def end_runs(self) -> None:
+        """Stop whatever trains; a worker that does not listen within its time is an error."""
+        for run in self.active():
+            run.request("stop")
+        wait_until(lambda: not self.active(), "every run has stopped")
+
+    def close(self) -> None:
+        """End the server, its warm workers and the workers of its runs."""
+        ours = psutil.Process(self.process.pid).children(recursive=True)
+        for run in self.active():
+            with contextlib.suppress(psutil.NoSuchProcess, TypeError):
+                ours.append(psutil.Process(run.status.pid))
+        self.process.terminate()
+        try:
+            self.process.wait(20)
+        finally:
+            for left in ours:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    left.kill()
+            self.process.kill()
+            self.process.wait()
+
+
+def start(folder: Path, environment: Mapping[str, str]) -> AppServer:
+    """Start the app; its runs, data and log lie in ``folder``. Fails when it does not answer."""
+    url = f"http://localhost:{_free_port()}"
+    store = RunStore(folder / "runs")
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "streamlit", "run", "app.py"),
+                *("--server.port", url.rpartition(":")[2], "--server.headless", "true"),
+            ],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                **OFFLINE,
+                "TFM_DATA_DIR": os.environ.get("TFM_DATA_DIR", str(folder / "data")),
+                "TFM_RUNS_DIR": str(store.root),
+                "TFM_WARM_WORKERS": "1",
+                "TFM_MAX_RUNNING": "1",
+                **environment,
+            },
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    server = AppServer(process, url, store, log)
+    try:
+        wait_until(lambda: _is_healthy(server), "the server answers")
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def _is_healthy(server: AppServer) -> bool:
+    if server.process.poll() is not None:
+        raise RuntimeError(f"The server ended at once:\n{server.log.read_text(errors='replace')}")
+    try:
+        with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])

@@ -1,0 +1,185 @@
+"""One tab with the app in it: what a person sees, does and waits for."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from playwright.sync_api import (
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    WebSocket,
+    expect,
+)
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from tfm_core.config import Experiment
+from tfm_core.config.codec import to_query
+
+STEP = re.compile(r"^Step ([\d,]+) of ([\d,]+)")
+LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
+    "Math.max(0, ...(node._fullData?.find(line => line.name === 'training')?.x ?? []))"
+)
+"""JavaScript for ``Tab.plotly``: the last step of the training curve, 0 before the first."""
+EXPECTED = re.compile(
+    # On a page of its own address Streamlit looks for the server below that address first.
+    r"status of 404 .*/[a-z]+/_stcore/(health|host-config)\)$"
+)
+"""What the console may say."""
+_ERROR_MARKS = "[data-testid=stException]", "text=Something went wrong while drawing this page"
+
+
+def link_of(experiment: Experiment) -> str:
+    """Return the path that opens the Train page with an experiment."""
+    return f"train?{urlencode(to_query(experiment))}"
+
+
+class Tab:
+    """A page of the browser with the app in it.
+
+    ``drawn`` counts the script runs that the server has finished for it, ticks included.
+    """
+
+    def __init__(self, page: Page, url: str) -> None:
+        """Listen to everything that the page says; ``goto`` opens the app at ``url``."""
+        self.page, self.url = page, url
+        self.drawn = 0
+        self._socket: WebSocket | None = None
+        self._problems: list[str] = []
+        page.on("websocket", self._listen)
+        page.on("pageerror", self._note_error)
+        page.on("console", self._note_message)
+
+    def goto(self, path: str) -> None:
+        """Open a path of the app and wait until it is drawn."""
+        self.page.goto(f"{self.url}/{path}")
+        self.settle()
+
+    def reload(self) -> None:
+        """Press the browser's reload button and wait until the page is drawn again."""
+        self.page.reload()
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until no script runs."""
+        app = self.page.get_by_test_id("stApp")
+        expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
+        expect(app).to_have_attribute("data-test-script-state", "notRunning")
+        expect(self.main.get_by_role("heading").first).to_be_visible()
+
+    @property
+    def main(self) -> Locator:
+        """The page without its sidebar."""
+        return self.page.get_by_test_id("stMain")
+
+    @property
+    def sidebar(self) -> Locator:
+        """The sidebar."""
+        return self.page.get_by_test_id("stSidebar")
+
+    def button(self, name: str) -> Locator:
+        """Return a button of the page by its whole label."""
+        return self.main.get_by_role("button", name=re.compile(rf"(^|\s){re.escape(name)}$"))
+
+    def state(self, word: str) -> Locator:
+        """Return the badge of the run's state beside its title."""
+        return self.main.locator(".stMarkdownBadge", has_text=word).first
+
+    @property
+    def run_id(self) -> str:
+        """The run that the address names."""
+        return parse_qs(urlsplit(self.page.url).query)["run"][0]
+
+    @property
+    def step_line(self) -> Locator:
+        """The words over the progress bar."""
+        return self.main.get_by_text(STEP).first
+
+    def step(self) -> int:
+        """Return the step that the page says the run is at."""
+        return _number(STEP, self.step_line.inner_text())
+
+    def await_step(self, least: int) -> int:
+        """Wait until the page says a step of at least ``least``; return it."""
+        self.page.wait_for_function(
+            """least => [...document.querySelectorAll('[data-testid=stMain] p')].some(p => {
+                const found = /^Step ([\\d,]+) of/.exec(p.textContent);
+                return found && Number(found[1].replaceAll(',', '')) >= least;
+            })""",
+            arg=least,
+        )
+        return self.step()
+
+    def figure(self, name: str) -> Locator:
+        """Return a live figure by the beginning of its key: loss, accuracy, map."""
+        return self.main.locator(f"[class*='st-key-{name}-'] .live-figure")
+
+    def plotly(self, name: str, expression: str) -> Any:
+        """Evaluate a JavaScript expression of ``node``, the element that plotly draws in."""
+        return self.figure(name).evaluate(f"node => ({expression})")
+
+    def await_plotly(self, name: str, expression: str, arg: Any = None) -> None:
+        """Wait until a JavaScript expression of ``node`` and ``arg`` is true."""
+        handle = self.figure(name).element_handle()
+        self.page.wait_for_function(
+            f"([node, arg]) => node.data && node.isConnected && ({expression})", arg=[handle, arg]
+        )
+
+    def await_draws(self, count: int) -> None:
+        """Wait until the server has drawn ``count`` more times: the page, or parts that tick."""
+        wanted = self.drawn + count
+        while self.drawn < wanted:
+            self._connection.wait_for_event("framereceived", predicate=_is_end_of_script)
+
+    def is_quiet(self, milliseconds: int) -> bool:
+        """Say whether the server draws nothing for so long."""
+        try:
+            self._connection.wait_for_event(
+                "framereceived", predicate=_is_end_of_script, timeout=milliseconds
+            )
+        except Error:
+            return True
+        return False
+
+    def went_wrong(self) -> list[str]:
+        """Return everything that went wrong in this tab until now, in words."""
+        problems = list(self._problems)
+        if not self.page.is_closed():
+            for mark in _ERROR_MARKS:
+                problems += [f"on the page: {text}" for text in self.page.locator(mark).all_inner_texts()]
+        return problems
+
+    @property
+    def _connection(self) -> WebSocket:
+        assert self._socket is not None, "the page has no connection to the server"
+        return self._socket
+
+    def _listen(self, socket: WebSocket) -> None:
+        self._socket = socket
+        socket.on("framereceived", self._count)
+
+    def _count(self, frame: bytes | str) -> None:
+        self.drawn += _is_end_of_script(frame)
+
+    def _note_error(self, error: Error) -> None:
+        self._problems.append(f"error in a script: {error}")
+
+    def _note_message(self, message: ConsoleMessage) -> None:
+        words = f"{message.text} ({message.location['url']})"
+        if message.type == "error" and not EXPECTED.search(words):
+            self._problems.append(f"in the console: {words}")
+
+
+def _is_end_of_script(frame: bytes | str) -> bool:
+    if isinstance(frame, str):
+        return False
+    return ForwardMsg.FromString(frame).WhichOneof("type") == "script_finished"
+
+
+def _number(pattern: re.Pattern[str], text: str) -> int:
+    found = pattern.search(text)
+    assert found is not None, f"{text!r} is not like {pattern.pattern}"
+    return int(found[1].replace(",", ""))

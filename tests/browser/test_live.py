@@ -1,0 +1,105 @@
+"""A run is steered and watched from the page, and goes on whatever becomes of the page."""
+
+import signal
+
+import psutil
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.experiments import LONG, SHORT, experiment
+from tests.browser.server import AppServer
+from tests.browser.tab import LAST_STEP, Tab, link_of
+from tfm_core.config import Experiment
+
+pytestmark = pytest.mark.browser
+
+
+def start(open_tab: OpenTab, chosen: Experiment) -> Tab:
+    tab = open_tab(link_of(chosen))
+    tab.button("Start").click()
+    tab.await_step(1)
+    return tab
+
+
+def test_pause_stands_still_step_makes_one_step_and_resume_goes_on(open_tab: OpenTab) -> None:
+    tab = start(open_tab, LONG)
+    tab.button("Pause").click()
+    expect(tab.state("Paused")).to_be_visible()
+    tab.await_draws(2)
+    paused = tab.step()
+    tab.await_draws(4)
+    assert tab.step() == paused
+    for done in (1, 2):
+        tab.button("Step").click()
+        tab.await_step(paused + done)
+        tab.await_draws(4)
+        assert tab.step() == paused + done
+    tab.button("Resume").click()
+    expect(tab.state("Training")).to_be_visible()
+    tab.await_step(paused + 10)
+
+
+def test_a_reload_shows_the_same_run_further_on(open_tab: OpenTab) -> None:
+    tab = start(open_tab, LONG)
+    run_id, before = tab.run_id, tab.step()
+    tab.reload()
+    assert tab.run_id == run_id
+    assert tab.await_step(before + 1) > before
+    tab.await_plotly("loss", f"{LAST_STEP} > arg", before)
+
+
+def test_a_run_goes_on_without_its_tab_and_two_others_can_watch_it(open_tab: OpenTab) -> None:
+    first = start(open_tab, LONG)
+    run_id, before = first.run_id, first.step()
+    first.page.context.close()
+    tabs = [open_tab(f"train?run={run_id}") for _person in range(2)]
+    for tab in tabs:
+        tab.await_step(before + 1)
+    tabs[0].button("Pause").click()
+    for tab in tabs:
+        expect(tab.state("Paused")).to_be_visible()
+        tab.await_draws(2)
+    assert tabs[0].step() == tabs[1].step() > before
+
+
+def test_a_page_change_and_back_shows_the_run_again(open_tab: OpenTab) -> None:
+    tab = start(open_tab, LONG)
+    before, run_id = tab.step(), tab.run_id
+    tab.sidebar.get_by_role("link", name="Runs").click()
+    expect(tab.main.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
+    tab.sidebar.get_by_role("link", name="Watch it learn").click()
+    tab.await_step(before + 1)
+    assert tab.run_id == run_id
+
+
+def test_a_killed_worker_leaves_an_interrupted_run_that_resumes_to_its_end(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    tab = start(open_tab, experiment(steps=400, validate_every=50))
+    tab.await_step(60)
+    pid = server.store.get(tab.run_id).status.pid
+    assert pid is not None
+    psutil.Process(pid).send_signal(signal.SIGKILL)
+    expect(tab.state("Interrupted")).to_be_visible()
+    step = server.store.get(tab.run_id).status.step
+    expect(tab.main.get_by_text(f"Interrupted at step {step}.")).to_be_visible()
+    assert 60 <= step < 400
+    tab.button("Resume").click()
+    expect(tab.state("Finished")).to_be_visible()
+    assert tab.step() == 400
+    tab.await_plotly("loss", f"{LAST_STEP} === 400")
+
+
+def test_a_finished_run_shows_its_test_accuracy_and_the_page_comes_to_rest(
+    open_tab: OpenTab,
+) -> None:
+    tab = start(open_tab, SHORT)
+    expect(tab.state("Finished")).to_be_visible()
+    card = tab.main.get_by_test_id("stMetric").filter(has_text="Test accuracy")
+    expect(card).to_contain_text("%")
+    tab.settle()
+    assert tab.is_quiet(5000), "the page is drawn again and again"
+    tab.reload()
+    expect(card).to_contain_text("%")
+    assert tab.is_quiet(5000), "the page is drawn again and again"

@@ -1,0 +1,53 @@
+"""From Home, one press starts each preset, and its curve grows."""
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.server import AppServer
+from tests.browser.tab import LAST_STEP, Tab
+from tfm_core.presets import PRESETS
+
+pytestmark = pytest.mark.browser
+
+HAS_MNIST = (Path(os.environ.get("TFM_DATA_DIR", "")) / "MNIST" / "raw").is_dir()
+NEEDS_DOWNLOAD = {"vit-mnist"}
+
+
+def press(tab: Tab, preset: str) -> None:
+    tab.main.locator(f".st-key-card-{preset}").get_by_role("button", name="Train it").click()
+    expect(tab.main.get_by_role("heading", name=PRESETS[preset].label)).to_be_visible()
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_starts_with_one_press_draws_its_curve_and_stops(
+    open_tab: OpenTab, server: AppServer, preset: str
+) -> None:
+    if preset in NEEDS_DOWNLOAD and not HAS_MNIST:
+        pytest.skip("The full MNIST is not in TFM_DATA_DIR.")
+    tab = open_tab()
+    press(tab, preset)
+    assert tab.await_step(1) <= PRESETS[preset].experiment.training.steps
+    for name in ("loss", "accuracy"):
+        tab.await_plotly(name, f"{LAST_STEP} > 0")
+    tab.await_plotly("loss", f"{LAST_STEP} > arg", arg=tab.plotly("loss", LAST_STEP))
+    tab.button("Stop").click()
+    expect(tab.state("Stopped")).to_be_visible()
+    assert server.store.get(tab.run_id).status.state == "stopped"
+
+
+@pytest.mark.skipif(HAS_MNIST, reason="The full MNIST is in TFM_DATA_DIR.")
+def test_a_preset_whose_data_cannot_be_downloaded_says_so_and_keeps_its_run(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab()
+    press(tab, "vit-mnist")
+    expect(tab.state("Failed")).to_be_visible()
+    expect(tab.main.get_by_text("could not be downloaded")).to_be_visible()
+    expect(tab.main.get_by_text("choose the 5,000 MNIST digits")).to_be_visible()
+    expect(tab.button("Resume")).to_be_enabled()
+    tab.reload()
+    expect(tab.state("Failed")).to_be_visible()
