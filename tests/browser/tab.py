@@ -114,8 +114,8 @@ class Tab:
         return self.step()
 
     def figure(self, name: str) -> Locator:
-        """Return a live figure by the beginning of its key: loss, accuracy, map."""
-        return self.main.locator(f"[class*='st-key-{name}-'] .live-figure")
+        """Return a live figure by the beginning of its key: loss, accuracy, map, attention-map."""
+        return self.main.locator(f"[class*='st-key-{name}'] .live-figure")
 
     def plotly(self, name: str, expression: str) -> Any:
         """Evaluate a JavaScript expression of ``node``, the element that plotly draws in."""
