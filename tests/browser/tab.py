@@ -88,6 +88,15 @@ class Tab:
         """Return the badge of the run's state beside its title."""
         return self.main.locator(".stMarkdownBadge", has_text=word).first
 
+    def said(self, who: str) -> Locator:
+        """Return what the attention page says after Source, Truth or Model."""
+        paragraph = self.main.locator("p").filter(has_text=re.compile(rf"^{who}\s"))
+        return paragraph.locator("strong").first
+
+    def choose(self, option: str) -> None:
+        """Press an option of a row of options."""
+        self.main.get_by_role("radio", name=option, exact=True).click()
+
     @property
     def run_id(self) -> str:
         """The run that the address names."""

@@ -18,7 +18,8 @@ from tfm_core.training.devices import resolve
 from tfm_core.training.models import data_shape, new_model
 from tfm_core.training.optimisation import make_optimizer
 
-_PROBE_BATCHES = (2, 16)
+_PROBE_BATCHES = (4, 32)
+_PROBE_STEPS = 6
 _PROBE_MACS = 2e8  # a probe step above this many multiply-accumulates is not run but modelled
 _MODELLED_RATE = 2e10  # multiply-accumulates per second of one CPU core, when nothing is measured
 _PROCESS_BYTES = 350_000_000  # a worker with torch loaded, before it has a model
@@ -76,7 +77,12 @@ def _measure(experiment: Experiment, place: torch.device, batch: int) -> float:
     model = new_model(experiment).to(place)
     optimizer = make_optimizer(model, experiment.training)
     few, many = _PROBE_BATCHES
-    times = {n: _step_time(experiment, model, optimizer, place, n) for n in (many, few)}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # as a worker does: more would wait for each other
+    try:
+        times = {n: _step_time(experiment, model, optimizer, place, n) for n in (many, few)}
+    finally:
+        torch.set_num_threads(threads)
     slope = max(0.0, (times[many] - times[few]) / (many - few))
     return times[few] + slope * (batch - few)
 
@@ -90,7 +96,7 @@ def _step_time(
 ) -> float:
     inputs = _random_inputs(experiment, place, batch)
     best = float("inf")
-    for _ in range(3):
+    for _ in range(_PROBE_STEPS):  # the quickest: the first ones pay for what is new
         begin = time.perf_counter()
         loss = model(*inputs).logsumexp(-1).mean()
         optimizer.zero_grad()
