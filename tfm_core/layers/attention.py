@@ -115,8 +115,10 @@ class MultiHeadAttention(nn.Module):
 
     def _heads(self, projected: Tensor, n: int) -> tuple[Tensor, ...]:
         batch, length, _ = projected.shape
-        split = projected.view(batch, length, n, self.n_heads, self.d_model // self.n_heads)
-        return split.permute(2, 0, 3, 1, 4).unbind(0)
+        return tuple(
+            part.view(batch, length, self.n_heads, -1).transpose(1, 2)
+            for part in projected.chunk(n, -1)  # quicker in the backward pass than one permute
+        )
 
     def forward(
         self,

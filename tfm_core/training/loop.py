@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -68,10 +70,15 @@ class Trainer:
         """Full batches in the training set; what is left over waits for another epoch's order."""
         return self.objective.n_train // self.batch_size
 
+    @cached_property
+    def parameters(self) -> list[nn.Parameter]:
+        """The model's parameters, tied ones once."""
+        return list(self.model.parameters())
+
     @property
     def n_parameters(self) -> int:
         """Parameters of the model, tied ones counted once."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
+        return sum(parameter.numel() for parameter in self.parameters)
 
     def batch_indices(self, step: int) -> Tensor:
         """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
@@ -166,7 +173,8 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     if trainer.experiment.model.dropout:
         torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    model.train()
+    if not model.training:
+        model.train()
     with autocast(trainer):
         scores = trainer.objective.scores(model, trainer.batch_indices(step), generator)
     loss = float(scores.loss.detach())
@@ -179,18 +187,18 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     scaler.scale(scores.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
     limit = config.clip_norm or math.inf
-    norm = nn.utils.clip_grad_norm_(model.parameters(), limit)
+    norm = nn.utils.clip_grad_norm_(trainer.parameters, limit)
     scaler.step(optimizer)
     scaler.update()
     return loss, float(scores.right) / float(scores.counted), rate, float(norm)
 
 
-def autocast(trainer: Trainer) -> torch.autocast:
+def autocast(trainer: Trainer) -> AbstractContextManager[object]:
     """Return the context in which forward passes run at the configured precision."""
     precision = trainer.experiment.training.precision
-    return torch.autocast(
-        trainer.device.type, dtype=_AUTOCAST.get(precision), enabled=precision != "fp32"
-    )
+    if precision == "fp32":
+        return nullcontext()
+    return torch.autocast(trainer.device.type, dtype=_AUTOCAST[precision])
 
 
 def _started(trainer: Trainer) -> Started:
