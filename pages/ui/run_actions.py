@@ -13,6 +13,7 @@ from pages.ui import runs_access, show, state
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunNotFound
 
 
 def start_preset(name: str) -> None:
@@ -29,6 +30,7 @@ def begin(
     """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
     store = runs_access.store()
     try:
+        _check_session()
         run = store.create(
             experiment, device=state.device(), threads=threads, name=name, preset=preset
         )
@@ -41,7 +43,18 @@ def begin(
     except (ValueError, OSError) as error:
         show.problem(str(error))
         return None
+    state.started_runs().append(run.id)
     return run
+
+
+def _check_session() -> None:
+    """Raise LimitReached where this session has as many runs in hand as one may have."""
+    store = runs_access.store()
+    active = 0
+    for run_id in state.started_runs():
+        with contextlib.suppress(RunNotFound):
+            active += store.get(run_id).status.is_active
+    runs_access.queue().limits.check_session(active)
 
 
 def watch(run: Run) -> None:
@@ -63,11 +76,13 @@ def resume(run: Run) -> None:
 def train_further(run: Run, steps: int) -> Run | None:
     """Train a copy of a run up to ``steps`` steps; None, said in a sentence, if refused."""
     try:
+        _check_session()
         copy = runs_access.store().fork(run.id, steps=steps)
         runs_access.queue().resume(copy)
     except (ValueError, OSError) as error:
         show.problem(str(error))
         return None
+    state.started_runs().append(copy.id)
     return copy
 
 

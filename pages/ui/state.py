@@ -35,6 +35,7 @@ _DEVICE = "device"
 _PAGE = "page"
 _NOTICES = "notices"
 _DELETED = "deleted_run"
+_STARTED = "started_runs"
 
 
 def current_run_id() -> str | None:
@@ -46,6 +47,12 @@ def current_run_id() -> str | None:
     if chosen is not None and not _exists(chosen):
         st.session_state[_RUN] = chosen = None
     return chosen
+
+
+def started_runs() -> list[str]:
+    """Return the ids of the runs that this session began, oldest first."""
+    started: list[str] = st.session_state.setdefault(_STARTED, [])
+    return started
 
 
 def unknown_run_in_link() -> str | None:

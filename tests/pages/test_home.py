@@ -51,6 +51,21 @@ def test_a_preset_beyond_the_limits_is_refused_in_a_sentence_and_leaves_nothing(
     assert [run.meta.name for run in store.list()] == ["The one that trains"]
 
 
+def test_one_visitor_may_have_only_so_many_runs_in_hand(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.setenv("TFM_MAX_PER_SESSION", "1")
+    request.getfixturevalue("busy_queue")
+    app, other = (request.getfixturevalue("open_page")() for _ in range(2))
+    app.button(key="start-copy").click().run()
+    app.switch_page("start/home.py").run()
+    app.button(key="start-sort").click().run()
+    assert "1 run trains or waits for you already" in app.error[0].value
+    other.button(key="start-sort").click().run()
+    assert not other.error
+    assert sum(run.status.state == "queued" for run in store.list()) == 2
+
+
 def test_home_lists_the_newest_runs_and_leads_to_all(store: RunStore, open_page: Open) -> None:
     for number in range(5):
         made_run(store, name=f"Run {number}")

@@ -17,19 +17,31 @@ class Limits:
     """Upper bounds; None means none. A run is stopped after ``max_seconds`` of wall clock."""
 
     max_queued: int = 20
+    max_per_session: int = 8
     max_steps: int | None = None
     max_parameters: int | None = None
     max_seconds: float | None = None
 
     @classmethod
     def from_environment(cls) -> Limits:
-        """Read TFM_MAX_QUEUED, TFM_MAX_STEPS, TFM_MAX_PARAMETERS and TFM_MAX_SECONDS."""
+        """Read TFM_MAX_QUEUED, TFM_MAX_PER_SESSION, TFM_MAX_STEPS, TFM_MAX_PARAMETERS and
+        TFM_MAX_SECONDS.
+        """
         return cls(
             max_queued=_number("TFM_MAX_QUEUED") or cls().max_queued,
+            max_per_session=_number("TFM_MAX_PER_SESSION") or cls().max_per_session,
             max_steps=_number("TFM_MAX_STEPS"),
             max_parameters=_number("TFM_MAX_PARAMETERS"),
             max_seconds=_number("TFM_MAX_SECONDS"),
         )
+
+    def check_session(self, n_active: int) -> None:
+        """Raise LimitReached, in a sentence, where one visitor has enough runs in hand."""
+        if n_active >= self.max_per_session:
+            runs = "run trains or waits" if n_active == 1 else "runs train or wait"
+            raise LimitReached(
+                f"{n_active} {runs} for you already; stop one, or wait until one is done."
+            )
 
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
