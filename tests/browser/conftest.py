@@ -27,7 +27,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 DESKTOP = {"width": 1440, "height": 900}
-PATIENCE = 10_000  # milliseconds: a busy machine with two cores also has to start a worker
+PATIENCE = 30_000  # milliseconds: a busy machine with two cores also has to start a worker
 
 OpenTab = Callable[..., Tab]
 

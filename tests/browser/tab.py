@@ -128,13 +128,15 @@ class Tab:
 
     def plotly(self, name: str, expression: str) -> Any:
         """Evaluate a JavaScript expression of ``node``, the element that plotly draws in."""
+        self.await_plotly(name, "true")
         return self.figure(name).evaluate(f"node => ({expression})")
 
     def await_plotly(self, name: str, expression: str, arg: Any = None) -> None:
         """Wait until a JavaScript expression of ``node`` and ``arg`` is true."""
         handle = self.figure(name).element_handle()
         self.page.wait_for_function(
-            f"([node, arg]) => node.data && node.isConnected && ({expression})", arg=[handle, arg]
+            f"([node, arg]) => node._fullData && node.isConnected && ({expression})",
+            arg=[handle, arg],
         )
 
     def await_draws(self, count: int) -> None:
@@ -158,7 +160,9 @@ class Tab:
         problems = list(self._problems)
         if not self.page.is_closed():
             for mark in _ERROR_MARKS:
-                problems += [f"on the page: {text}" for text in self.page.locator(mark).all_inner_texts()]
+                problems += [
+                    f"on the page: {text}" for text in self.page.locator(mark).all_inner_texts()
+                ]
         return problems
 
     @property

@@ -1,0 +1,116 @@
+"""Attention of a text model: its maps, heads, steps, and sentences of one's own."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.experiments import SHORT
+from tests.browser.tab import Tab, link_of
+
+pytestmark = pytest.mark.browser
+
+MAP = "attention-map"
+WEIGHTS = "String(node._fullData[0].z.map(row => Array.from(row)))"
+KOREAN = "attention?run=recorded-korean"
+
+
+def axis(tab: Tab, name: str) -> list[str]:
+    """Return the words along the ``x`` or ``y`` axis of the large map."""
+    return tab.figure(MAP).locator(f".{name}tick text").all_text_contents()
+
+
+def head(tab: Tab, layer: int, number: int) -> Locator:
+    return tab.main.get_by_role("gridcell", name=f"Layer {layer}, Head {number}:")
+
+
+def hover(tab: Tab) -> str:
+    """Point into the middle of the large map; return what it says there."""
+    plot = tab.figure(MAP).locator(".nsewdrag").first
+    plot.scroll_into_view_if_needed()
+    plot.hover()
+    text = tab.figure(MAP).locator(".hoverlayer .hovertext")
+    expect(text).to_have_count(1)
+    return text.text_content() or ""
+
+
+def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(SHORT))
+    tab.button("Start").click()
+    expect(tab.state("Finished")).to_be_visible()
+    tab.sidebar.get_by_role("link", name="Look inside").click()
+    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
+    source = tab.said("Source").inner_text()
+    assert axis(tab, "x") == [letter for letter in source if letter.strip()]
+    assert axis(tab, "y")[0] == "<bos>"
+    assert tab.is_quiet(3000), "the page is drawn again and again"
+
+
+def test_hover_says_the_exact_weight_and_its_tokens(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
+    words = hover(tab)
+    assert re.search(r"\b[01]\.\d{3,}", words), words
+    assert any(token in words for token in axis(tab, "x"))
+    assert any(token in words for token in axis(tab, "y"))
+
+
+def test_hover_over_the_grid_of_heads_says_the_exact_weight(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    head(tab, 1, 2).hover()
+    tip = tab.main.locator(".heads .tip")
+    expect(tip).to_contain_text("Layer 1, head 2")
+    expect(tip).to_contain_text(re.compile(r"weight [01]\.\d{4}"))
+
+
+def test_a_click_in_the_grid_picks_another_head_and_the_link_keeps_it(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    expect(head(tab, 1, 1)).to_have_attribute("aria-selected", "true")
+    expect(tab.main.get_by_text("Layer 1, head 1", exact=True)).to_be_visible()
+    before = tab.plotly(MAP, WEIGHTS)
+    head(tab, 1, 3).click()
+    expect(tab.main.get_by_text("Layer 1, head 3", exact=True)).to_be_visible()
+    tab.await_plotly(MAP, f"{WEIGHTS} !== arg", before)
+    picked = tab.plotly(MAP, WEIGHTS)
+    expect(tab.page).to_have_url(re.compile(r"\bhead=3\b"))
+    other = open_tab(tab.page.url.removeprefix(f"{tab.url}/"))
+    expect(head(other, 1, 3)).to_have_attribute("aria-selected", "true")
+    other.await_plotly(MAP, f"{WEIGHTS} === arg", picked)
+
+
+def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    answer = tab.said("Model")
+    expect(tab.main.get_by_text("Answer at step 1,000")).to_be_visible()
+    last = tab.plotly(MAP, WEIGHTS)
+    learned = answer.inner_text()
+    tab.button("Back").click()
+    expect(tab.main.get_by_text("Answer at step 1,000")).to_be_hidden()
+    expect(tab.page).to_have_url(re.compile(r"\bstep=\d+\b"))
+    slider = tab.main.get_by_role("slider", name="Step of the training")
+    slider.press("Home")
+    expect(tab.main.get_by_text("Answer at step 0", exact=True)).to_be_visible()
+    tab.await_plotly(MAP, f"{WEIGHTS} !== arg", last)
+    expect(answer).not_to_have_text(learned)
+    slider.press("End")
+    tab.await_plotly(MAP, f"{WEIGHTS} === arg", last)
+    expect(answer).to_have_text(learned)
+
+
+def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    tab.choose("Your own")
+    sentence = tab.main.get_by_role("textbox", name="Your sentence")
+    sentence.fill("A teacher bought a book.")
+    sentence.press("Enter")
+    expect(tab.figure(MAP).locator(".xtick text")).to_have_text(
+        ["a", "teacher", "bought", "a", "book"]
+    )
+    expect(tab.said("Model")).to_have_text("선생님이 책을 샀다.")
+    sentence.fill("A teachr bought a book.")
+    sentence.press("Enter")
+    problem = tab.main.get_by_role("alert")
+    expect(problem).to_contain_text("“teachr” is not a word of this task")
+    expect(problem).to_contain_text("near ones are teacher")
+    expect(tab.figure(MAP)).to_have_count(0)

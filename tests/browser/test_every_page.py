@@ -1,0 +1,45 @@
+"""Every page, wide and narrow, light and dark: drawn whole, nothing sticks out, nothing fails."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import DESKTOP, OpenTab
+
+pytestmark = pytest.mark.browser
+
+PAGES = {
+    "home": "",
+    "train": "train",
+    "runs": "runs",
+    "attention-without-run": "attention",
+    "text-run": "train?run=recorded-korean",
+    "image-run": "train?run=recorded-digits",
+    "text-attention": "attention?run=recorded-korean",
+    "image-attention": "attention?run=recorded-digits",
+    "own-text": "attention?run=recorded-korean&example=own",
+    "own-picture": "attention?run=recorded-digits&example=own",
+}
+PHONE = {"width": 390, "height": 844}
+WIDTHS = "[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]"
+
+
+BRIGHTNESS = """Math.max(...getComputedStyle(document.querySelector('[data-testid=stApp]'))
+    .backgroundColor.match(/\\d+/g).map(Number))"""
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
+def test_a_page_is_drawn_whole_in_both_themes(
+    open_tab: OpenTab, path: str, viewport: dict[str, int]
+) -> None:
+    tab = open_tab(path, viewport=viewport, color_scheme="light")
+    for theme, comparison in (("light", ">"), ("dark", "<")):
+        tab.page.emulate_media(color_scheme=theme)
+        tab.page.wait_for_function(f"{BRIGHTNESS} {comparison} 128")
+        tab.settle()
+        expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
+        for figure in tab.main.locator(".live-figure").all():
+            expect(figure.locator(".main-svg").first).to_be_attached()
+        too_wide = tab.page.evaluate(f"{WIDTHS}.map(part => part.scrollWidth - part.clientWidth)")
+        assert max(too_wide) <= 0
+        assert tab.went_wrong() == []

@@ -1,0 +1,85 @@
+"""Attention of a Vision Transformer: over the patches of a digit, and of one's own digit."""
+
+import io
+import re
+
+import pytest
+from PIL import Image, ImageDraw
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.experiments import PICTURES
+from tests.browser.tab import link_of
+
+pytestmark = pytest.mark.browser
+
+DIGITS = "attention?run=recorded-digits"
+PATCHES = ".st-key-attention-patches .js-plotly-plot"
+
+
+def one() -> bytes:
+    """A PNG of a 1, dark on white as on paper, larger than the model's pictures."""
+    picture = Image.new("L", (140, 140), 255)
+    ImageDraw.Draw(picture).line([(74, 20), (66, 120)], fill=0, width=14)
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    return file.getvalue()
+
+
+def test_the_patches_of_a_fresh_run_can_be_looked_at(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(PICTURES))
+    tab.button("Start").click()
+    expect(tab.state("Finished")).to_be_visible()
+    tab.sidebar.get_by_role("link", name="Look inside").click()
+    expect(tab.main.locator(PATCHES)).to_be_visible()
+    expect(tab.main.get_by_role("gridcell")).to_have_count(8)
+    expect(tab.said("Model")).to_have_text(re.compile(r"^\d, with [\d.]+ %$"))
+
+
+def test_another_patch_can_ask(open_tab: OpenTab) -> None:
+    tab = open_tab(DIGITS)
+    expect(tab.main.get_by_text("How much attention each patch receives")).to_be_visible()
+    chooser = tab.main.get_by_role("combobox", name="Which patch asks")
+    chooser.click()
+    tab.page.get_by_role("option", name="2,3").click()
+    expect(tab.main.get_by_text("Where the outlined patch looks.")).to_be_visible()
+    expect(tab.page).to_have_url(re.compile(r"patch=2(%2C|,)3"))
+
+
+def test_an_uploaded_digit_is_read(open_tab: OpenTab) -> None:
+    tab = open_tab(DIGITS)
+    tab.choose("Your own")
+    expect(tab.main.get_by_text("Or upload a picture")).to_be_visible()
+    expect(tab.main.locator(PATCHES)).to_have_count(0)
+    tab.main.locator("input[type=file]").set_input_files(
+        {"name": "one.png", "mimeType": "image/png", "buffer": one()}
+    )
+    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    expect(tab.main.locator(PATCHES)).to_be_visible()
+
+
+def test_a_drawn_digit_is_read_and_cleared(open_tab: OpenTab) -> None:
+    tab = open_tab(DIGITS)
+    tab.choose("Your own")
+    pad = tab.main.locator(".pad canvas")
+    pad.scroll_into_view_if_needed()
+    box = pad.bounding_box()
+    assert box is not None
+    mouse = tab.page.mouse
+    mouse.move(box["x"] + 145, box["y"] + 40)
+    mouse.down()
+    mouse.move(box["x"] + 135, box["y"] + 240, steps=8)
+    mouse.up()
+    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    tab.main.get_by_role("button", name="Clear").click()
+    expect(tab.main.locator(PATCHES)).to_have_count(0)
+
+
+def test_a_file_that_is_no_picture_is_refused_in_a_sentence(open_tab: OpenTab) -> None:
+    tab = open_tab(DIGITS)
+    tab.choose("Your own")
+    tab.main.locator("input[type=file]").set_input_files(
+        {"name": "one.png", "mimeType": "image/png", "buffer": b"no picture at all"}
+    )
+    expect(tab.main.get_by_role("alert")).to_contain_text(re.compile(r"picture.*\.", re.S))
+    expect(tab.main.locator(PATCHES)).to_have_count(0)

@@ -1,0 +1,76 @@
+"""The Runs page: rename, delete, undo; a damaged run stands beside sound ones."""
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.experiments import SHORT
+from tests.browser.server import AppServer
+from tests.browser.tab import Tab
+from tfm_core.runs.run import Run
+
+pytestmark = pytest.mark.browser
+
+
+def row(tab: Tab, run: Run) -> Locator:
+    return tab.main.locator(f".st-key-run-{run.id}")
+
+
+def menu(tab: Tab, run: Run) -> Locator:
+    """Open the menu of a run."""
+    row(tab, run).get_by_role("button", name="More").click()
+    body = tab.page.get_by_test_id("stPopoverBody")
+    expect(body).to_be_visible()
+    return body
+
+
+def test_a_run_is_renamed_deleted_and_brought_back(open_tab: OpenTab, server: AppServer) -> None:
+    run = server.store.create(SHORT, name="Before", state="stopped")
+    tab = open_tab("runs")
+    name = menu(tab, run).get_by_role("textbox", name="Name")
+    name.fill("*After*")
+    name.press("Enter")
+    tab.settle()
+    tab.page.get_by_role("button", name="Rename", exact=False).click()
+    expect(row(tab, run)).to_contain_text("*After*")
+    tab.reload()
+    expect(row(tab, run)).to_contain_text("*After*")
+    menu(tab, run).get_by_role("button", name="Delete").click()
+    expect(row(tab, run)).to_have_count(0)
+    expect(tab.main.get_by_text("Deleted *After*.")).to_be_visible()
+    tab.button("Undo").click()
+    expect(row(tab, run)).to_be_visible()
+    expect(tab.button("Undo")).to_have_count(0)
+
+
+def test_a_damaged_run_says_so_while_others_can_be_opened(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    broken = server.store.create(SHORT, name="Broken", state="stopped")
+    (broken.folder / "experiment.json").write_text("{ garbage", encoding="utf-8")
+    tab = open_tab("runs")
+    expect(row(tab, broken)).to_contain_text("Damaged")
+    expect(row(tab, broken)).to_contain_text("The experiment of this run is damaged.")
+    sound = server.store.get("recorded-korean")
+    row(tab, sound).get_by_role("button", name="Open").click()
+    expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_visible()
+    for page in ("train", "attention"):
+        tab.goto(f"{page}?run={broken.id}")
+        expect(tab.main.get_by_role("alert")).to_contain_text("The experiment of this run")
+    tab.goto("runs")
+    menu(tab, broken).get_by_role("button", name="Delete").click()
+    expect(row(tab, broken)).to_have_count(0)
+
+
+def test_the_list_can_be_searched(open_tab: OpenTab, server: AppServer) -> None:
+    tab = open_tab("runs")
+    korean = server.store.get("recorded-korean")
+    digits = server.store.get("recorded-digits")
+    words = tab.main.get_by_placeholder("name, task or model")
+    words.fill("korean")
+    words.press("Enter")
+    expect(row(tab, digits)).to_have_count(0)
+    expect(row(tab, korean)).to_be_visible()
+    words.fill("nothing is called that")
+    words.press("Enter")
+    expect(tab.main.get_by_text("No run matches")).to_be_visible()

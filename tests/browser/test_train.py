@@ -1,0 +1,82 @@
+"""The Train page: what does not fit is said, and a link carries the whole configuration."""
+
+import re
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.experiments import experiment
+from tests.browser.tab import Tab, link_of
+from tfm_core.config import EncoderDecoderConfig
+from tfm_core.config.training import TrainingConfig
+from tfm_core.presets import PRESETS
+
+pytestmark = pytest.mark.browser
+
+HEADS = EncoderDecoderConfig.model_fields["n_heads"].title or ""
+STEPS = TrainingConfig.model_fields["steps"].title or ""
+
+
+def number(tab: Tab, label: str) -> Locator:
+    return tab.page.get_by_role("spinbutton", name=label, exact=True)
+
+
+def set_number(tab: Tab, label: str, value: int) -> None:
+    number(tab, label).fill(str(value))
+    number(tab, label).press("Enter")
+
+
+def test_heads_that_do_not_divide_the_width_are_told_at_their_control(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(PRESETS["translate"].experiment))
+    expect(tab.button("Start")).to_be_enabled()
+    set_number(tab, HEADS, 3)
+    expect(tab.button("Start")).to_be_disabled()
+    column = tab.main.get_by_test_id("stColumn").filter(has=number(tab, HEADS)).last
+    expect(column.get_by_text("n_heads 3 does not divide")).to_be_visible()
+    expect(tab.main.get_by_text("It cannot start yet")).to_be_visible()
+    set_number(tab, HEADS, 4)
+    expect(tab.button("Start")).to_be_enabled()
+    expect(tab.main.get_by_text("It cannot start yet")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("model.family=vit&model.n_heads=many", "many"),
+        ("model.family=perceptron", "must be one of"),
+        ("model.family=vit&task.name=copy", "not for this family"),
+        ("model.family=vit&model.wings=2", "There is no setting model.wings here"),
+        ("model.family=vit&training.steps=-5", "-5"),
+    ],
+)
+def test_a_link_edited_by_hand_says_what_it_cannot_have(
+    open_tab: OpenTab, query: str, sentence: str
+) -> None:
+    tab = open_tab(f"train?{query}")
+    warning = tab.main.get_by_role("alert").filter(has_text="Some of what the link asks for")
+    expect(warning).to_contain_text(sentence)
+    expect(tab.button("Start")).to_be_enabled()
+    tab.button("Understood").click()
+    expect(warning).to_be_hidden()
+
+
+def test_a_link_to_an_unknown_run_says_so(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=there-is-no-such-run")
+    expect(tab.main.get_by_role("alert")).to_contain_text("a run that is not here")
+
+
+def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(experiment("vit", "mnist-5000", steps=123)))
+    set_number(tab, HEADS, 2)
+    expect(tab.page).to_have_url(re.compile(r"model\.n_heads=2\b"))
+    tab.settle()
+    tab.sidebar.get_by_role("button", name="Copy link").click()
+    code = tab.page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").last
+    link = code.locator("code").inner_text().strip()
+    assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(tab.page.url).query)
+    other = open_tab(link.removeprefix(f"{tab.url}/"))
+    expect(number(other, HEADS)).to_have_value("2")
+    expect(number(other, STEPS)).to_have_value("123")
+    expect(other.main.get_by_role("radio", name="Vision Transformer")).to_be_checked()
