@@ -68,7 +68,7 @@ class Tally:
             )
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
-        chooses = options > 1
+        chooses = np.greater(options, 1)
         self._unit = places.unit
         self.n_examples += len(weights)
         self._add_entropy(weights, options, chooses)
@@ -85,7 +85,7 @@ class Tally:
 
     def _add_distance(self, weights: Floats, distance: Floats, chooses: Bools) -> None:
         near = np.nan_to_num(distance)
-        known: Bools = np.isfinite(distance) & chooses[..., None]
+        known = np.logical_and(np.isfinite(distance), chooses[..., None])
         mass = np.einsum("phqk,pqk->phq", weights, known.astype(np.float32))
         total = np.einsum("phqk,pqk->phq", weights, near * known)
         means = np.divide(total, mass, where=mass > 0, out=np.zeros_like(total))
@@ -95,10 +95,10 @@ class Tally:
         self, name: str, weights: Floats, cells: Bools, allowed: Bools, chooses: Bools
     ) -> None:
         if name == "padding":  # forbidden, so the question is whether anything leaks
-            rows, seen = allowed.any(-1), cells
+            seen, rows = cells, np.asarray(allowed.any(-1))
         else:
             seen = cells & allowed
-            rows = seen.any(-1) & chooses
+            rows = np.logical_and(seen.any(-1), chooses)
         counted = (seen & rows[..., None]).astype(np.float32)
         self._count(f"role {name}", np.einsum("phqk,pqk->h", weights, counted), rows.sum())
         options = np.maximum(allowed.sum(-1), 1)
