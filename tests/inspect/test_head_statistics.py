@@ -12,6 +12,7 @@ from tests.inspect.constructed import (
     text_experiment,
     vit_experiment,
 )
+from tfm_core.inspect.alignment import AlignmentScore
 from tfm_core.inspect.head_roles import is_punctuation, places_of
 from tfm_core.inspect.head_statistics import (
     Tally,
@@ -151,6 +152,20 @@ def test_every_head_has_a_row_with_a_label(family):
     assert len(frame) == n_modules * experiment.model.n_heads
     assert frame["label"].str.len().min() > 0
     assert frame["layer"].min() == frame["head"].min() == 1
+
+
+def test_a_head_that_aligns_is_called_so():
+    experiment, items = text_experiment(), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 0)
+    module = "decoder.layers.0.cross_attention"
+    score = AlignmentScore(np.array([0.94, 0.2, 0.7]), np.array([0.02, 0.9, 0.3]), 0.3, 8)
+    found = of_snapshot(experiment, Probe("text", items), snapshot)
+    frame = table(experiment, found, {module: score})
+    labels = frame[frame["module"] == module]["label"].tolist()
+    assert labels[0] == "true source words, 94 %"
+    assert "true source" not in labels[1]
+    assert labels[2] == "mostly true source words, 70 %"
+    assert frame[frame["module"] == module]["aer"].tolist() == [0.02, 0.9, 0.3]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from tfm_core.config import Experiment
+from tfm_core.inspect.alignment import AlignmentScore
 from tfm_core.inspect.head_roles import ROLES, Bools, Places, places_by_position, places_of
 from tfm_core.inspect.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.runs.snapshots import Probe, Snapshot
@@ -161,9 +162,16 @@ def of_snapshot(
     return found
 
 
-def describe(stats: HeadStatistics, head: int) -> str:
-    """Return what a head does in a few words with its figure: "previous token, 94 %"."""
+def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
+    """Return what a head does in a few words with its figure: "previous token, 94 %".
+
+    aligned: the head's share on true source words, where that is known (see ``alignment``).
+    """
     role = leading_role(stats, head)
+    most = float(stats.shares[role][head]) if role is not None else MUCH
+    if aligned > most:
+        words = "true source words"
+        return f"{'' if aligned >= MOST else 'mostly '}{words}, {aligned:.0%}".replace("%", " %")
     if role is not None:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
@@ -190,28 +198,37 @@ def leading_role(stats: HeadStatistics, head: int) -> str | None:
     return best
 
 
-def table(experiment: Experiment, found: Mapping[str, HeadStatistics]) -> pd.DataFrame:
+def table(
+    experiment: Experiment,
+    found: Mapping[str, HeadStatistics],
+    alignment: Mapping[str, AlignmentScore] | None = None,
+) -> pd.DataFrame:
     """Return one row a head: kind, layer and head from 1, the label, and every figure.
 
-    Columns: module, kind, layer, head, label, entropy, evenness, distance, and the roles.
+    Columns: module, kind, layer, head, label, entropy, evenness, distance, the roles and, with
+    ``alignment``, aligned (share on true source words) and aer (alignment error rate).
     """
     rows = []
     for module, stats in found.items():
         kind = kind_of(experiment, module).name
+        score = (alignment or {}).get(module)
         for head in range(len(stats.entropy)):
+            aligned = float(score.share[head]) if score is not None else 0.0
             figures = {
                 "entropy": stats.entropy[head],
                 "evenness": stats.evenness[head],
                 "distance": stats.distance[head],
                 **{name: shares[head] for name, shares in stats.shares.items()},
             }
+            if score is not None:
+                figures |= {"aligned": score.share[head], "aer": score.aer[head]}
             rows.append(
                 {
                     "module": module,
                     "kind": kind,
                     "layer": layer_of(module) + 1,
                     "head": head + 1,
-                    "label": describe(stats, head),
+                    "label": describe(stats, head, aligned),
                     **{name: float(value) for name, value in figures.items()},
                 }
             )
