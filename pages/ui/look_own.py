@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.digit_pad import digit_pad
 from pages.ui import selection as chosen
 from pages.ui import show
-from pages.ui.selection import MAX_TEXT, Selection
+from pages.ui.selection_link import MAX_TEXT, Selection
 from pages.ui.words import _, content
 from tfm_core.data.own_picture import MOST_BYTES
 from tfm_core.inspect import own_example
