@@ -8,16 +8,16 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.ui import runs_access, show, state
+from pages.ui import runs_access, show
 from pages.ui import selection as chosen
 from pages.ui.selection_link import Selection
 from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.inspect import alignment
 from tfm_core.inspect.example import Example
+from tfm_core.plots.head_scores import score_lines
 from tfm_core.plots.outline import outline_cells
 from tfm_core.plots.palette import ORANGE
-from tfm_core.plots.score_over_training import score_over_training
 from tfm_core.runs.run import Run
 
 _TABLE = "attention-alignment-table"
@@ -34,9 +34,7 @@ def scores(run: Run, selection: Selection, step: int) -> None:
     st.markdown(_sentence(best, formed))
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        figure = score_over_training(
-            frame, best=(best.module, best.head + 1), step=step, theme=state.theme()
-        )
+        figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
         words = _(
             "The share of each head’s attention that lies on the true source words. Dotted: what "
             "even attention would have. Look for the step at which one line leaves the others."
