@@ -1,13 +1,13 @@
 
 const LINES = 1500; // drawn at most while no token is held; the strongest
 const ROW = 24;
-const WIDTH = 520;
-const LEFT = 190; // where the lines begin and end
-const RIGHT = 330;
+const WIDEST = 560;
+const NARROWEST = 320;
+const TOKEN = 0.35; // of the width, for the tokens of each side
 const FEW = 0.01; // thinner lines are drawn for a held token only
 
 const middle = (i) => 46 + i * ROW;
-const cut = (token) => (token.length > 16 ? `${token.slice(0, 15)}…` : token.trim() ? token : "␣");
+const cut = (token) => (token.length > 13 ? `${token.slice(0, 12)}…` : token.trim() ? token : "␣");
 
 function weightOf(view, query, key) {
   return view.values[query * view.key.length + key];
@@ -27,7 +27,8 @@ function ofToken(view, [side, place]) {
 }
 
 function drawLines(state) {
-  const { view, layer } = state;
+  const { view, layer, left, right } = state;
+  const bend = (right - left) / 2;
   const held = state.over ?? state.pin;
   layer.textContent = "";
   const pairs = held ? ofToken(view, held) : strongest(view);
@@ -35,7 +36,7 @@ function drawLines(state) {
     const weight = weightOf(view, query, key);
     const [from, to] = [middle(key) - 4, middle(query) - 4];
     layer.append(drawn("path", {
-      d: `M ${LEFT} ${from} C ${LEFT + 70} ${from} ${RIGHT - 70} ${to} ${RIGHT} ${to}`,
+      d: `M ${left} ${from} C ${left + bend} ${from} ${right - bend} ${to} ${right} ${to}`,
       fill: "none", stroke: view.ink, "stroke-width": (0.3 + 7.7 * weight).toFixed(2),
       "stroke-opacity": (held ? 0.25 + 0.7 * weight : 0.08 + 0.8 * weight).toFixed(2),
       "stroke-linecap": "round",
@@ -97,15 +98,17 @@ function buildLines(state) {
   const style = getComputedStyle(root);
   view.text = style.getPropertyValue("--st-text-color").trim() || "#222";
   view.faint = style.getPropertyValue("--st-text-color").trim() || "#222";
+  const width = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth || WIDEST));
+  Object.assign(state, { width, left: width * TOKEN, right: width * (1 - TOKEN) });
   const height = middle(Math.max(view.query.length, view.key.length)) - 8;
   const svg = drawn("svg", {
-    viewBox: `0 0 ${WIDTH} ${height}`, width: WIDTH, height, role: "group", "aria-label": view.words.lines,
+    viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": view.words.lines,
     "font-family": style.fontFamily || "sans-serif",
   });
   Object.assign(state, { svg, tokens: [], layer: drawn("g", { "aria-hidden": "true" }) });
   svg.append(state.layer);
-  column(state, "k", view.key, LEFT - 8, "end", view.titles.key);
-  column(state, "q", view.query, RIGHT + 8, "start", view.titles.query);
+  column(state, "k", view.key, state.left - 8, "end", view.titles.key);
+  column(state, "q", view.query, state.right + 8, "start", view.titles.query);
   const box = element("div", "box");
   box.append(svg);
   state.say = element("div", "say");
@@ -183,5 +186,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     drawLines(state);
   };
   window.addEventListener(FRAME, state.follow);
-  return () => window.removeEventListener(FRAME, state.follow);
+  state.observer = new ResizeObserver(() => {
+    const fits = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth));
+    if (root.clientWidth > 0 && Math.abs(fits - state.width) > 12) { buildLines(state); drawLines(state); }
+  });
+  state.observer.observe(root);
+  return () => { window.removeEventListener(FRAME, state.follow); state.observer.disconnect(); };
 }

@@ -51,10 +51,16 @@ def head_lines(
         if known:
             on_pin(found)
 
-    if may_attend is not None:
-        weights = np.where(may_attend, weights, np.array(np.nan, weights.dtype))
     _component(
-        data=pack_lines(weights, query_tokens, key_tokens, titles=titles, ink=ink, pin=pin),
+        data=pack_lines(
+            weights,
+            query_tokens,
+            key_tokens,
+            titles=titles,
+            ink=ink,
+            pin=pin,
+            may_attend=may_attend,
+        ),
         on_pin_change=pinned,
         key=key,
     )
@@ -68,6 +74,7 @@ def pack_lines(
     titles: tuple[str, str],
     ink: str,
     pin: Pin | None,
+    may_attend: npt.NDArray[np.bool_] | None = None,
 ) -> bytes:
     """Return what the browser gets. Raises ValueError when tokens do not fit the weights."""
     if weights.shape != (len(query_tokens), len(key_tokens)):
@@ -77,6 +84,8 @@ def pack_lines(
         )
     if pin is not None and pin[1] >= weights.shape[0 if pin[0] == "q" else 1]:
         pin = None  # pinned in a longer example
+    if may_attend is not None:
+        weights = np.where(may_attend, weights, np.array(np.nan, weights.dtype))
     header = {
         "query": list(query_tokens),
         "key": list(key_tokens),

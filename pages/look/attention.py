@@ -130,7 +130,7 @@ def _draw(
             look_figures.one_head(
                 run, example, chosen, top=top, label=labels[place] if labels else ""
             )
-        look_deeper.deeper(run, probe, example, chosen, offer)
+        look_deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:
         show.problem(str(error))
 

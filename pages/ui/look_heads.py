@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 import streamlit as st
 
@@ -9,19 +11,20 @@ from pages.ui import look_statistics, show
 from pages.ui import selection as chosen
 from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
-from tfm_core.inspect import head_statistics
+from tfm_core.inspect import head_statistics, trained
 from tfm_core.inspect.head_roles import ROLES
+from tfm_core.inspect.head_statistics import HeadStatistics
 from tfm_core.inspect.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 
 _FIGURE, _LEAST, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
-_TABLE = "attention-heads-table"
+_TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
 
 
 def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     """Show the figures of the heads; a chosen row opens its head."""
     try:
-        found = look_statistics.statistics(run, step)
+        found, words = _measured(run, step)
     except ValueError as error:
         show.problem(str(error))
         return
@@ -51,13 +54,39 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
         height=min(460, 38 + 35 * max(1, len(frame))),
         column_config=_columns(unit),
     )
-    n_examples = next(iter(found.values())).n_examples
     st.caption(
-        _(
-            "Measured on the run’s {n} examples at step {step}. A click on a column’s name sorts, "
-            "a click beside a row opens that head. Padding must be 0: the mask hides it."
-        ).format(n=n_examples, step=f"{step:,}")
+        words
+        + _(
+            " A click on a column’s name sorts, a click beside a row opens that head. Padding must "
+            "be 0: the mask hides it."
+        )
     )
+
+
+def _measured(run: Run, step: int) -> tuple[Mapping[str, HeadStatistics], str]:
+    """Return the figures, and where they were measured: a sentence. Raises ValueError."""
+    if trained.has_checkpoint(run):
+        st.toggle(
+            _("Over the validation set"),
+            key=_VALIDATION,
+            help=_(
+                "Off: on the few examples that every snapshot keeps, at the step that is shown. "
+                "On: on up to 1,000 validation examples, with the last checkpoint."
+            ),
+        )
+        if st.session_state.get(_VALIDATION):
+            with st.spinner(_("Reading the validation set …")):
+                found = look_statistics.over_validation(run)
+            sentence = _(
+                "Measured on {n} of {all} validation examples, with the weights of step {step}."
+            )
+            return found.statistics, sentence.format(
+                n=f"{found.n_examples:,}", all=f"{found.n_all:,}", step=f"{found.step:,}"
+            )
+    statistics = look_statistics.statistics(run, step)
+    sentence = _("Measured on the run’s {n} examples at step {step}.")
+    n_examples = next(iter(statistics.values())).n_examples
+    return statistics, sentence.format(n=n_examples, step=f"{step:,}")
 
 
 def faded(run: Run, selection: Selection, step: int) -> list[bool]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pages.ui.selection_link import Selection
 from tfm_core.config import from_json
 from tfm_core.inspect import head_statistics
 from tfm_core.inspect.head_statistics import HeadStatistics
+from tfm_core.inspect.trained import checkpoint_mark
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Snapshot, read, read_probe, snapshot_path
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.validation import Measurement
 
 
 def snapshot(run: Run, step: int) -> Snapshot:
@@ -48,6 +53,18 @@ def labels(run: Run, step: int, modules: list[str]) -> tuple[str, ...]:
         for module in modules
         for head in range(len(found[module].entropy))
     )
+
+
+def over_validation(run: Run) -> Measurement:
+    """Return the figures over the validation set, by the last checkpoint. Raises ValueError."""
+    return _over_validation(run.folder, checkpoint_mark(run))
+
+
+@lru_cache(maxsize=8)
+def _over_validation(folder: Path, mark: int) -> Measurement:
+    from tfm_core.inspect.validation import measured_over_validation
+
+    return measured_over_validation(Run(folder))
 
 
 def labels_near(

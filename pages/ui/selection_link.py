@@ -26,7 +26,7 @@ NAMES = (
 )
 OWN = "own"
 VIEWS = ("map", "lines", "arithmetic")
-DEEPER = ("heads", "alignment")
+DEEPER = ("heads", "alignment", "explain", "positions", "compare", "take")
 MAX_TEXT = 400
 MAX_TOKENS = 4096  # places that a link may name
 

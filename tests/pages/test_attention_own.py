@@ -138,3 +138,13 @@ def test_the_arithmetic_of_an_old_snapshot_says_of_which_step_it_is(sentences, m
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
     at = opened(run, view="arithmetic", step="0")
     assert "are of step 3; the map above is of step 0" in at.info[0].value
+
+
+def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, deeper="heads")
+    assert "Measured on the run’s 6 examples at step 3." in said(at)
+    at.toggle(key="attention-validation").set_value(True).run()
+    assert not at.exception
+    assert "Measured on 8 of 8 validation examples, with the weights of step 3." in said(at)
