@@ -58,8 +58,13 @@ def difference_map(
         zmin=-end,
         zmax=end,
         colorscale=list(DIVERGING[theme]),
-        colorbar={**LEGEND, "title": {**LEGEND["title"], "text": f"{second} minus {first}"}},
+        colorbar={
+            **LEGEND,
+            "title": {**LEGEND["title"], "text": f"{second} minus {first}", "side": "top"},
+            "len": 0.8,
+        },
     )
+    figure.update_layout(margin={"t": 64})
     if heat.hovertext is None:
         heat.hovertemplate = "query %{y}<br>key %{x}<br>%{z:+.4f}<extra></extra>"
     else:

@@ -76,6 +76,7 @@ def _line(
         line=look,
         marker={"size": 8 if is_chosen else 4},
         opacity=1 if is_chosen else 0.65,
+        legendrank=1 if is_chosen else 2,
         customdata=[[module, head - 1]] * len(rows),
         hovertemplate=f"step %{{x:,}}: %{{y:.1%}} {MEASURES[measure][1]}<extra>{name}</extra>",
     )

@@ -38,9 +38,6 @@ def role_bars(stats: HeadStatistics, head: int) -> go.Figure:
                 orientation="h",
                 name="this head",
                 marker={"color": BLUE},
-                text=[f"{share:.0%}" for share in shares],
-                textposition="outside",
-                cliponaxis=False,
                 hovertemplate="%{y}: %{x:.1%}<extra>this head</extra>",
             ),
             go.Scatter(
@@ -51,12 +48,26 @@ def role_bars(stats: HeadStatistics, head: int) -> go.Figure:
                 marker={"symbol": "line-ns", "size": 16, "line": {"color": GREY, "width": 2}},
                 hovertemplate="%{y}: %{x:.1%}<extra>even attention</extra>",
             ),
+            go.Scatter(  # the figures in a column of their own, where nothing else stands
+                x=np.full(len(roles), 1.02, np.float32),
+                y=labels,
+                mode="text",
+                text=[f"{share:.0%}" for share in shares],
+                textposition="middle right",
+                showlegend=False,
+                hoverinfo="skip",
+            ),
         ]
     )
     figure.update_layout(
-        height=110 + 30 * len(roles), margin={"l": 8, "r": 40, "t": 8, "b": 8}, bargap=0.35
+        height=110 + 30 * len(roles), margin={"l": 8, "r": 8, "t": 8, "b": 8}, bargap=0.35
     )
-    figure.update_xaxes(title={"text": "share of the attention"}, range=[0, 1.04], tickformat=".0%")
+    figure.update_xaxes(
+        title={"text": "share of the attention"},
+        range=[0, 1.16],
+        tickformat=".0%",
+        tickvals=[0, 0.25, 0.5, 0.75, 1],
+    )
     figure.update_yaxes(autorange="reversed", title=None)
     return figure
 
@@ -109,7 +120,8 @@ def heads_by_layer(
     )
     title = MEASURES.get(measure, measure).replace("<", "&lt;")
     figure.update_layout(height=340, margin={"l": 8, "r": 8, "t": 8, "b": 8})
-    figure.update_xaxes(title={"text": "layer"}, dtick=1)
+    n_layers = int(places[:, 0].max()) + 1 if len(places) else 1
+    figure.update_xaxes(title={"text": "layer"}, dtick=1, range=[0.4, n_layers + 0.6])
     figure.update_yaxes(
         title={"text": f"{title} ({unit})" if measure == "distance" else title},
         rangemode="tozero",

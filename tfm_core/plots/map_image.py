@@ -52,7 +52,8 @@ def map_svg(
     colours = cell_colours(weights, allowed, scale or SCALES[theme], lowest, end, theme)
     size = _cell_size(weights.shape)
     left, head = _room(query_tokens), _room(key_tokens) + (26 if title else 0)
-    width = left + size * weights.shape[1] + 24
+    words = f"{query_title} down, {key_title} across; colours from {lowest:.3g} to {end:.3g}"
+    width = max(left + size * weights.shape[1] + 24, 7 * max(len(words), len(title)) + 16)
     height = head + size * weights.shape[0] + 34
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
@@ -63,8 +64,7 @@ def map_svg(
         f'<text x="8" y="20" font-size="15">{_plain(title)}</text>',
         *_cells(weights, allowed, colours, query_tokens, key_tokens, (left, head, size)),
         *_labels(query_tokens, key_tokens, (left, head, size)),
-        f'<text x="8" y="{height - 10:g}">{_plain(query_title)} down, {_plain(key_title)} '
-        f"across; colours from {lowest:.3g} to {end:.3g}</text>",
+        f'<text x="8" y="{height - 10:g}">{_plain(words)}</text>',
         "</svg>",
     ]
     return "\n".join(parts).encode()

@@ -37,9 +37,10 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
         "showgrid": False,
         "zeroline": False,
         "constrain": "domain",
+        "automargin": False,
     }
-    figure.update_layout(height=460, margin={"l": 8, "r": 8, "t": 48, "b": 8})
-    figure.update_xaxes(title={"text": "patch column"}, **axis)
+    figure.update_layout(height=460, margin={"l": 52, "r": 8, "t": 48, "b": 52})
+    figure.update_xaxes(title={"text": "patch column", "standoff": 26}, **axis)
     figure.update_yaxes(title={"text": "patch row"}, autorange="reversed", scaleanchor="x", **axis)
     return figure
 
