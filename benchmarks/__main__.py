@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "batching": ("benchmarks.batching", "a batch from the device against a DataLoader"),
     "peers": ("benchmarks.peers", "a training step against other implementations"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
+    "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
 }
 

@@ -32,7 +32,7 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         return
     formed = alignment.formed_at(frame, best.module, best.head)
     st.markdown(_sentence(best, formed))
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([5, 4], gap="medium")
     with left:
         figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
         words = _(
@@ -102,9 +102,12 @@ def _table(run: Run, frame: pd.DataFrame) -> None:
             "head": _("Head"),
             "share": share(_("On the true source"), format="percent", min_value=0, max_value=1),
             "aer": st.column_config.NumberColumn(
-                _("Alignment error rate"),
+                _("Error rate"),
                 format="%.3f",
-                help=_("0: the strongest cell of every row is a true one (Och & Ney 2003)."),
+                help=_(
+                    "Alignment error rate (Och & Ney 2003). 0: the strongest cell of every row is "
+                    "a true one."
+                ),
             ),
         },
     )

@@ -22,6 +22,8 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
 from tfm_core.runs.store import RunNotFound
 
+_SAME_RUN, _SAME_STEP = "", -1  # a select box shows None as nothing chosen
+
 
 def side_by_side(
     run: Run, probe: Probe, example: Example, selection: Selection, offer: Offer
@@ -66,25 +68,26 @@ def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
 
 
 def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None:
-    def change(**changes: Any) -> None:
-        chosen.choose(run.id, versus=dataclasses.replace(versus, **changes).text)
+    def change(name: str, value: Any) -> None:
+        value = None if value in (_SAME_RUN, _SAME_STEP) else value
+        chosen.choose(run.id, versus=dataclasses.replace(versus, **{name: value}).text)
 
     columns = st.columns([3, 1, 1, 2], vertical_alignment="bottom")
     is_own = selection.example is None
-    runs = {None: _("This run")} if is_own else _runs(run)
+    runs = {_SAME_RUN: _("This run")} if is_own else _runs(run)
     n_layers = len(modules_by_kind(other.experiment)[selection.kind])
     steps = [] if is_own else other.snapshot_steps()
     same = _("The same step") if other.id == run.id else _("The nearest step")
     wanted: list[tuple[str, str, list[Any], Any, Any]] = [
-        (_("Compare with the run"), "run", list(runs), versus.run, runs.get),
+        (_("Compare with the run"), "run", list(runs), versus.run or _SAME_RUN, runs.get),
         (_("Layer"), "layer", list(range(n_layers)), versus.layer, _from_one),
         (_("Head"), "head", list(range(other.experiment.model.n_heads)), versus.head, _from_one),
         (
             _("Step"),
             "step",
-            [None, *steps],
-            versus.step if versus.step in steps else None,
-            lambda step: same if step is None else f"{step:,}",
+            [_SAME_STEP, *steps],
+            versus.step if versus.step in steps else _SAME_STEP,
+            lambda step: same if step == _SAME_STEP else f"{step:,}",
         ),
     ]
     for column, (label, name, options, value, words) in zip(columns, wanted, strict=True):
@@ -95,7 +98,7 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
             options,
             format_func=words,
             key=key,
-            on_change=lambda name=name, key=key: change(**{name: st.session_state[key]}),
+            on_change=lambda name=name, key=key: change(name, st.session_state[key]),
         )
 
 
@@ -103,9 +106,9 @@ def _from_one(place: int) -> str:
     return str(place + 1)
 
 
-def _runs(run: Run) -> dict[str | None, str]:
-    """Return the runs of the same kind of task: id -> name; None is this one."""
-    names: dict[str | None, str] = {None: _("This run")}
+def _runs(run: Run) -> dict[str, str]:
+    """Return the runs of the same task: id -> name, this one first."""
+    names = {_SAME_RUN: _("This run")}
     for other in runs_access.store().list():
         if other.problem or other.id == run.id:
             continue
@@ -182,6 +185,7 @@ def _maps(
             left, right, names.query, names.key, names=(_("left"), _("middle")), **shared
         ),
     )
+    figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it
     captions = (*titles, _("The middle one minus the left one"))
     for i, (column, figure) in enumerate(zip(st.columns(3), figures, strict=True)):
         with column:

@@ -30,7 +30,9 @@ def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
         "patch. Look for the row and the column of the patch standing out; move through the "
         "training to see them form."
     )
-    show.live_figure(position_tiles(tiles, state.theme()), words, key="attention-positions")
+    figure = position_tiles(tiles, state.theme())
+    figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
+    show.live_figure(figure, words, key="attention-positions")
     st.markdown(
         _(
             "Patches of one row or column are more alike than others by **{now}** at step {step}; "

@@ -49,10 +49,15 @@ def labels(run: Run, step: int, modules: list[str]) -> tuple[str, ...]:
     if any(module not in found for module in modules):
         return ()
     return tuple(
-        head_statistics.describe(found[module], head)
+        _short(head_statistics.describe(found[module], head))
         for module in modules
         for head in range(len(found[module].entropy))
     )
+
+
+def _short(label: str) -> str:
+    """Return a label that fits below a small map."""
+    return label.replace(" of the largest entropy", "").replace(", entropy ", ", ")
 
 
 def over_validation(run: Run) -> Measurement:
