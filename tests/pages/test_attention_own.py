@@ -148,3 +148,18 @@ def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkey
     at.toggle(key="attention-validation").set_value(True).run()
     assert not at.exception
     assert "Measured on 8 of 8 validation examples, with the weights of step 3." in said(at)
+
+
+@pytest.mark.parametrize("kind", ["text", "image"])
+def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatch, kind):
+    store, run = sentences if kind == "text" else pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.button_group(key="attention-origin").set_value("mistakes").run()
+    assert not at.exception
+    assert not at.error
+    assert "validation examples went wrong" in said(at)
+    box = at.selectbox(key="attention-mistake")
+    box.set_value(1).run()
+    assert not at.exception
+    assert grid(at)[1].size
