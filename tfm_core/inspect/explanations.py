@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig
-from tfm_core.inspect.deletion import Deletion, deletion
+from tfm_core.inspect.deletion import Deletion, deletion, mean_of
 from tfm_core.inspect.labels import has_cls, modules_by_kind
 from tfm_core.inspect.rollout import rollout, to_patches
 from tfm_core.inspect.trained import data_of, inputs_of, model_of
 from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.data.image_data import ImageData
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -39,6 +42,7 @@ EXPLANATIONS: dict[str, Choice] = {
         "2021). Differs from class to class.",
     ),
 }
+_TEXT = "This run reads text; only pictures are explained by their patches."
 FILLS: dict[str, Choice] = {
     "mean": Choice("The mean colour", "A removed patch becomes the mean of the training pixels."),
     "black": Choice("Black", "A removed patch becomes black: on digits, empty paper."),
@@ -77,7 +81,7 @@ def explained(
     if fill not in FILLS:
         raise ValueError(f"A removed patch can be {' or '.join(FILLS)}, not {fill!r}.")
     if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise ValueError("This run reads text; only pictures are explained by their patches.")
+        raise ValueError(_TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
     with capture(model, only={"weights"}) as tape:
@@ -107,11 +111,28 @@ def explained(
     return Explained(step, target, probabilities, maps, curves)
 
 
+def deleted_over_validation(run: Run, n: int = 50, *, fill: str = "mean") -> Deletion:
+    """Return the mean deletion curves of the first ``n`` validation pictures, predicted classes.
+
+    One picture can flatter any explanation; the mean of many tells. About 20 ms a picture.
+    Errors as for ``explained``.
+    """
+    if not isinstance(run.experiment.task, ImageTaskConfig):
+        raise ValueError(_TEXT)
+    pictures = _images(run).validation.images[:n].numpy()
+    return mean_of([explained(run, picture, fill=fill).deletion for picture in pictures])
+
+
 def _fill(run: Run, name: str) -> Floats:
     """Return the colour (C,) of a removed patch, in normalised pixels."""
+    data = _images(run)
+    black: Floats = (-data.mean / data.std).numpy()
+    return np.zeros_like(black) if name == "mean" else black
+
+
+def _images(run: Run) -> ImageData:
     from tfm_core.data.image_data import ImageData
 
     data = data_of(run.experiment)
     assert isinstance(data, ImageData)
-    black: Floats = (-data.mean / data.std).numpy()
-    return np.zeros_like(black) if name == "mean" else black
+    return data
