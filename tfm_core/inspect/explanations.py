@@ -42,6 +42,7 @@ EXPLANATIONS: dict[str, Choice] = {
         "2021). Differs from class to class.",
     ),
 }
+_BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = "This run reads text; only pictures are explained by their patches."
 FILLS: dict[str, Choice] = {
     "mean": Choice("The mean colour", "A removed patch becomes the mean of the training pixels."),
@@ -103,8 +104,9 @@ def explained(
 
     def predict(pictures: Floats) -> Floats:
         with torch.inference_mode():
-            shares = model(torch.from_numpy(pictures)).softmax(-1)
-        found: Floats = shares[:, target].numpy()
+            parts = torch.from_numpy(pictures).split(_BATCH)
+            shares = torch.cat([model(part).softmax(-1)[:, target] for part in parts])
+        found: Floats = shares.numpy()
         return found
 
     curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))

@@ -91,7 +91,7 @@ def map_png(
     cell = max(1, min(cell, _PNG_LARGEST // max(weights.shape)))
     image = Image.fromarray(colours.repeat(cell, 0).repeat(cell, 1))
     file = io.BytesIO()
-    image.save(file, "PNG", optimize=True)
+    image.save(file, "PNG")
     return file.getvalue()
 
 
@@ -126,7 +126,7 @@ def _cells(
     left, upper, size = frame
     if weights.size > _MAX_SQUARES:
         file = io.BytesIO()
-        Image.fromarray(colours).save(file, "PNG", optimize=True)
+        Image.fromarray(colours).save(file, "PNG")
         data = base64.b64encode(file.getvalue()).decode()
         rows, columns = weights.shape
         return [
