@@ -10,7 +10,7 @@ from pages.components import live_figure
 from pages.components.film import Film, still
 from pages.components.head_grid import head_grid
 from pages.components.head_lines import head_lines
-from pages.ui import look_alignment, look_arithmetic, look_controls, state
+from pages.ui import look_alignment, look_arithmetic, look_controls, look_words, state
 from pages.ui import selection as chosen
 from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
@@ -127,6 +127,8 @@ def _map(
     if is_known:
         words += _(" Outlined: the source words that a token truly comes from.")
     st.caption(words)
+    weights = example.maps([module])[0, selection.head]
+    look_words.map_in_words(weights, names.query, names.key)
 
 
 def _lines(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:

@@ -80,7 +80,7 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path)
     tab.page.context.set_offline(True)
     page = tab.page.context.new_page()
     errors = []
-    page.on("pageerror", errors.append)
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text))
     page.goto(path.as_uri())
     expect(page.locator(".heads canvas")).to_have_count(4)

@@ -11,7 +11,7 @@ from pages.components.film import Film, Frame
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
-from pages.ui import look_film, look_take, look_versus
+from pages.ui import look_film, look_take, look_versus, look_words
 from pages.ui.look_controls import offer_of
 from pages.ui.look_versus import Versus
 from pages.ui.selection_link import DEEPER, VIEWS, Selection, resolve, to_query
@@ -146,3 +146,13 @@ def test_the_page_that_plays_carries_its_data_and_asks_for_nothing():
     assert header["frame"] == 1
     assert np.array_equal(values, weights[1])
     assert json.dumps(header["dim"]) == json.dumps([True] * 6)
+
+
+def test_a_map_is_told_in_words_too(store):
+    weights = np.array([[0.1, 0.9, 0.0], [0.625, 0.25, 0.125]], np.float32)
+    first, second = look_words.lines(weights, ["<bos>", "2"], ["a*", "b", "c"])
+    assert first == "1, “\\<bos\\>”, reads “b” (2) most: 0.900"
+    assert second == "2, “2”, reads “a\\*” (1) most: 0.625"
+    assert "reads “" in said(opened(constructed_run(store, text_experiment())))
+    many = np.eye(512, dtype=np.float16)
+    assert len(look_words.lines(many, ["q"] * 512, ["k"] * 512)) == look_words.MOST_ROWS
