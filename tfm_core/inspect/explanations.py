@@ -104,7 +104,7 @@ def explained(
 
     def predict(pictures: Floats) -> Floats:
         with torch.inference_mode():
-            parts = torch.from_numpy(pictures).split(_BATCH)
+            parts = torch.split(torch.from_numpy(pictures), _BATCH)
             shares = torch.cat([model(part).softmax(-1)[:, target] for part in parts])
         found: Floats = shares.numpy()
         return found
