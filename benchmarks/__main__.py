@@ -13,7 +13,9 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "batching": ("benchmarks.batching", "a batch from the device against a DataLoader"),
     "peers": ("benchmarks.peers", "a training step against other implementations"),
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
+    "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
+    "heads": ("benchmarks.heads", "from a click to 64 attention maps on the screen"),
 }
 
 

@@ -1,43 +1,7 @@
-// All heads as small canvases. One element keeps its grid across updates; only pixels change.
-
-const HALF = new Float32Array(65536); // float16 bits -> value, so that hover reads the exact weight
-for (let bits = 0; bits < 65536; bits += 1) {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 31;
-  const fraction = bits & 1023;
-  if (exponent === 31) HALF[bits] = fraction ? NaN : sign * Infinity;
-  else if (exponent === 0) HALF[bits] = sign * fraction * 2 ** -24;
-  else HALF[bits] = sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
-}
-
-function unpack(bytes) {
-  const copy = bytes.slice(); // its own buffer: offsets are then multiples of four
-  const length = new DataView(copy.buffer).getUint32(0, true);
-  const header = JSON.parse(new TextDecoder().decode(copy.subarray(4, 4 + length)));
-  const body = copy.buffer.slice(4 + length);
-  const values = header.kind === "float16"
-    ? Float32Array.from(new Uint16Array(body), (bits) => HALF[bits])
-    : new Float32Array(body);
-  return { ...header, values };
-}
-
-const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-
-function colours(scale) {
-  const stops = scale.map(rgb);
-  const table = new Uint32Array(256);
-  for (let i = 0; i < 256; i += 1) {
-    const place = (i / 255) * (stops.length - 1);
-    const from = Math.min(Math.floor(place), stops.length - 2);
-    const [r, g, b] = stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (place - from)));
-    table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
-  }
-  return table;
-}
 
 function paint(canvas, view, index) {
   const [, , rows, columns] = view.shape;
-  const weights = view.values.subarray(index * rows * columns, (index + 1) * rows * columns);
+  const weights = view.shown.subarray(index * rows * columns, (index + 1) * rows * columns);
   let largest = 0;
   let strongest = 0;
   weights.forEach((weight, i) => { if (weight > largest) { largest = weight; strongest = i; } });
@@ -64,20 +28,13 @@ function token(tokens, place, view) {
 
 function describe(view, layer, head, row, column) {
   const [, heads, rows, columns] = view.shape;
-  const weight = view.values[((layer * heads + head) * rows + row) * columns + column];
+  const weight = view.shown[((layer * heads + head) * rows + row) * columns + column];
   const { words } = view;
   const name = view.block > 1 ? words.largest : words.weight;
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
   return `${words.layer} ${layer + 1}, ${words.head.toLowerCase()} ${head + 1}\n`
     + `${words.query} ${token(view.query, row, view)}\n`
     + `${words.key} ${token(view.key, column, view)}\n${name} ${value}`;
-}
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
 }
 
 function build(root, view) {
@@ -108,7 +65,7 @@ function build(root, view) {
       button.setAttribute("role", "gridcell");
       button.dataset.layer = layer;
       button.dataset.head = head;
-      button.append(document.createElement("canvas"));
+      button.append(document.createElement("canvas"), element("span", "what"));
       row.append(button);
       buttons.push(button);
     }
@@ -116,8 +73,9 @@ function build(root, view) {
   }
   const tip = element("div", "tip");
   tip.hidden = true;
-  root.append(grid, tip);
-  return { grid, buttons, tip };
+  const film = element("div", "film");
+  root.append(film, grid, tip, saveButtons(view.words, () => picture(root)));
+  return { grid, buttons, tip, film };
 }
 
 function fit(root, state) {
@@ -153,11 +111,11 @@ function pick(state, layer, head, wait) {
 function listen(root, state) {
   const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
   root.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
+    const button = event.target.closest(".grid button");
     if (button) pick(state, Number(button.dataset.layer), Number(button.dataset.head), 0);
   });
   root.addEventListener("keydown", (event) => {
-    const button = event.target.closest("button");
+    const button = event.target.closest(".grid button");
     const step = STEPS[event.key];
     if (!button || !step) return;
     event.preventDefault();
@@ -170,7 +128,7 @@ function listen(root, state) {
   });
   root.addEventListener("pointermove", (event) => {
     const { tip } = state.parts;
-    const canvas = event.target.closest("canvas");
+    const canvas = event.target.closest("button canvas");
     tip.hidden = !canvas || event.pointerType === "touch";
     if (tip.hidden) return;
     const box = canvas.getBoundingClientRect();
@@ -188,27 +146,63 @@ function listen(root, state) {
   root.addEventListener("pointerleave", () => { state.parts.tip.hidden = true; });
 }
 
+// The whole grid as one <svg>, its maps as pictures of their own cells.
+function picture(root) {
+  const { view, parts } = root.headGrid;
+  const [layers, heads] = view.shape;
+  const style = getComputedStyle(root);
+  const ink = style.getPropertyValue("--st-text-color").trim() || "#222";
+  const side = 120;
+  const svg = drawn("svg", { width: 70 + heads * (side + 8), height: 30 + layers * (side + 26) + 8, "font-family": "sans-serif", "font-size": 12 });
+  svg.append(drawn("rect", { width: "100%", height: "100%", fill: paper(root) }));
+  const say = (x, y, text) => svg.append(drawn("text", { x, y, fill: ink, "text-anchor": "middle" }, text));
+  for (let head = 0; head < heads; head += 1) say(70 + head * (side + 8) + side / 2, 20, `${view.words.head} ${head + 1}`);
+  parts.buttons.forEach((button, i) => {
+    const [layer, head] = [Math.floor(i / heads), i % heads];
+    const [x, y] = [70 + head * (side + 8), 30 + layer * (side + 26)];
+    if (head === 0) say(34, y + side / 2, `${view.words.layer} ${layer + 1}`);
+    svg.append(drawn("image", {
+      x, y, width: side, height: side, href: button.firstChild.toDataURL("image/png"), style: "image-rendering: pixelated",
+    }));
+    say(x + side / 2, y + side + 14, view.frames[root.headGrid.at].labels[i] ?? "");
+  });
+  return [svg, `attention-step-${view.frames[root.headGrid.at].step}`];
+}
+
+function show(state) {
+  const { view, parts } = state;
+  const { words } = view;
+  parts.buttons.forEach((button, i) => {
+    const { largest, row, column } = paint(button.firstChild, view, i);
+    const label = view.frames[state.at].labels[i] ?? "";
+    button.lastChild.textContent = label;
+    button.title = label;
+    button.classList.toggle("dim", Boolean(view.dim[i]));
+    button.setAttribute("aria-label", `${words.layer} ${Number(button.dataset.layer) + 1}, `
+      + `${words.head} ${Number(button.dataset.head) + 1}: ${label ? `${label}, ` : ""}${words.largest} ${largest.toFixed(2)}, `
+      + `${words.query} ${token(view.query, row, view)}, ${words.key} ${token(view.key, column, view)}`);
+  });
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".heads");
   const view = unpack(data);
   view.table = colours(view.scale);
-  const state = root.headGrid ?? { listening: false };
+  const state = root.headGrid ?? { listening: false, at: null };
   root.headGrid = state;
   state.send = setTriggerValue;
   const shape = view.shape.slice(0, 2).join();
+  const before = state.view;
   state.view = view;
   if (state.shape !== shape) {
     state.parts = build(root, view);
     state.shape = shape;
   }
+  root.classList.toggle("named", view.frames[0].labels.length > 0);
   state.parts.grid.setAttribute("aria-label", view.words.grid);
-  state.parts.buttons.forEach((button, i) => {
-    const { largest, row, column } = paint(button.firstChild, view, i);
-    const { words } = view;
-    button.setAttribute("aria-label", `${words.layer} ${Number(button.dataset.layer) + 1}, `
-      + `${words.head} ${Number(button.dataset.head) + 1}: ${words.largest} ${largest.toFixed(2)}, `
-      + `${words.query} ${token(view.query, row, view)}, ${words.key} ${token(view.key, column, view)}`);
-  });
+  startAt(state, before);
+  show(state);
+  showFilm(state);
   const pending = state.pending && Date.now() < state.pending.until ? state.pending.place : null;
   if (pending && String(pending) !== String(view.chosen)) mark(state, pending);
   else { state.pending = null; mark(state, view.chosen); }
@@ -218,5 +212,5 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.observer = new ResizeObserver(() => fit(root, state));
     state.observer.observe(root);
   }
-  return () => { state.observer.disconnect(); state.observer = null; };
+  return () => { state.observer.disconnect(); state.observer = null; stopFilm(state); };
 }

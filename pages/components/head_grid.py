@@ -2,12 +2,11 @@
 
 The weights travel as raw bytes behind a short JSON header and are drawn on canvases, because 48
 plotly maps take two seconds to appear. What is under the pointer is read from the same bytes, so it
-is exact.
+is exact. With a film it has every snapshot, and plays them without asking the server.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,22 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from pages.components.film import Film, still
+from pages.components.packing import is_place, packed
 from pages.ui.words import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
 
-MAX_VALUES = 1_000_000  # weights sent at most; beyond that the largest of each block stands for it
+MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the largest of each block
 
 _HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "head_grid",
-    html='<div class="heads"></div>',
-    css=(_HERE / "head_grid.css").read_text(encoding="utf-8"),
-    js=(_HERE / "head_grid.js").read_text(encoding="utf-8"),
+    html='<div class="heads"></div>\n',
+    css="".join((_HERE / name).read_text("utf-8") for name in ("packed.css", "head_grid.css")),
+    js="".join(
+        (_HERE / name).read_text("utf-8") for name in ("packed.js", "film.js", "head_grid.js")
+    ),
 )
 
 
@@ -42,11 +45,17 @@ def head_grid(
     key: str,
     may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = 1.0,
+    dim: Sequence[bool] = (),
+    film: Film | None = None,
+    step: int = 0,
+    on_step: Callable[[int], None] | None = None,
 ) -> None:
     """Show every head; ``on_pick(layer, head)``, both from 0, is called before the next run.
 
     weights: (L, H, Q, K), float16 or float32. may_attend: bool (Q, K), True = may attend; the rest
-    is grey. top: the weight with the most ink; None takes the largest of each head.
+    is grey. top: the weight with the most ink; None takes the largest of each head. dim: the heads
+    to fade, row by row. film: the same heads at every snapshot, which stands at ``step``;
+    ``on_step`` hears where it was left.
     """
     n_layers, n_heads = weights.shape[:2]
 
@@ -54,6 +63,11 @@ def head_grid(
         place = valid_place(st.session_state[key].get("pick"), n_layers, n_heads)
         if place is not None:
             on_pick(*place)
+
+    def moved() -> None:
+        to = st.session_state[key].get("step")
+        if film is not None and on_step is not None and to in film.steps:
+            on_step(int(to))
 
     _component(
         data=pack(
@@ -64,8 +78,12 @@ def head_grid(
             theme=theme,
             may_attend=may_attend,
             top=top,
+            dim=dim,
+            film=film,
+            step=step,
         ),
         on_pick_change=picked,
+        on_step_change=moved,
         key=key,
     )
 
@@ -79,8 +97,11 @@ def pack(
     theme: ThemeName,
     may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = 1.0,
+    dim: Sequence[bool] = (),
+    film: Film | None = None,
+    step: int = 0,
 ) -> bytes:
-    """Return what the browser gets: header length (uint32), JSON header, weights (L, H, Q, K).
+    """Return what the browser gets: header length (uint32), JSON header, weights (F, L, H, Q, K).
 
     Numbers are little-endian; a masked weight is NaN. Raises ValueError when tokens do not fit.
     """
@@ -89,13 +110,13 @@ def pack(
             f"The maps are {weights.shape[2]} by {weights.shape[3]}, but there are "
             f"{len(query_tokens)} query and {len(key_tokens)} key tokens."
         )
+    shown = still(weights) if film is None else film
+    values = shown.weights
     if may_attend is not None:
-        weights = np.where(may_attend, weights, np.array(np.nan, weights.dtype))
-    weights, block = _pooled(weights)
-    kind = "float16" if weights.dtype == np.float16 else "float32"
+        values = np.where(may_attend, values, np.array(np.nan, values.dtype))
+    values, block = _pooled(values)
     header = {
-        "shape": weights.shape,
-        "kind": kind,
+        "shape": values.shape[1:],
         "block": block,
         "query": list(query_tokens),
         "key": list(key_tokens),
@@ -103,35 +124,33 @@ def pack(
         "top": top,
         "scale": SCALES[theme],
         "masked": MASKED[theme],
+        "dim": list(dim),
         "words": _words(),
+        **shown.header(step if film is not None else shown.steps[0]),
     }
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 4)
-    little = "<f2" if kind == "float16" else "<f4"
-    return len(text).to_bytes(4, "little") + text + weights.astype(little).tobytes()
+    return packed(header, values)
 
 
 def valid_place(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | None:
     """Return layer and head as the browser sent them, or None where they are no such thing."""
-    if not (isinstance(value, list) and len(value) == 2):
+    if not is_place(value, n_layers, n_heads):
         return None
-    if not all(isinstance(part, int) and not isinstance(part, bool) for part in value):
-        return None
-    layer, head = value
-    return (layer, head) if 0 <= layer < n_layers and 0 <= head < n_heads else None
+    layer, head = value  # type: ignore[misc]
+    return layer, head
 
 
 def _pooled(weights: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return the maps, and how many cells to a side one value stands for."""
-    block = int(np.ceil(np.sqrt(weights.size / MAX_VALUES))) if weights.size > MAX_VALUES else 1
+    """Return the maps (F, L, H, Q, K), and how many cells to a side one value stands for."""
+    n_values = weights[0].size
+    block = int(np.ceil(np.sqrt(n_values / MAX_VALUES))) if n_values > MAX_VALUES else 1
     if block == 1:
         return weights, 1
-    n_layers, n_heads, n_query, n_key = weights.shape
-    pad = ((0, 0), (0, 0), (0, -n_query % block), (0, -n_key % block))
+    *outer, n_query, n_key = weights.shape
+    pad = ((0, 0),) * 3 + ((0, -n_query % block), (0, -n_key % block))
     padded = np.pad(weights, pad, constant_values=np.nan)
-    rows, columns = padded.shape[2] // block, padded.shape[3] // block
-    parts = padded.reshape(n_layers, n_heads, rows, block, columns, block)
-    return np.fmax.reduce(np.fmax.reduce(parts, axis=5), axis=3), block
+    rows, columns = padded.shape[-2] // block, padded.shape[-1] // block
+    parts = padded.reshape(*outer, rows, block, columns, block)
+    return np.fmax.reduce(np.fmax.reduce(parts, axis=-1), axis=-2), block
 
 
 def _words() -> dict[str, str]:
@@ -145,4 +164,14 @@ def _words() -> dict[str, str]:
         "masked": _("masked"),
         "largest": _("largest weight"),
         "to": _("to"),
+        "play": _("Play the training"),
+        "pause": _("Pause"),
+        "back": _("Back"),
+        "next": _("Next"),
+        "scrub": _("Step of the training"),
+        "step": _("Step"),
+        "model": _("Model"),
+        "right": _("right"),
+        "wrong": _("not right"),
+        "save": _("Save as"),
     }

@@ -46,7 +46,38 @@ function draw(state) {
   delete figure.layout.width;
   node.style.height = `${figure.layout.height ?? 360}px`;
   figure.layout.height = undefined;
-  return window.Plotly.react(node, figure.data, figure.layout, data.config);
+  const config = { ...data.config };
+  config.modeBarButtons = config.modeBarButtons.map((group, i) => (i === 0 ? [...group, saveSvg(data)] : group));
+  return window.Plotly.react(node, figure.data, figure.layout, config).then(() => listen(state));
+}
+
+function saveSvg(data) {
+  const icon = { width: 24, height: 24, path: "M5 20h14v-2H5v2zM19 9h-4V3H9v6H5l7 7 7-7z" };
+  const click = (node) => window.Plotly.downloadImage(node, { format: "svg", filename: "figure" });
+  return { name: "svg", title: data.save, icon, click };
+}
+
+// A click on a cell of a heatmap goes to the server; the film of the head grid moves the heatmap.
+function listen(state) {
+  const { node } = state;
+  if (state.listening || !node.on) return;
+  state.listening = true;
+  node.on("plotly_click", (event) => {
+    const place = event.points[0]?.pointIndex;
+    if (state.data.picks && Array.isArray(place)) state.send("cell", [place[0], place[1]]);
+  });
+}
+
+function follow(state, { values, rows, columns }) {
+  const { node, data } = state;
+  if (!data?.follows || !node.data || state.busy) return;
+  const z = Array.from({ length: rows }, (_row, i) => Array.from(values.subarray(i * columns, (i + 1) * columns), (v) => (Number.isNaN(v) ? null : v)));
+  const { hovertext } = node.data[0];
+  if (Array.isArray(hovertext) && hovertext.length !== rows) return; // another example
+  const texts = Array.isArray(hovertext)
+    ? hovertext.map((row, i) => row.map((text, j) => text.replace(/weight [0-9.]+/, `weight ${(z[i][j] ?? 0).toFixed(4)}`)))
+    : hovertext;
+  window.Plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
 }
 
 function mount(parentElement) {
@@ -59,6 +90,8 @@ function mount(parentElement) {
   state.theme = setInterval(() => {
     if (node.isConnected && node.data && isDark(node) !== state.dark) refresh(state);
   }, 500);
+  state.follow = (event) => follow(state, event.detail);
+  window.addEventListener("attention-frame", state.follow);
   nodes.set(parentElement, state);
   return state;
 }
@@ -76,9 +109,10 @@ async function refresh(state) {
   state.busy = false;
 }
 
-export default function ({ data, parentElement }) {
+export default function ({ data, parentElement, setTriggerValue }) {
   const state = nodes.get(parentElement) ?? mount(parentElement);
   state.data = data;
+  state.send = setTriggerValue;
   loadPlotly(data.root)
     .then(() => refresh(state))
     .catch(() => {
@@ -88,6 +122,7 @@ export default function ({ data, parentElement }) {
   return () => {
     clearInterval(state.theme);
     state.resize.disconnect();
+    window.removeEventListener("attention-frame", state.follow);
     if (window.Plotly && state.node.data) window.Plotly.purge(state.node);
     nodes.delete(parentElement);
   };

@@ -7,13 +7,16 @@ sets ``uirevision``, follows the theme in the browser, and fills its container.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from pages.components.packing import is_place
 from pages.ui.words import _
 from tfm_core.plots.template import template
 
@@ -31,23 +34,47 @@ _mount = st.components.v2.component(
 )
 
 
-def live_figure(fig: go.Figure, *, key: str | None) -> None:
+def live_figure(
+    fig: go.Figure,
+    *,
+    key: str | None,
+    on_pick: Callable[[int, int], None] | None = None,
+    follows: bool = False,
+) -> None:
     """Show a figure under a key that stays the same from tick to tick.
+
+    on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
+    follows: the heatmap takes the weights of the head grid's film while that plays.
 
     The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
     of at most some 400 points a line; ``layout.height`` is kept (default 360).
     """
+
+    def picked() -> None:
+        assert key is not None
+        cell = st.session_state[key].get("cell")
+        if on_pick is not None and is_place(cell, *np.shape(fig.data[0].z)):
+            on_pick(*cell)
+
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     _mount(
         key=key,
+        on_cell_change=_nothing if on_pick is None else picked,
         data={
             "figure": fig.update_layout(template=None).to_json(),
             "templates": _templates(),
             "config": CONFIG,
+            "picks": on_pick is not None,
+            "follows": follows,
+            "save": _("Save as SVG"),
             "root": f"/{base}" if base else "",
             "sorry": _("The script that draws figures could not be loaded; reload the page."),
         },
     )
+
+
+def _nothing() -> None:
+    """Stand for the callback that a trigger of a component needs where nobody listens."""
 
 
 @cache

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import streamlit as st
 
+from pages.components.film import Film
 from pages.ui import (
     look_answer,
     look_controls,
+    look_deeper,
     look_figures,
+    look_film,
+    look_heads,
     look_own,
+    look_patches,
+    look_statistics,
     runs_access,
     selection,
+    selection_link,
     show,
     state,
 )
+from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
 from tfm_core.inspect.example import Example, example_of
-from tfm_core.inspect.labels import KINDS
+from tfm_core.inspect.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
 
@@ -60,16 +68,22 @@ def _look(run: Run, was_live: bool) -> None:
     for sentence in problems:
         st.warning(sentence, icon=":material/link_off:")
     look_controls.source_picker(run, probe, chosen)
+    film = None
     if chosen.example is None:
         example = look_own.own(run, probe, chosen)
     elif not offer.steps:
         _not_yet(_("This run has no snapshot yet."), is_live)
         return
     else:
-        step = look_controls.scrubber(run, chosen, offer.steps, live=is_live)
+        step = selection_link.nearest_step(chosen.step, offer.steps)
+        film = look_film.film_of(run, probe, chosen, offer.steps, step)
+        if film is None:
+            step = look_controls.scrubber(run, chosen, offer.steps, live=is_live)
+        elif is_live:
+            look_controls.follow(run, chosen, step)
         example = _of_step(run, probe, step, chosen.example)
     if example is not None:
-        _draw(run, example, chosen, offer)
+        _draw(run, probe, example, chosen, offer, film)
 
 
 def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
@@ -80,21 +94,43 @@ def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
         return None
 
 
-def _draw(run: Run, example: Example, chosen: selection.Selection, offer: selection.Offer) -> None:
+def _draw(
+    run: Run,
+    probe: Probe,
+    example: Example,
+    chosen: Selection,
+    offer: Offer,
+    film: Film | None,
+) -> None:
     look_answer.verdict(run.experiment, example)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         look_controls.kind_picker(run, chosen, offer)
         top = 1.0 if look_controls.full_scale(chosen.kind) else None
     st.caption(_(KINDS[chosen.kind].help))
+    modules = modules_by_kind(run.experiment)[chosen.kind]
+    labels = look_statistics.labels_near(run, chosen, modules, example.step, offer.steps)
+    place = chosen.layer * offer.n_heads + chosen.head
     try:
         left, right = st.columns(2, gap="medium")
         with left:
-            look_figures.heads(run, example, chosen, top=top)
+            look_figures.heads(
+                run,
+                example,
+                chosen,
+                offer,
+                top=top,
+                film=film,
+                labels=labels,
+                dim=look_heads.faded(run, chosen, example.step),
+            )
             look_answer.details(run.experiment, example)
         with right:
             if example.picture is not None:
-                look_figures.patches(run, example, chosen, offer)
-            look_figures.one_head(run, example, chosen, top=top)
+                look_patches.patches(run, example, chosen, offer)
+            look_figures.one_head(
+                run, example, chosen, top=top, label=labels[place] if labels else ""
+            )
+        look_deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:
         show.problem(str(error))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
 from pages.ui import selection as chosen
-from pages.ui.selection import Offer, Selection
+from pages.ui import selection_link
+from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.inspect.labels import KINDS, axes, has_cls, modules_by_kind
@@ -40,7 +41,7 @@ def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
     names = {"probe": _("Examples of the run"), "own": _("Your own")}
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     with left:
-        _segments(
+        segments(
             _("What the model looks at"),
             names,
             "own" if selection.example is None else "probe",
@@ -72,7 +73,7 @@ def example_name(experiment: Experiment, probe: Probe, place: int) -> str:
 
 def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:
     """Move through the training; return the step that is shown."""
-    step = chosen.nearest_step(selection.step, steps)
+    step = selection_link.nearest_step(selection.step, steps)
     place = steps.index(step)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         _move(run, steps, place, -1, _("Back"), _("The snapshot before"))
@@ -93,8 +94,14 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
         if len(steps) > 1:
             _play(run, steps)
         if live:
-            _follow(run, selection, step)
+            follow(run, selection, step)
     return step
+
+
+def film_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
+    """Show the step at which the film was left; one who follows the newest goes on doing so."""
+    follows = selection.step is None and step == steps[-1]
+    _to_step(run, None if follows else step)
 
 
 def play_on(run: Run, selection: Selection, steps: tuple[int, ...]) -> bool:
@@ -103,7 +110,7 @@ def play_on(run: Run, selection: Selection, steps: tuple[int, ...]) -> bool:
     since = chosen.playing_since()
     if since is not None and now - since < FRAME_SECONDS * 0.8:
         return False
-    later = [step for step in steps if step > chosen.nearest_step(selection.step, steps)]
+    later = [step for step in steps if step > selection_link.nearest_step(selection.step, steps)]
     is_over = len(later) <= 1
     chosen.set_playing(None if is_over else now)
     chosen.choose(run.id, step=later[0] if later else steps[-1])
@@ -114,7 +121,7 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
     """Choose which attention of the model is shown, where it has several."""
     if len(offer.kinds) > 1:
         names = {name: _(KINDS[name].label) for name in offer.kinds}
-        _segments(
+        segments(
             _("Attention"),
             names,
             selection.kind,
@@ -179,7 +186,8 @@ def _play(run: Run, steps: tuple[int, ...]) -> None:
         st.rerun()  # the page decides how often it is drawn again
 
 
-def _follow(run: Run, selection: Selection, step: int) -> None:
+def follow(run: Run, selection: Selection, step: int) -> None:
+    """Choose whether new snapshots of a run that trains are shown as they come."""
     key = _key("follow")
     st.session_state[key] = selection.step is None
 
@@ -199,19 +207,22 @@ def _to_source(run: Run, example: int | None) -> None:
     chosen.choose(run.id, example=example)
 
 
-def _to_step(run: Run, step: int) -> None:
+def _to_step(run: Run, step: int | None) -> None:
     chosen.set_playing(None)
     chosen.choose(run.id, step=step)
 
 
-def _segments(
+def segments(
     label: str,
     names: dict[str, str],
-    value: str,
+    value: str | None,
     name: str,
     on_pick: Callable[[Any], None],
     help_text: str | None = None,
+    *,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> None:
+    """Offer a few choices, value -> label; what is chosen stays so when it is clicked again."""
     key = _key(name)
     st.session_state[key] = value
 
@@ -226,6 +237,7 @@ def _segments(
         key=key,
         on_change=picked,
         help=help_text,
+        label_visibility=label_visibility,
     )
 
 

@@ -1,39 +1,58 @@
-"""What is seen: all heads at a glance, one head's map, and what a patch looks at in the picture."""
+"""What is seen: all heads at a glance, and one head as a map, as lines or as arithmetic."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
+from pages.components import live_figure
+from pages.components.film import Film, still
 from pages.components.head_grid import head_grid
+from pages.components.head_lines import head_lines
+from pages.ui import look_alignment, look_arithmetic, look_controls, look_words, state
 from pages.ui import selection as chosen
-from pages.ui import show, state
-from pages.ui.look_controls import MEAN
-from pages.ui.selection import Offer, Selection
+from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
-from tfm_core.config import Experiment
 from tfm_core.inspect.example import Example
-from tfm_core.inspect.labels import CLS, KINDS, axes, has_cls, modules_by_kind
+from tfm_core.inspect.labels import KINDS, Axes, axes, modules_by_kind
 from tfm_core.plots import attention as plots
-from tfm_core.plots import patches as patch_plots
-from tfm_core.plots.template import template
+from tfm_core.plots.palette import COLOURS
 from tfm_core.runs.run import Run
 
+KIND_COLOURS = {"encoder": "encoder", "slots": "encoder", "patches": "encoder", "cross": "cross"}
 
-def heads(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
+
+def heads(
+    run: Run,
+    example: Example,
+    selection: Selection,
+    offer: Offer,
+    *,
+    top: float | None,
+    film: Film | None,
+    labels: Sequence[str] = (),
+    dim: Sequence[bool] = (),
+) -> None:
     """Show all heads of the chosen attention; a click picks one."""
     st.markdown(_("**All heads**"))
     modules = modules_by_kind(run.experiment)[selection.kind]
-    labels = axes(run.experiment, example.item, modules[0])
+    names = axes(run.experiment, example.item, modules[0])
+    maps = example.maps(modules)
     head_grid(
-        example.maps(modules),
-        labels.query,
-        labels.key,
+        maps,
+        names.query,
+        names.key,
         chosen=(selection.layer, selection.head),
         on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
         theme=state.theme(),
         key="attention-heads",
-        may_attend=labels.may_attend,
+        may_attend=names.may_attend,
         top=top,
+        dim=dim,
+        film=still(maps, example.step, labels) if film is None else film,
+        step=example.step,
+        on_step=lambda step: look_controls.film_left(run, selection, offer.steps, step),
     )
     st.caption(
         _(
@@ -43,95 +62,89 @@ def heads(run: Run, example: Example, selection: Selection, *, top: float | None
     )
 
 
-def one_head(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
-    """Show the chosen head large, with its tokens."""
+def one_head(
+    run: Run,
+    example: Example,
+    selection: Selection,
+    *,
+    top: float | None,
+    label: str = "",
+) -> None:
+    """Show the chosen head large, with its tokens, the way that is chosen."""
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    names = axes(run.experiment, example.item, module)
+    title = _("**Layer {layer}, head {head}**")
+    words = title.format(layer=selection.layer + 1, head=selection.head + 1)
+    st.markdown(f"{words}: {label}" if label else words)
+    look_controls.segments(
+        _("Show this head as"),
+        {"map": _("Map"), "lines": _("Lines"), "arithmetic": _("Arithmetic")},
+        selection.view,
+        "view",
+        lambda view: chosen.choose(run.id, view=view),
+        _("The same weights: as a map, as lines between tokens, or how one of them is computed."),
+    )
+    if selection.view == "lines":
+        _lines(run, example, selection, module, names)
+        return
+    _map(run, example, selection, module, names, top=top)
+    if selection.view == "arithmetic":
+        look_arithmetic.arithmetic(run, example, selection, module, names)
+
+
+def _map(
+    run: Run,
+    example: Example,
+    selection: Selection,
+    module: str,
+    names: Axes,
+    *,
+    top: float | None,
+) -> None:
     kind = KINDS[selection.kind]
-    labels = axes(run.experiment, example.item, module)
-    name = _("**Layer {layer}, head {head}**")
-    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
     figure = plots.head_map(
         example.maps([module])[0, selection.head],
-        labels.query,
-        labels.key,
+        names.query,
+        names.key,
         theme=state.theme(),
-        may_attend=labels.may_attend,
+        may_attend=names.may_attend,
         top=top,
         query_title=_(kind.query),
         key_title=_(kind.key),
     )
-    figure.update_layout(uirevision=f"{selection.kind} {labels.query} {labels.key}")
-    show.live_figure(figure, _(kind.look_for), key="attention-map")
-
-
-def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
-    """Show what a patch looks at, over the picture; a click on a patch lets that one ask."""
-    assert example.picture is not None
-    experiment = run.experiment
-    module = modules_by_kind(experiment)[selection.kind][selection.layer]
-    names = axes(experiment, {}, module).query
-    query = None if selection.patch == MEAN else names.index(selection.patch)
-    weights = example.maps([module])[0, selection.head]
-    name = _("**Layer {layer}, head {head}, over the picture**")
-    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
-    _patch_picker(run, selection, offer)
-    side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
-    first = int(has_cls(experiment))
-    place = None if query is None or query < first else divmod(query - first, len(side_weights))
-    figure = patch_plots.patch_overlay(
-        side_weights, example.picture, theme=state.theme(), chosen=place
-    ).update_layout(template=template(state.theme()))
-    key = "attention-patches"
-
-    def picked() -> None:
-        points = st.session_state[key].selection.point_indices
-        if points and 0 <= points[0] + first < len(names):
-            name = names[points[0] + first]
-            chosen.choose(run.id, patch=MEAN if name == selection.patch else name)
-
-    st.plotly_chart(
+    is_known = look_alignment.outline(figure, run.experiment, example, module)
+    if selection.view == "arithmetic":
+        place = look_arithmetic.place_of(example, selection, module, names)
+        look_arithmetic.outline(figure, place, names)
+    figure.update_layout(uirevision=f"{selection.kind} {names.query} {names.key}")
+    live_figure.live_figure(
         figure,
-        theme=None,
-        key=key,
-        on_select=picked,
-        selection_mode="points",
-        config={"displayModeBar": False},
+        key="attention-map",
+        follows=True,
+        on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
     )
-    st.caption(_patch_words(experiment, weights, selection.patch, query))
+    words = _("{look_for} Click a cell for its arithmetic.").format(look_for=_(kind.look_for))
+    if is_known:
+        words += _(" Outlined: the source words that a token truly comes from.")
+    st.caption(words)
+    weights = example.maps([module])[0, selection.head]
+    look_words.map_in_words(weights, names.query, names.key)
 
 
-def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
-    key = "attention-patch"
-    st.session_state[key] = selection.patch
-    names = {MEAN: _("All of them, on average"), CLS: _("The CLS token")}
-    st.selectbox(
-        _("Which patch asks (row,column)"),
-        offer.patches,
-        format_func=lambda name: names.get(name, name),
-        key=key,
-        on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
-        help=_("Or click on a patch of the picture; click it again for the average."),
+def _lines(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:
+    kind = KINDS[selection.kind]
+    head_lines(
+        example.maps([module])[0, selection.head],
+        names.query,
+        names.key,
+        titles=(
+            _("{token} asks").format(token=_(kind.query)),
+            _("{token} is asked").format(token=_(kind.key)),
+        ),
+        ink=COLOURS[KIND_COLOURS.get(selection.kind, "decoder")],
+        pin=selection.pin,
+        on_pin=lambda pin: chosen.choose(run.id, pin=pin),
+        key="attention-lines",
+        may_attend=names.may_attend,
     )
-
-
-def _patch_words(
-    experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
-) -> str:
-    if query is None:
-        words = _(
-            "How much attention each patch receives, on average over all that ask. Look for "
-            "strokes that many patches read."
-        )
-    elif patch == CLS:
-        words = _("Where the CLS token, which the classifier reads, looks in the picture.")
-    else:
-        words = _(
-            "Where the outlined patch looks. Look for patches of the same stroke, or its "
-            "neighbours."
-        )
-    if has_cls(experiment):
-        row = weights.mean(0) if query is None else weights[query]
-        words += _(" The CLS token, outside the picture, gets {share}.").format(
-            share=show.percent(float(row[0]))
-        )
-    return words
+    st.caption(_("Thicker is more weight. {look_for}").format(look_for=_(kind.look_for)))

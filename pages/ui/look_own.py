@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components.digit_pad import digit_pad
+from pages.ui import look_mistakes, show
 from pages.ui import selection as chosen
-from pages.ui import show
-from pages.ui.selection import MAX_TEXT, Selection
+from pages.ui.selection_link import MAX_TEXT, Selection
 from pages.ui.words import _, content
 from tfm_core.data.own_picture import MOST_BYTES
 from tfm_core.inspect import own_example
@@ -31,7 +31,10 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
             )
         return None
     try:
-        example = _sentence(run, probe, selection) if probe.kind == "text" else _picture(run)
+        if _origin() == "mistakes":
+            example = look_mistakes.pick(run)
+        else:
+            example = _sentence(run, probe, selection) if probe.kind == "text" else _picture(run)
     except ValueError as error:
         show.problem(str(error))
         return None
@@ -41,6 +44,20 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
             words += _(" Nobody tells the decoder the truth here: it reads its own answer.")
         st.caption(words.format(step=f"{example.step:,}"))
     return example
+
+
+def _origin() -> str:
+    names = {"new": _("A new one"), "mistakes": _("From the validation set, by what went wrong")}
+    picked = st.segmented_control(
+        _("Where it comes from"),
+        list(names),
+        format_func=names.__getitem__,
+        default="new",
+        key="attention-origin",
+        persist_state="session",
+        label_visibility="collapsed",
+    )
+    return picked or "new"
 
 
 def _sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:

@@ -24,7 +24,7 @@ def said(at):
 
 
 def grid(at):
-    """Return header and weights of the head grid, as the browser gets them."""
+    """Return header and weights of the head grid, as the browser first shows them."""
     return unpacked(part_of(at, "head_grid").bytes)
 
 
@@ -39,4 +39,12 @@ def unpacked(sent):
     length = int.from_bytes(sent[:4], "little")
     header = json.loads(sent[4 : 4 + length])
     values = np.frombuffer(sent[4 + length :], header["kind"])
-    return header, values.reshape(header["shape"])
+    return header, values.reshape(-1, *header["shape"])[header["frame"]]
+
+
+def film(at):
+    """Return the steps of the film that the browser can play, and its weights."""
+    sent = part_of(at, "head_grid").bytes
+    header, _values = unpacked(sent)
+    values = np.frombuffer(sent[4 + int.from_bytes(sent[:4], "little") :], header["kind"])
+    return [frame["step"] for frame in header["frames"]], values.reshape(-1, *header["shape"])

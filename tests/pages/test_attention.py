@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from pages.ui import look_controls
+from pages.ui import look_controls, look_film
 from tests.inspect.constructed import (
     STEPS,
     constructed_run,
@@ -16,9 +16,15 @@ from tests.inspect.constructed import (
     vit_experiment,
     write_state,
 )
-from tests.pages.looking import grid, opened, said
+from tests.pages.looking import film, grid, opened, said
 from tfm_core.inspect.labels import axes, modules_by_kind
-from tfm_core.runs.snapshots import snapshot_path, write
+from tfm_core.runs.snapshots import snapshot_path, write, write_probe
+
+
+@pytest.fixture
+def too_long_to_film(monkeypatch):
+    """The page as it is where all snapshots together are too much to send."""
+    monkeypatch.setattr(look_film, "MOST_VALUES", 0)
 
 
 @pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
@@ -69,7 +75,7 @@ def test_what_a_link_asks_for_in_vain_is_said_and_the_nearest_is_shown(store, qu
     assert grid(at)[1].size
 
 
-def test_moving_through_the_training_changes_maps_answer_and_link(store):
+def test_moving_through_the_training_changes_maps_answer_and_link(store, too_long_to_film):
     run = constructed_run(store, text_experiment())
     at = opened(run)
     assert "Answer at step 11" in said(at)
@@ -113,7 +119,31 @@ def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):
     assert "Answer at step 29" in said(at)
 
 
-def test_the_training_plays_from_its_first_snapshot_to_its_last(store, monkeypatch):
+def test_the_browser_gets_every_snapshot_to_play(store):
+    run = constructed_run(store, text_experiment())
+    at = opened(run, step="2", kind="encoder")
+    steps, weights = film(at)
+    assert steps == list(STEPS)
+    for step, maps in zip(steps, weights, strict=True):
+        recorded = run.snapshot(step).attention["encoder.layers.1.self_attention"][0]
+        assert np.array_equal(maps[1], recorded[:, :2, :2])
+    frames = grid(at)[0]["frames"]
+    assert [frame["right"] for frame in frames] == [False, False, True]
+    assert all(len(frame["labels"]) == 2 * 3 for frame in frames)
+    assert not at.select_slider
+
+
+def test_new_snapshots_of_a_live_run_join_the_film_without_losing_the_place(store):
+    run = constructed_run(store, text_experiment(), state="running")
+    at = opened(run, step="2")
+    add_snapshot(run, 29)
+    at.run()
+    assert film(at)[0] == [*STEPS, 29]
+    header, _weights = grid(at)
+    assert header["frames"][header["frame"]]["step"] == 2
+
+
+def test_a_film_too_long_to_send_is_played_by_the_server(store, monkeypatch, too_long_to_film):
     at = opened(constructed_run(store, text_experiment()), step="2")
     monkeypatch.setattr(look_controls, "FRAME_SECONDS", 0.0)
     seen = []
@@ -159,7 +189,7 @@ def test_a_truncated_snapshot_is_not_offered(store):
     run = constructed_run(store, text_experiment())
     path = snapshot_path(run.folder, 2)
     path.write_bytes(path.read_bytes()[:-9])
-    assert list(opened(run).select_slider(key="attention-step").options) == ["0", "11"]
+    assert film(opened(run))[0] == [0, 11]
 
 
 def test_a_damaged_run_says_what_is_wrong(store):
@@ -206,7 +236,7 @@ def test_a_picture_says_its_truth_and_its_probabilities(store):
     assert "**4**" in said(at)
 
 
-def test_the_page_answers_within_300_ms(store):
+def test_the_page_answers_within_300_ms(store, too_long_to_film):
     run = constructed_run(store, text_experiment())
     at = opened(run)
     times = []
@@ -220,3 +250,69 @@ def test_the_page_answers_within_300_ms(store):
 
 def add_snapshot(run, step):
     write(run.folder, constructed_snapshot(run.experiment, items_of_text(), step))
+
+
+def test_the_table_of_heads_opens_and_fades_heads(store):
+    run = constructed_run(store, text_experiment())
+    at = opened(run, deeper="heads")
+    table = next(frame.value for frame in at.dataframe if "label" in frame.value)
+    assert len(table) == 3 * 3
+    assert (table["padding"].dropna() == 0).all()
+    at.toggle(key="attention-all-kinds").set_value(True).run()
+    table = next(frame.value for frame in at.dataframe if "label" in frame.value)
+    assert len(table) == (2 + 3 + 3) * 3
+    assert not any(grid(at)[0]["dim"])
+    at.selectbox(key="attention-filter").set_value("evenness").run()
+    at.slider(key="attention-least").set_value(1.0).run()
+    assert not at.exception
+    assert all(grid(at)[0]["dim"])
+
+
+def test_the_head_that_aligns_is_named_and_its_true_cells_are_outlined(store):
+    run = aligned_run(store)
+    at = opened(run, deeper="alignment")
+    assert not at.exception
+    assert "**Layer 2, head 3** learned to align: 100 %" in said(at)
+    assert "It has done so from step 11 on." in said(at)
+    assert "Outlined: the source words" in said(at)
+
+
+def test_a_run_whose_alignment_is_not_known_is_not_asked_for_it(store):
+    at = opened(constructed_run(store, text_experiment()))
+    assert "Which head aligns" not in at.button_group(key="attention-deeper").options
+    assert "Outlined" not in said(at)
+
+
+@pytest.mark.parametrize("view", ["map", "lines"])
+def test_one_head_is_shown_as_the_link_says(store, view):
+    at = opened(constructed_run(store, text_experiment()), view=view, pin="q2", cell="x")
+    assert not at.exception
+    assert not at.warning
+    drawn = [part.proto.component_name for part in at.get("bidi_component")]
+    assert ("head_lines" in drawn) == (view == "lines")
+
+
+@pytest.mark.parametrize("query", [{"view": "sideways"}, {"deeper": "down"}])
+def test_a_view_that_is_not_there_is_said(store, query):
+    at = opened(constructed_run(store, text_experiment()), **query)
+    assert not at.exception
+    assert "in the link, but must be one of" in at.warning[0].value
+
+
+def aligned_run(store):
+    """Return a run whose third head of the second decoder layer aligns at its last step."""
+    run = constructed_run(store, text_experiment())
+    items = [
+        {**item, "alignment": [[place % len(item["src"])] for place in range(len(item["tgt"]))]}
+        for item in items_of_text()
+    ]
+    write_probe(run.folder, {"kind": "text", "items": items})
+    last = run.snapshot(STEPS[-1])
+    maps = last.attention["decoder.layers.1.cross_attention"]
+    maps[:, 2] = 0
+    for place, item in enumerate(items):
+        for row, sources in enumerate(item["alignment"]):
+            maps[place, 2, row, sources] = 1
+        maps[place, 2, len(item["tgt"]), 0] = 1
+    write(run.folder, last)
+    return run

@@ -107,3 +107,59 @@ def test_a_run_without_checkpoint_cannot_read_anything_new(store):
     at = opened(constructed_run(store, text_experiment()), example="own")
     assert not at.exception
     assert "This run has no checkpoint" in at.error[0].value
+
+
+def test_the_arithmetic_of_a_cell_ends_in_the_weight_of_the_map(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, view="arithmetic", cell="2,1", kind="decoder", layer="1", head="3")
+    assert not at.exception
+    assert not at.error
+    assert at.selectbox(key="attention-cell-query").value == 1
+    row = next(frame.value for frame in at.dataframe if "exponential" in frame.value)
+    _header, weights = grid(at)
+    assert row["weight"].to_numpy() == pytest.approx(
+        np.nan_to_num(weights[0, 2, 1].astype(float)), abs=1e-3
+    )
+    assert row["weight"].sum() == pytest.approx(1, abs=1e-5)
+    at.selectbox(key="attention-cell-key").set_value(2).run()
+    assert at.query_params["cell"] == "2,3"
+    assert "The mask forbids this key" in said(at)
+
+
+def test_without_weights_the_arithmetic_says_what_it_lacks(store):
+    at = opened(constructed_run(store, text_experiment()), view="arithmetic")
+    assert not at.exception
+    assert "no checkpoint" in at.error[0].value
+
+
+def test_the_arithmetic_of_an_old_snapshot_says_of_which_step_it_is(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, view="arithmetic", step="0")
+    assert "are of step 3; the map above is of step 0" in at.info[0].value
+
+
+def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, deeper="heads")
+    assert "Measured on the run’s 6 examples at step 3." in said(at)
+    at.toggle(key="attention-validation").set_value(True).run()
+    assert not at.exception
+    assert "Measured on 8 of 8 validation examples, with the weights of step 3." in said(at)
+
+
+@pytest.mark.parametrize("kind", ["text", "image"])
+def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatch, kind):
+    store, run = sentences if kind == "text" else pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.button_group(key="attention-origin").set_value("mistakes").run()
+    assert not at.exception
+    assert not at.error
+    assert "validation examples went wrong" in said(at)
+    box = at.selectbox(key="attention-mistake")
+    box.set_value(1).run()
+    assert not at.exception
+    assert grid(at)[1].size

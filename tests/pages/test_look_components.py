@@ -1,13 +1,17 @@
 """What the head grid sends to the browser, and what the components believe of what comes back."""
 
 import base64
+import json
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pages import components
 from pages.components.digit_pad import SIDE, decode
 from pages.components.head_grid import MAX_VALUES, pack, valid_place
+from pages.components.head_lines import pack_lines, valid_pin
 from tests.pages.looking import unpacked
 
 
@@ -48,3 +52,36 @@ def test_what_is_no_drawing_is_none(value):
 def test_a_drawing_arrives_as_grey_values():
     drawn = np.random.default_rng(0).integers(0, 256, (SIDE, SIDE), dtype=np.uint8)
     assert np.array_equal(decode(base64.b64encode(drawn.tobytes()).decode()), drawn)
+
+
+def test_the_lines_of_a_head_are_its_weights():
+    weights = np.random.default_rng(0).random((5, 7)).astype(np.float16)
+    sent = pack_lines(weights, ["q"] * 5, ["k"] * 7, titles=("", ""), ink="#2f7fc1", pin=("k", 6))
+    length = int.from_bytes(sent[:4], "little")
+    header = json.loads(sent[4 : 4 + length])
+    assert header["pin"] == ["k", 6]
+    values = np.frombuffer(sent[4 + length :], header["kind"])
+    assert np.array_equal(values.reshape(5, 7), weights)
+
+
+def test_a_pin_of_a_longer_example_is_let_go():
+    weights = np.zeros((5, 7), np.float16)
+    sent = pack_lines(weights, ["q"] * 5, ["k"] * 7, titles=("", ""), ink="#2f7fc1", pin=("q", 5))
+    assert json.loads(sent[4 : 4 + int.from_bytes(sent[:4], "little")])["pin"] is None
+
+
+@pytest.mark.parametrize("value", [None, [0], [2, 0], [0, 5], [1, 7], [-1, 0], [0, True], "q1"])
+def test_what_is_no_token_is_not_pinned(value):
+    assert valid_pin(value, 5, 7) == (False, None)
+
+
+def test_a_token_is_pinned_and_let_go():
+    assert valid_pin([0, 4], 5, 7) == (True, ("q", 4))
+    assert valid_pin([1, 6], 5, 7) == (True, ("k", 6))
+    assert valid_pin([], 5, 7) == (True, None)
+
+
+@pytest.mark.parametrize("name", ["packed", "film", "head_grid", "head_lines", "live_figure"])
+def test_scripts_never_write_html(name):
+    script = (Path(components.__file__).parent / f"{name}.js").read_text(encoding="utf-8")
+    assert "innerHTML" not in script

@@ -6,7 +6,8 @@
 
 Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention,
 ``hidden`` of every feed-forward, ``residual`` of every block and ``input`` of every stack. Inside,
-the model is in eval mode and without gradients, so that what is seen is what predicts.
+the model is in eval mode and without gradients, so that what is seen is what predicts. With
+``with_grad`` the tensors stay in the graph of the output, so that it can be differentiated by them.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from tfm_core.layers.tape import recording
 class Recording(dict[str, Tensor]):
     """Tensors by ``module name.what``; those of ``only`` kinds, or all."""
 
-    def __init__(self, model: nn.Module, only: Collection[str] | None) -> None:
+    def __init__(
+        self, model: nn.Module, only: Collection[str] | None, with_grad: bool = False
+    ) -> None:
         """Know the names of the model's modules."""
         super().__init__()
+        self._with_grad = with_grad
         self._names = {id(module): name for name, module in model.named_modules()}
         self._only = only
 
@@ -36,7 +40,7 @@ class Recording(dict[str, Tensor]):
             return
         for kind, tensor in tensors.items():
             if self._only is None or kind in self._only:
-                self[f"{name}.{kind}"] = tensor.detach()
+                self[f"{name}.{kind}"] = tensor if self._with_grad else tensor.detach()
 
     def of(self, kind: str) -> dict[str, Tensor]:
         """Return the tensors of one kind by module name: ``of("weights")``."""
@@ -45,13 +49,15 @@ class Recording(dict[str, Tensor]):
 
 
 @contextmanager
-def capture(model: nn.Module, only: Collection[str] | None = None) -> Iterator[Recording]:
+def capture(
+    model: nn.Module, only: Collection[str] | None = None, *, with_grad: bool = False
+) -> Iterator[Recording]:
     """Record what the layers of ``model`` see inside the block; see the module's docstring."""
-    tape = Recording(model, only)
+    tape = Recording(model, only, with_grad)
     was_training = model.training
     model.eval()
     try:
-        with torch.no_grad(), recording(tape):
+        with torch.set_grad_enabled(with_grad), recording(tape):
             yield tape
     finally:
         model.train(was_training)

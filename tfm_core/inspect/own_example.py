@@ -5,31 +5,19 @@ torch is imported where it is needed, so that a page that imports this stays qui
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import ImageTaskConfig, TextTaskConfig, from_json
+from tfm_core.config import ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.example import Example, cut
+from tfm_core.inspect.trained import has_checkpoint, inputs_of, model_of
 from tfm_core.runs.run import Run
 
-if TYPE_CHECKING:
-    from torch import Tensor
+__all__ = ["has_checkpoint", "look_at_picture", "look_at_text", "read_picture"]
 
-    from tfm_core.models.build import Model
-
-_CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _WRONG_TASK = "This run learned sentences; type one instead of drawing a picture."
-_loading = threading.Lock()
-
-
-def has_checkpoint(run: Run) -> bool:
-    """Return whether the run has weights that an own example can go through."""
-    return (run.folder / _CHECKPOINT).is_file()
 
 
 def look_at_text(run: Run, text: str) -> Example:
@@ -52,7 +40,7 @@ def look_at_text(run: Run, text: str) -> Example:
         raise ValueError("This run learned pictures; draw one instead of typing a sentence.")
     task = text_task(config)
     tokens = task.tokenize(text)
-    model, step = _model(run)
+    model, step = model_of(run)
     assert not isinstance(model, VisionTransformer)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
@@ -81,24 +69,14 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     picture: uint8 (C, height, width), as the run's pictures are. Raises ValueError, in a sentence,
     where it has another shape or there is no checkpoint.
     """
-    import torch
-
     from tfm_core.inspect.capture import capture
     from tfm_core.models.vit import VisionTransformer
 
-    config = run.experiment.task
-    if not isinstance(config, ImageTaskConfig):
+    if not isinstance(run.experiment.task, ImageTaskConfig):
         raise ValueError(_WRONG_TASK)
-    facts = config.facts
-    shape = (facts.channels, facts.image_size, facts.image_size)
-    if picture.shape != shape:
-        raise ValueError(f"The picture is {picture.shape}, but this run reads {shape}.")
-    model, step = _model(run)
+    model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
-    with _loading:
-        mean, std = _statistics(config.model_dump_json(), run.experiment.seed)
-    pixels = torch.tensor(picture)[None].to(torch.float32).div_(255)
-    images = pixels.sub_(mean[:, None, None]).div_(std[:, None, None])
+    (images,) = inputs_of(run, {}, picture)
     with capture(model, only={"weights"}) as tape:
         probabilities = model(images).softmax(-1)[0]
     maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
@@ -124,36 +102,3 @@ def read_picture(
     if not isinstance(config, ImageTaskConfig):
         raise ValueError(_WRONG_TASK)
     return picture_to_input(picture, config.facts)
-
-
-def _model(run: Run) -> tuple[Model, int]:
-    """Return the model in eval mode and the step of its weights; built once for each checkpoint."""
-    path = run.folder / _CHECKPOINT
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
-        raise ValueError(
-            "This run has no checkpoint yet; one is written while it trains and when it ends."
-        ) from None
-    with _loading:
-        return _load(str(run.folder), changed)
-
-
-@lru_cache(maxsize=4)
-def _load(folder: str, changed: int) -> tuple[Model, int]:
-    import torch
-
-    from tfm_core.training.checkpoints import load_model
-
-    torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
-    experiment = from_json((Path(folder) / "experiment.json").read_bytes())
-    return load_model(experiment, Path(folder) / "checkpoints" / "last")
-
-
-@lru_cache(maxsize=8)
-def _statistics(task: str, seed: int) -> tuple[Tensor, Tensor]:
-    """Return mean and deviation (C,) of the pictures that a run of this seed was trained on."""
-    from tfm_core.data.image_data import load_images
-
-    data = load_images(ImageTaskConfig.model_validate_json(task), seed=seed)
-    return data.mean, data.std

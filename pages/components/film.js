@@ -1,0 +1,173 @@
+
+// The training as a film: every snapshot's maps are here, so playing asks the server for nothing.
+
+const HOLD = 420; // milliseconds that a snapshot stands
+const BLEND = 260; // and in which it turns into the next one
+const ICONS = { play: "▶", pause: "❚❚", back: "◀", next: "▶" };
+
+const sizeOf = (view) => view.shape.reduce((product, n) => product * n, 1);
+const mapsAt = (view, at) => view.values.subarray(at * sizeOf(view), (at + 1) * sizeOf(view));
+
+// New data came: stay at the step that is shown, unless the server moved on or shows something else.
+function startAt(state, before) {
+  const { view } = state;
+  const moved = !before || before.frames[before.frame].step !== view.frames[view.frame].step;
+  const shown = before ? before.frames[state.at].step : null;
+  const same = before && before.film === view.film;
+  const at = view.frames.findIndex((frame) => frame.step === shown);
+  const stays = same && at >= 0 && (state.playing || state.waiting || !moved);
+  state.at = stays ? at : view.frame;
+  if (!stays) { stopFilm(state); state.waiting = null; }
+  view.shown = mapsAt(view, state.at);
+}
+
+function tell(state) {
+  const { view } = state;
+  const [, heads, rows, columns] = view.shape;
+  if (view.block > 1) return;
+  const [layer, head] = state.pending?.place ?? view.chosen;
+  const first = (layer * heads + head) * rows * columns;
+  const values = view.shown.slice(first, first + rows * columns);
+  window.dispatchEvent(new CustomEvent(FRAME, { detail: { step: view.frames[state.at].step, values, rows, columns } }));
+}
+
+function goTo(state, at) {
+  state.at = Math.max(0, Math.min(state.view.frames.length - 1, at));
+  state.view.shown = mapsAt(state.view, state.at);
+  show(state);
+  showFilm(state);
+  tell(state);
+}
+
+// Tell the server where we stand, once the hand rests: the rest of the page then follows.
+function settle(state, wait) {
+  clearTimeout(state.waiting);
+  state.waiting = setTimeout(() => {
+    state.waiting = null;
+    state.send("step", state.view.frames[state.at].step);
+  }, wait);
+}
+
+function stopFilm(state) {
+  state.playing = false;
+  cancelAnimationFrame(state.request);
+}
+
+function playFilm(state) {
+  state.playing = true;
+  if (state.at === state.view.frames.length - 1) goTo(state, 0);
+  showFilm(state);
+  let since = performance.now();
+  const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches || sizeOf(state.view) > 150000;
+  const turn = (now) => {
+    if (!state.playing) return;
+    const past = now - since - HOLD;
+    if (past >= (calm ? 0 : BLEND)) {
+      since = now;
+      goTo(state, state.at + 1);
+      if (state.at === state.view.frames.length - 1) { pauseFilm(state); return; }
+    } else if (past > 0 && !calm) blend(state, past / BLEND);
+    state.request = requestAnimationFrame(turn);
+  };
+  state.request = requestAnimationFrame(turn);
+}
+
+function pauseFilm(state) {
+  stopFilm(state);
+  goTo(state, state.at);
+  settle(state, 0);
+}
+
+function blend(state, share) {
+  const { view } = state;
+  if (state.at + 1 >= view.frames.length) return;
+  const [from, to] = [mapsAt(view, state.at), mapsAt(view, state.at + 1)];
+  const mixed = new Float32Array(from.length);
+  for (let i = 0; i < mixed.length; i += 1) mixed[i] = from[i] + (to[i] - from[i]) * share;
+  view.shown = mixed;
+  state.parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
+}
+
+function filmButton(name, label, act) {
+  const button = element("button", `small ${name}`, ICONS[name]);
+  button.type = "button";
+  button.setAttribute("aria-label", label);
+  button.title = label;
+  button.addEventListener("click", act);
+  return button;
+}
+
+function buildFilm(state) {
+  const { film } = state.parts;
+  const { words } = state.view;
+  film.textContent = "";
+  const bar = element("div", "bar");
+  const slider = element("input");
+  slider.type = "range";
+  slider.min = 0;
+  slider.addEventListener("input", () => { stopFilm(state); goTo(state, Number(slider.value)); settle(state, 350); });
+  const play = filmButton("play", words.play, () => (state.playing ? pauseFilm(state) : playFilm(state)));
+  const move = (by) => () => { stopFilm(state); goTo(state, state.at + by); settle(state, 350); };
+  const step = element("span", "step");
+  const back = filmButton("back", words.back, move(-1));
+  const next = filmButton("next", words.next, move(1));
+  back.textContent = "‹";
+  next.textContent = "›";
+  bar.append(play, back, slider, next, step);
+  const answer = element("div", "answer");
+  const chart = element("div", "chart");
+  film.append(bar, answer, chart);
+  state.film = { slider, play, step, answer, chart, back, next };
+}
+
+function showFilm(state) {
+  const { view, parts } = state;
+  parts.film.hidden = view.frames.length < 2;
+  if (parts.film.hidden) return;
+  if (!state.film || !parts.film.firstChild) buildFilm(state);
+  const { slider, play, step, answer, back, next } = state.film;
+  const frame = view.frames[state.at];
+  const { words } = view;
+  const named = `${words.step} ${frame.step.toLocaleString("en")}`;
+  slider.max = view.frames.length - 1;
+  slider.value = state.at;
+  slider.setAttribute("aria-label", words.scrub);
+  slider.setAttribute("aria-valuetext", named);
+  back.disabled = state.at === 0;
+  next.disabled = state.at === view.frames.length - 1;
+  play.textContent = state.playing ? ICONS.pause : ICONS.play;
+  play.setAttribute("aria-label", state.playing ? words.pause : words.play);
+  step.textContent = named;
+  answer.textContent = "";
+  if (frame.answer !== null) {
+    answer.append(element("span", "who", `${words.model} `), element("b", "", frame.answer || "–"));
+    if (frame.right !== null) answer.append(element("span", frame.right ? "good" : "bad", frame.right ? ` ✓ ${words.right}` : ` ✗ ${words.wrong}`));
+  }
+  drawCurve(state);
+}
+
+// Loss over the training, with the same spacing as the slider: early steps get as much room.
+function drawCurve(state) {
+  const { view, film } = state;
+  film.chart.textContent = "";
+  if (!view.curve) return;
+  const { steps, values, name } = view.curve;
+  const [wide, high] = [600, 46];
+  const places = view.frames.map((frame) => frame.step);
+  const x = (step) => {
+    const after = places.findIndex((place) => place >= step);
+    if (after <= 0) return after === 0 ? 0 : wide;
+    const [from, to] = [places[after - 1], places[after]];
+    return (wide * (after - 1 + (step - from) / (to - from))) / (places.length - 1);
+  };
+  const least = Math.min(...values);
+  const spread = Math.max(...values) - least || 1;
+  const points = steps.map((step, i) => `${x(step).toFixed(1)},${(4 + (high - 8) * (1 - (values[i] - least) / spread)).toFixed(1)}`);
+  const at = x(places[state.at]);
+  const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": name });
+  svg.append(
+    drawn("polyline", { points: points.join(" "), fill: "none", stroke: view.curve.colour, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
+    drawn("line", { x1: at, x2: at, y1: 0, y2: high, stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
+  );
+  film.chart.append(svg, element("span", "name", name));
+}

@@ -1,0 +1,195 @@
+
+const LINES = 1500; // drawn at most while no token is held; the strongest
+const ROW = 24;
+const WIDEST = 560;
+const NARROWEST = 320;
+const TOKEN = 0.35; // of the width, for the tokens of each side
+const FEW = 0.01; // thinner lines are drawn for a held token only
+
+const middle = (i) => 46 + i * ROW;
+const cut = (token) => (token.length > 13 ? `${token.slice(0, 12)}…` : token.trim() ? token : "␣");
+
+function weightOf(view, query, key) {
+  return view.values[query * view.key.length + key];
+}
+
+function strongest(view) {
+  const kept = [];
+  view.values.forEach((weight, i) => { if (weight >= FEW) kept.push(i); });
+  kept.sort((a, b) => view.values[b] - view.values[a]);
+  return kept.slice(0, LINES).map((i) => [Math.floor(i / view.key.length), i % view.key.length]);
+}
+
+function ofToken(view, [side, place]) {
+  const others = side === "q" ? view.key : view.query;
+  return others.map((_token, i) => (side === "q" ? [place, i] : [i, place]))
+    .filter(([query, key]) => weightOf(view, query, key) > 0);
+}
+
+function drawLines(state) {
+  const { view, layer, left, right } = state;
+  const bend = (right - left) / 2;
+  const held = state.over ?? state.pin;
+  layer.textContent = "";
+  const pairs = held ? ofToken(view, held) : strongest(view);
+  pairs.forEach(([query, key]) => {
+    const weight = weightOf(view, query, key);
+    const [from, to] = [middle(key) - 4, middle(query) - 4];
+    layer.append(drawn("path", {
+      d: `M ${left} ${from} C ${left + bend} ${from} ${right - bend} ${to} ${right} ${to}`,
+      fill: "none", stroke: view.ink, "stroke-width": (0.3 + 7.7 * weight).toFixed(2),
+      "stroke-opacity": (held ? 0.25 + 0.7 * weight : 0.08 + 0.8 * weight).toFixed(2),
+      "stroke-linecap": "round",
+    }));
+  });
+  state.tokens.forEach((text) => nameToken(state, text, held));
+  state.say.textContent = sentence(state, held, pairs.length);
+}
+
+function nameToken(state, text, held) {
+  const { view } = state;
+  const { side } = text.dataset;
+  const place = Number(text.dataset.place);
+  const token = (side === "q" ? view.query : view.key)[place];
+  let words = cut(token);
+  let fade = 1;
+  if (held && held[0] !== side) {
+    const weight = side === "q" ? weightOf(view, place, held[1]) : weightOf(view, held[1], place);
+    const share = Number.isNaN(weight) ? "–" : weight.toFixed(3);
+    words = side === "q" ? `${words}  ${share}` : `${share}  ${words}`;
+    fade = Number.isNaN(weight) ? 0.35 : 0.45 + 0.55 * Math.min(1, weight * 4);
+  } else if (held) fade = held[1] === place ? 1 : 0.4;
+  text.textContent = words;
+  text.setAttribute("fill-opacity", fade);
+  const is = held && held[0] === side && held[1] === place;
+  text.setAttribute("font-weight", is ? "700" : "400");
+  text.setAttribute("aria-pressed", String(Boolean(state.pin && state.pin[0] === side && state.pin[1] === place)));
+}
+
+function sentence(state, held, count) {
+  const { view } = state;
+  const { words } = view;
+  if (!held) return count === LINES ? words.most : words.hint;
+  const [side, place] = held;
+  const best = ofToken(view, held).sort((a, b) => weightOf(view, ...b) - weightOf(view, ...a)).slice(0, 3);
+  const list = best.map(([query, key]) => `${side === "q" ? view.key[key] : view.query[query]} ${weightOf(view, query, key).toFixed(3)}`);
+  const token = (side === "q" ? view.query : view.key)[place];
+  return `${side === "q" ? words.asks : words.asked} “${token}” (${place + 1}): ${list.join(", ") || words.nobody}`;
+}
+
+function column(state, side, tokens, x, anchor, title) {
+  const { svg, view } = state;
+  svg.append(drawn("text", { x, y: 18, "text-anchor": anchor, "font-size": 12, fill: view.faint }, title));
+  tokens.forEach((token, place) => {
+    const text = drawn("text", {
+      x, y: middle(place), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
+      "aria-label": `${side === "q" ? view.words.query : view.words.key} ${place + 1}: ${token}`,
+    });
+    text.dataset.side = side;
+    text.dataset.place = place;
+    svg.append(text);
+    state.tokens.push(text);
+  });
+}
+
+function buildLines(state) {
+  const { root, view } = state;
+  root.textContent = "";
+  const style = getComputedStyle(root);
+  view.text = style.getPropertyValue("--st-text-color").trim() || "#222";
+  view.faint = style.getPropertyValue("--st-text-color").trim() || "#222";
+  const width = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth || WIDEST));
+  Object.assign(state, { width, left: width * TOKEN, right: width * (1 - TOKEN) });
+  const height = middle(Math.max(view.query.length, view.key.length)) - 8;
+  const svg = drawn("svg", {
+    viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": view.words.lines,
+    "font-family": style.fontFamily || "sans-serif",
+  });
+  Object.assign(state, { svg, tokens: [], layer: drawn("g", { "aria-hidden": "true" }) });
+  svg.append(state.layer);
+  column(state, "k", view.key, state.left - 8, "end", view.titles.key);
+  column(state, "q", view.query, state.right + 8, "start", view.titles.query);
+  const box = element("div", "box");
+  box.append(svg);
+  state.say = element("div", "say");
+  state.say.setAttribute("aria-live", "polite");
+  root.append(state.say, box, saveButtons(view.words, () => [withPaper(state), "attention-lines"]));
+  state.tokens[0].setAttribute("tabindex", 0);
+}
+
+function withPaper(state) {
+  const copy = state.svg.cloneNode(true);
+  copy.prepend(drawn("rect", { width: "100%", height: "100%", fill: paper(state.root) }));
+  return copy;
+}
+
+function pinToken(state, pin) {
+  state.pin = pin && state.pin && String(pin) === String(state.pin) ? null : pin;
+  drawLines(state);
+  state.send("pin", state.pin ? [state.pin[0] === "q" ? 0 : 1, state.pin[1]] : []);
+}
+
+function place(text) { return [text.dataset.side, Number(text.dataset.place)]; }
+
+function moveFocus(state, from, key) {
+  const { view } = state;
+  let [side, at] = from;
+  if (key === "ArrowLeft") side = "k";
+  if (key === "ArrowRight") side = "q";
+  if (key === "ArrowUp") at -= 1;
+  if (key === "ArrowDown") at += 1;
+  const size = (side === "q" ? view.query : view.key).length;
+  at = Math.max(0, Math.min(size - 1, at));
+  const next = state.tokens.find((text) => String(place(text)) === String([side, at]));
+  state.tokens.forEach((text) => text.setAttribute("tabindex", text === next ? 0 : -1));
+  next.focus();
+}
+
+function listenLines(state) {
+  const { root } = state;
+  const token = (event) => event.target.closest?.("text[data-side]");
+  const hold = (event) => { const text = token(event); if (text) { state.over = place(text); drawLines(state); } };
+  const free = (event) => { if (token(event)) { state.over = null; drawLines(state); } };
+  root.addEventListener("pointerover", (event) => { if (event.pointerType !== "touch") hold(event); });
+  root.addEventListener("pointerout", free);
+  root.addEventListener("focusin", hold);
+  root.addEventListener("focusout", free);
+  root.addEventListener("click", (event) => { const text = token(event); if (text) pinToken(state, place(text)); });
+  root.addEventListener("keydown", (event) => {
+    const text = token(event);
+    if (!text) return;
+    if (event.key === "Enter" || event.key === " ") pinToken(state, place(text));
+    else if (event.key === "Escape") pinToken(state, null);
+    else if (event.key.startsWith("Arrow")) moveFocus(state, place(text), event.key);
+    else return;
+    event.preventDefault();
+  });
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".lines");
+  const view = unpack(data);
+  const state = root.headLines ?? { root, over: null };
+  state.send = setTriggerValue;
+  const tokens = JSON.stringify([view.query, view.key, view.titles, view.ink]);
+  const before = state.view;
+  state.view = view;
+  if (tokens !== state.drawn) { buildLines(state); state.drawn = tokens; state.over = null; }
+  else { view.text = before.text; view.faint = before.faint; }
+  state.pin = view.pin;
+  drawLines(state);
+  if (!root.headLines) { root.headLines = state; listenLines(state); }
+  state.follow = (event) => {
+    const { values } = event.detail;
+    if (values.length !== state.view.values.length) return;
+    state.view.values = values;
+    drawLines(state);
+  };
+  window.addEventListener(FRAME, state.follow);
+  state.observer = new ResizeObserver(() => {
+    const fits = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth));
+    if (root.clientWidth > 0 && Math.abs(fits - state.width) > 12) { buildLines(state); drawLines(state); }
+  });
+  state.observer.observe(root);
+  return () => { window.removeEventListener(FRAME, state.follow); state.observer.disconnect(); };
+}

@@ -1,0 +1,122 @@
+"""One head as lines: tokens that are asked on the left, tokens that ask on the right.
+
+A line is as thick as its weight. One token can be held under the pointer or pinned with a click;
+its weights then stand beside the tokens of the other side. Arrow keys move, Enter pins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from pages.components.packing import is_place, packed
+from pages.ui.words import _
+
+Pin = tuple[str, int]  # "q" or "k", and a place from 0
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "head_lines",
+    html='<div class="lines"></div>\n',
+    css="".join((_HERE / name).read_text("utf-8") for name in ("packed.css", "head_lines.css")),
+    js="".join((_HERE / name).read_text("utf-8") for name in ("packed.js", "head_lines.js")),
+)
+
+
+def head_lines(
+    weights: npt.NDArray[Any],
+    query_tokens: Sequence[str],
+    key_tokens: Sequence[str],
+    *,
+    titles: tuple[str, str],
+    ink: str,
+    pin: Pin | None,
+    on_pin: Callable[[Pin | None], None],
+    key: str,
+    may_attend: npt.NDArray[np.bool_] | None = None,
+) -> None:
+    """Show one head's weights (Q, K) as lines.
+
+    on_pin: hears which token is pinned, and None when it is let go.
+    titles: what the query and the key tokens are. ink: the colour of the lines.
+    """
+
+    def pinned() -> None:
+        known, found = valid_pin(st.session_state[key].get("pin"), *weights.shape)
+        if known:
+            on_pin(found)
+
+    _component(
+        data=pack_lines(
+            weights,
+            query_tokens,
+            key_tokens,
+            titles=titles,
+            ink=ink,
+            pin=pin,
+            may_attend=may_attend,
+        ),
+        on_pin_change=pinned,
+        key=key,
+    )
+
+
+def pack_lines(
+    weights: npt.NDArray[Any],
+    query_tokens: Sequence[str],
+    key_tokens: Sequence[str],
+    *,
+    titles: tuple[str, str],
+    ink: str,
+    pin: Pin | None,
+    may_attend: npt.NDArray[np.bool_] | None = None,
+) -> bytes:
+    """Return what the browser gets. Raises ValueError when tokens do not fit the weights."""
+    if weights.shape != (len(query_tokens), len(key_tokens)):
+        raise ValueError(
+            f"The map is {weights.shape[0]} by {weights.shape[1]}, but there are "
+            f"{len(query_tokens)} query and {len(key_tokens)} key tokens."
+        )
+    if pin is not None and pin[1] >= weights.shape[0 if pin[0] == "q" else 1]:
+        pin = None  # pinned in a longer example
+    if may_attend is not None:
+        weights = np.where(may_attend, weights, np.array(np.nan, weights.dtype))
+    header = {
+        "query": list(query_tokens),
+        "key": list(key_tokens),
+        "titles": {"query": titles[0], "key": titles[1]},
+        "ink": ink,
+        "pin": pin,
+        "words": _words(),
+    }
+    return packed(header, weights)
+
+
+def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None]:
+    """Return whether the browser sent something sensible, and the pin; None lets the token go."""
+    if value == []:
+        return True, None
+    if is_place(value, 2, max(n_query, n_key)):
+        side, place = value  # type: ignore[misc]
+        if place < (n_query, n_key)[side]:
+            return True, ("qk"[side], place)
+    return False, None
+
+
+def _words() -> dict[str, str]:
+    return {
+        "lines": _("Lines of one head. Arrow keys move over the tokens, Enter pins one."),
+        "hint": _("Point at a token for its weights; a click pins it."),
+        "most": _("Only the 1,500 strongest lines are drawn; point at a token for all of its own."),
+        "asks": _("Asks"),
+        "asked": _("Is asked"),
+        "nobody": _("no weight at all"),
+        "query": _("query"),
+        "key": _("key"),
+        "save": _("Save as"),
+    }

@@ -1,0 +1,25 @@
+
+// On a page of its own there is no server: the data stands in the page, a picked head goes to the lines.
+function read(name) {
+  const text = atob(document.getElementById(name).textContent);
+  return Uint8Array.from(text, (c) => c.charCodeAt(0));
+}
+
+function startGrid() {
+  const parentElement = document.getElementById("grid");
+  const picked = (name, value) => {
+    if (name !== "pick") return;
+    const state = parentElement.querySelector(".heads").headGrid;
+    const { words } = state.view;
+    state.view.chosen = value;
+    const [layer, head] = [value[0] + 1, value[1] + 1];
+    document.getElementById("which").textContent = `${words.layer} ${layer}, ${words.head.toLowerCase()} ${head}`;
+    tell(state);
+  };
+  render({ data: read("grid-data"), parentElement, setTriggerValue: picked });
+}
+
+function startLines() {
+  const parentElement = document.getElementById("one");
+  render({ data: read("lines-data"), parentElement, setTriggerValue: () => {} });
+}

@@ -1,0 +1,68 @@
+"""All heads and the lines of one as a page of its own: plays offline, with the same scripts.
+
+What the components get from Streamlit, the page brings along: the bytes, as base64, and the colours
+of the theme.
+"""
+
+from __future__ import annotations
+
+import base64
+from html import escape
+from pathlib import Path
+
+from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
+
+_HERE = Path(__file__).parent
+_FONT = "Inter, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', system-ui, sans-serif"
+_STYLES = ("packed.css", "head_grid.css", "head_lines.css")
+
+
+def standalone(
+    grid: bytes, lines: bytes | None, *, title: str, words: str, which: str, theme: ThemeName
+) -> bytes:
+    """Return a self-contained page, UTF-8.
+
+    grid, lines: of ``head_grid.pack`` and ``head_lines.pack_lines``. title, words, which: plain
+    text; ``which`` names the head of the lines.
+    """
+    colours = {
+        "font": _FONT,
+        "text-color": INKS[theme],
+        "background-color": BACKGROUNDS[theme],
+        "secondary-background-color": CARDS[theme],
+        "border-color": LINES[theme],
+        "primary-color": BLUE,
+    }
+    variables = "".join(f"--st-{name}: {value}; " for name, value in colours.items())
+    style = "".join(_file(name) for name in _STYLES)
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f"<title>{escape(title)}</title>",
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<style>:root {{ {variables} }} body {{ margin: 1.5rem; background: "
+        "var(--st-background-color); color: var(--st-text-color); font-family: var(--st-font); }"
+        " main { display: flex; flex-wrap: wrap; gap: 2rem; } main > div { flex: 1 1 320px; "
+        f"min-width: 0; }}\n{style}</style></head><body>",
+        f"<h1>{escape(title)}</h1><p>{escape(words)}</p>",
+        '<main><div id="grid"><div class="heads"></div></div>',
+        f'<div id="one"><h2 id="which">{escape(which)}</h2><div class="lines"></div></div></main>',
+        _data("grid-data", grid),
+        _script("film.js", "head_grid.js", start="startGrid();"),
+    ]
+    if lines is not None:
+        parts += [_data("lines-data", lines), _script("head_lines.js", start="startLines();")]
+    return "\n".join([*parts, "</body></html>"]).encode()
+
+
+def _data(name: str, content: bytes) -> str:
+    return f'<script type="text/plain" id="{name}">{base64.b64encode(content).decode()}</script>'
+
+
+def _script(*names: str, start: str) -> str:
+    code = "".join(_file(name) for name in ("packed.js", *names, "standalone.js"))
+    code = code.replace("export default function (", "const render = function (")
+    return f'<script type="module">{code}{start}</script>'
+
+
+def _file(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")

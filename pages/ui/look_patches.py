@@ -1,0 +1,91 @@
+"""What a patch looks at, over the picture."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui import selection as chosen
+from pages.ui import show, state
+from pages.ui.look_controls import MEAN
+from pages.ui.selection_link import Offer, Selection
+from pages.ui.words import _
+from tfm_core.config import Experiment
+from tfm_core.inspect.example import Example
+from tfm_core.inspect.labels import CLS, axes, has_cls, modules_by_kind
+from tfm_core.plots import attention as plots
+from tfm_core.plots import patches as patch_plots
+from tfm_core.plots.template import template
+from tfm_core.runs.run import Run
+
+
+def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
+    """Show what a patch looks at, over the picture; a click on a patch lets that one ask."""
+    assert example.picture is not None
+    experiment = run.experiment
+    module = modules_by_kind(experiment)[selection.kind][selection.layer]
+    names = axes(experiment, {}, module).query
+    query = None if selection.patch == MEAN else names.index(selection.patch)
+    weights = example.maps([module])[0, selection.head]
+    name = _("**Layer {layer}, head {head}, over the picture**")
+    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
+    _patch_picker(run, selection, offer)
+    side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
+    first = int(has_cls(experiment))
+    place = None if query is None or query < first else divmod(query - first, len(side_weights))
+    figure = patch_plots.patch_overlay(
+        side_weights, example.picture, theme=state.theme(), chosen=place
+    ).update_layout(template=template(state.theme()))
+    key = "attention-patches"
+
+    def picked() -> None:
+        points = st.session_state[key].selection.point_indices
+        if points and 0 <= points[0] + first < len(names):
+            name = names[points[0] + first]
+            chosen.choose(run.id, patch=MEAN if name == selection.patch else name)
+
+    st.plotly_chart(
+        figure,
+        theme=None,
+        key=key,
+        on_select=picked,
+        selection_mode="points",
+        config={"displayModeBar": False},
+    )
+    st.caption(_patch_words(experiment, weights, selection.patch, query))
+
+
+def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
+    key = "attention-patch"
+    st.session_state[key] = selection.patch
+    names = {MEAN: _("All of them, on average"), CLS: _("The CLS token")}
+    st.selectbox(
+        _("Which patch asks (row,column)"),
+        offer.patches,
+        format_func=lambda name: names.get(name, name),
+        key=key,
+        on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
+        help=_("Or click on a patch of the picture; click it again for the average."),
+    )
+
+
+def _patch_words(
+    experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
+) -> str:
+    if query is None:
+        words = _(
+            "How much attention each patch receives, on average over all that ask. Look for "
+            "strokes that many patches read."
+        )
+    elif patch == CLS:
+        words = _("Where the CLS token, which the classifier reads, looks in the picture.")
+    else:
+        words = _(
+            "Where the outlined patch looks. Look for patches of the same stroke, or its "
+            "neighbours."
+        )
+    if has_cls(experiment):
+        row = weights.mean(0) if query is None else weights[query]
+        words += _(" The CLS token, outside the picture, gets {share}.").format(
+            share=show.percent(float(row[0]))
+        )
+    return words

@@ -1,0 +1,107 @@
+"""What is taken away works alone: no network, no markup from tokens, no formulas."""
+
+import io
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+from PIL import Image
+
+from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.difference import DIVERGING
+from tfm_core.plots.export import csv, map_table, page
+from tfm_core.plots.map_image import map_png, map_svg
+
+QUERY, KEY = ("<bos>", "학교", "에"), ("I", "&", "</text>", "school", "\x07")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def weights_of():
+    return np.random.default_rng(3).dirichlet(np.ones(5), 3).astype(np.float32)
+
+
+def test_a_page_has_plotly_inside_and_loads_nothing():
+    found = page(go.Figure(go.Scatter(y=[1, 2])), title="<b>Head</b>", words="Look & see").decode()
+    assert "<h1>&lt;b&gt;Head&lt;/b&gt;</h1>" in found
+    assert "Look &amp; see" in found
+    assert len(found) > 3_000_000
+    assert not re.search(r"<(script|link|img)[^>]*(src|href)=", found)
+
+
+@pytest.mark.parametrize("theme", list(SCALES))
+def test_an_svg_has_a_square_for_each_cell_and_a_word_for_each_token(theme):
+    weights = weights_of()
+    drawn = ET.fromstring(map_svg(weights, QUERY, KEY, title="Layer <1>", theme=theme))
+    squares = [cell for cell in drawn.iter(f"{SVG}rect") if cell.find(f"{SVG}title") is not None]
+    assert len(squares) == 15
+    assert squares[7].find(f"{SVG}title").text == f"학교 → </text>: {weights[1, 2]:.4f}"
+    words = [text.text for text in drawn.iter(f"{SVG}text")]
+    assert {"<bos>", "학교", "&", "</text>", "Layer <1>"} <= set(words)
+
+
+def test_a_masked_cell_of_an_svg_is_grey():
+    allowed = np.tril(np.ones((3, 5), bool))
+    drawn = map_svg(weights_of(), QUERY, KEY, may_attend=allowed).decode()
+    assert drawn.count(f'fill="{MASKED["light"]}"') == (~allowed).sum()
+    assert drawn.count("(masked)") == (~allowed).sum()
+
+
+def test_a_large_map_is_one_picture_in_its_svg():
+    tokens = [str(place) for place in range(512)]
+    drawn = map_svg(np.eye(512), tokens, tokens)
+    assert len(drawn) < 200_000
+    assert b"data:image/png;base64," in drawn
+    ET.fromstring(drawn)
+
+
+def test_a_png_has_the_colours_of_the_scale():
+    weights = np.array([[0.0, 1.0], [1.0, 0.0]])
+    image = Image.open(io.BytesIO(map_png(weights, cell=3)))
+    assert image.size == (6, 6)
+    lowest, highest = (tuple(bytes.fromhex(SCALES["light"][i][1:])) for i in (0, -1))
+    assert image.getpixel((0, 0)) == lowest
+    assert image.getpixel((5, 0)) == highest
+
+
+def test_a_difference_can_be_taken_away_with_its_own_scale():
+    image = Image.open(
+        io.BytesIO(map_png(np.array([[0.0, -1.0]]), scale=DIVERGING["light"], lowest=-1, cell=1))
+    )
+    colours = [tuple(bytes.fromhex(DIVERGING["light"][i][1:])) for i in (2, 0)]
+    assert [image.getpixel((0, 0)), image.getpixel((1, 0))] == colours
+
+
+def test_a_png_never_becomes_enormous():
+    image = Image.open(io.BytesIO(map_png(np.eye(512), cell=64)))
+    assert image.size == (4096, 4096)
+
+
+def test_a_table_has_a_row_for_each_cell_with_the_exact_weight():
+    weights = weights_of()
+    table = map_table(weights, QUERY, KEY)
+    row = table[(table["query"] == 2) & (table["key"] == 4)].iloc[0]
+    assert (row["query_token"], row["key_token"]) == ("학교", "school")
+    assert row["weight"] == weights[1, 3]
+    assert len(table) == 15
+
+
+def test_a_csv_is_read_back_as_it_was():
+    table = map_table(weights_of(), QUERY, ("I", "to", "a", "b", "c"))
+    again = pd.read_csv(io.BytesIO(csv(table)))
+    assert again["query_token"].tolist() == table["query_token"].tolist()
+    np.testing.assert_allclose(again["weight"], table["weight"], rtol=1e-6)
+
+
+def test_a_token_is_no_formula_in_a_spreadsheet():
+    found = csv(pd.DataFrame({"token": ["=1+1", "+", "-", "a-b"], "n": [-1, 2, 3, 4]})).decode()
+    assert found.splitlines()[1:] == ["'=1+1,-1", "'+,2", "'-,3", "a-b,4"]
+
+
+def test_tokens_and_weights_must_fit():
+    with pytest.raises(ValueError, match=r"weights are \(3, 5\), but there are 3 query and 3 key"):
+        map_svg(weights_of(), QUERY, QUERY)
+    with pytest.raises(ValueError, match=r"weights are \(3, 5\), but there are 3 query and 3 key"):
+        map_table(weights_of(), QUERY, QUERY)

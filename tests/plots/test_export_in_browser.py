@@ -1,0 +1,68 @@
+"""The exported page in a real Chromium without a network: drawn, and hover says exact values."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+pytest.importorskip("playwright")
+
+from playwright.sync_api import expect, sync_playwright
+
+from tfm_core.plots.attention import head_map
+from tfm_core.plots.export import page
+from tfm_core.plots.map_image import map_svg
+
+pytestmark = pytest.mark.browser
+
+CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
+TOKENS = ("<bos>", "학교", "에")
+WEIGHTS = np.array([[0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0.0, 0.0, 1.0]])
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
+    if path is None:
+        pytest.skip(f"There is no Chromium on the PATH (looked for {', '.join(CHROMIUMS)}).")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def tab(chromium):
+    """A tab without a network, which must not ask for anything either."""
+    context = chromium.new_context(offline=True, viewport={"width": 900, "height": 700})
+    tab = context.new_page()
+    wrong, asked = [], []
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("request", lambda request: asked.append(request.url))
+    yield tab
+    context.close()
+    assert wrong == []
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in asked)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_an_exported_page_is_drawn_and_answers_the_pointer(tab, tmp_path, theme):
+    file = tmp_path / "head.html"
+    figure = head_map(WEIGHTS, TOKENS, TOKENS, theme=theme)
+    file.write_bytes(page(figure, title="Layer 1, head 1", words="Look for rows.", theme=theme))
+    tab.goto(file.as_uri())
+    expect(tab.get_by_role("heading", name="Layer 1, head 1")).to_be_visible()
+    expect(tab.locator(".ytick text").first).to_have_text("<bos>")
+    tab.locator(".nsewdrag").first.hover()
+    hover = tab.locator(".hoverlayer .hovertext")
+    expect(hover).to_have_count(1)
+    assert re.search(r"query 2: 학교key 2: 학교weight 0\.7500", hover.text_content())
+
+
+def test_an_exported_svg_is_drawn_as_it_is(tab, tmp_path):
+    file = tmp_path / "head.svg"
+    file.write_bytes(map_svg(WEIGHTS, TOKENS, TOKENS, title="Layer 1, head 1"))
+    tab.goto(file.as_uri())
+    expect(tab.locator("rect")).to_have_count(10)  # the paper and nine cells
+    expect(tab.locator("text", has_text="학교")).to_have_count(2)

@@ -1,0 +1,71 @@
+"""Two maps of the same tokens side by side: heads, layers, snapshots or runs. numpy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """How two maps differ.
+
+    difference: (Q, K), right minus left, -1 to 1. moved: share of the attention that a query pays
+    elsewhere, mean over queries: half the sum of the absolute differences of a row (the total
+    variation distance), 0 alike, 1 nothing in common. agreeing: share of the queries whose
+    strongest key is the same.
+    """
+
+    difference: Floats
+    moved: float
+    agreeing: float
+
+
+def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Comparison:
+    """Compare two maps (Q, K) of one head each; rows that may attend to nothing are not counted.
+
+    Raises ValueError, in a sentence, where the maps do not have the same shape.
+    """
+    if left.shape != right.shape:
+        raise ValueError(
+            f"The maps are {_by(left.shape)} and {_by(right.shape)}: only maps of the same example "
+            "in the same kind of attention can be compared cell by cell."
+        )
+    difference = np.asarray(right, np.float32) - np.asarray(left, np.float32)
+    allowed = np.ones(left.shape, np.bool_) if may_attend is None else may_attend
+    counted = allowed.any(-1)
+    if not counted.any():
+        return Comparison(difference, 0.0, 1.0)
+    moved = np.abs(difference).sum(-1)[counted] / 2
+    same = left.argmax(-1) == right.argmax(-1)
+    return Comparison(difference, float(moved.mean()), float(same[counted].mean()))
+
+
+def check_same_tokens(
+    left: tuple[Sequence[str], Sequence[str]], right: tuple[Sequence[str], Sequence[str]]
+) -> None:
+    """Raise ValueError, in a sentence, where two maps have other (query, key) tokens.
+
+    Two runs can have other vocabularies, so that one example is cut differently.
+    """
+    for name, first, second in zip(("query", "key"), left, right, strict=True):
+        if tuple(first) != tuple(second):
+            place = next(
+                (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
+                min(len(first), len(second)),
+            )
+            raise ValueError(
+                f"The two maps have other {name} tokens from number {place + 1} on; choose an "
+                "example that both models read alike."
+            )
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " by ".join(str(size) for size in shape)

@@ -1,0 +1,138 @@
+"""The deletion curve: does the model need what an explanation points at?
+
+Patches are taken away in the order of the explanation, the most important first, and the
+probability of the predicted class is watched (Petsiuk et al. 2018, RISE, section 4.2; Samek et al.
+2017). The faster it falls, the more the explanation is about this model; random order is the mark
+to beat. numpy alone: the model is a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating[Any]]
+Predict = Callable[[Floats], Floats]
+"""Pictures (N, C, height, width) in, the probability of the watched class out: (N,)."""
+
+RANDOM_ORDERS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deletion:
+    """Curves of one picture, each (n_patches + 1,).
+
+    removed: share of patches taken away, 0 to 1. curves: explanation -> probability of the class.
+    areas: explanation -> area under its curve, 0 to 1, lower is better. random: mean over orders,
+    lowest and highest their range; random_area: of the mean.
+    """
+
+    removed: Floats
+    curves: Mapping[str, Floats]
+    areas: Mapping[str, float]
+    random: Floats
+    lowest: Floats
+    highest: Floats
+    random_area: float
+
+    @property
+    def best(self) -> str:
+        """The explanation with the smallest area."""
+        return min(self.areas, key=lambda name: self.areas[name])
+
+
+def deletion(
+    predict: Predict,
+    picture: Floats,
+    explanations: Mapping[str, Floats],
+    *,
+    fill: Floats | float = 0.0,
+    n_random: int = RANDOM_ORDERS,
+    seed: int = 0,
+) -> Deletion:
+    """Return the deletion curves of several explanations of one picture.
+
+    picture: (C, height, width). explanations: name -> (side, side), one value a patch. fill: what
+    stands where a patch was, a number or (C,): 0 is the mean of normalised pixels. Raises
+    ValueError where the patches do not divide the picture or have different numbers.
+    """
+    sides = {values.shape for values in explanations.values()}
+    if len(sides) != 1:
+        raise ValueError(f"Explanations of one picture must have one shape, not {sorted(sides)}.")
+    (shape,) = sides
+    orders = [most_first(values) for values in explanations.values()]
+    rng = np.random.default_rng(seed)
+    orders += [rng.permutation(shape[0] * shape[1]) for _ in range(n_random)]
+    pictures = np.concatenate([deleted(picture, order, shape, fill) for order in orders])
+    found = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
+    removed = np.linspace(0, 1, found.shape[1])
+    named, by_chance = found[: len(explanations)], found[len(explanations) :]
+    curves = dict(zip(explanations, named, strict=True))
+    mean = by_chance.mean(0)
+    return Deletion(
+        removed=removed,
+        curves=curves,
+        areas={name: area(removed, curve) for name, curve in curves.items()},
+        random=mean,
+        lowest=by_chance.min(0),
+        highest=by_chance.max(0),
+        random_area=area(removed, mean),
+    )
+
+
+def mean_of(found: Sequence[Deletion]) -> Deletion:
+    """Return the mean curves of several pictures, of the same explanations and patches.
+
+    The range is the mean of the ranges. Raises ValueError without any.
+    """
+    if not found:
+        raise ValueError("There are no deletion curves to take the mean of.")
+    curves = {
+        name: np.mean([one.curves[name] for one in found], axis=0) for name in found[0].curves
+    }
+    removed, random = found[0].removed, np.mean([one.random for one in found], axis=0)
+    return Deletion(
+        removed=removed,
+        curves=curves,
+        areas={name: area(removed, curve) for name, curve in curves.items()},
+        random=random,
+        lowest=np.mean([one.lowest for one in found], axis=0),
+        highest=np.mean([one.highest for one in found], axis=0),
+        random_area=area(removed, random),
+    )
+
+
+def most_first(values: Floats) -> npt.NDArray[np.int_]:
+    """Return the patches (n,) in the order of their values, the largest first; ties keep order."""
+    return np.argsort(-np.asarray(values).ravel(), kind="stable")
+
+
+def deleted(
+    picture: Floats,
+    order: npt.NDArray[np.int_],
+    shape: tuple[int, ...],
+    fill: Floats | float = 0.0,
+) -> Floats:
+    """Return (n + 1, C, height, width): the picture with the first 0, 1, ... n patches taken away.
+
+    order: (n,) patches, row by row from the top left; shape: their rows and columns.
+    """
+    height, width = picture.shape[1:]
+    rows, columns = shape
+    if height % rows or width % columns:
+        raise ValueError(f"{rows} by {columns} patches do not divide {height} by {width} pixels.")
+    rank = np.empty(len(order), np.int_)
+    rank[order] = np.arange(len(order))
+    rank = rank.reshape(rows, columns).repeat(height // rows, 0).repeat(width // columns, 1)
+    is_gone = rank[None] < np.arange(len(order) + 1)[:, None, None]  # (n + 1, height, width)
+    filled = np.broadcast_to(np.asarray(fill, picture.dtype).reshape(-1, 1, 1), picture.shape)
+    return np.where(is_gone[:, None], filled[None], picture[None])
+
+
+def area(x: Floats, y: Floats) -> float:
+    """Return the area under a curve by trapezoids."""
+    return float(np.trapezoid(y, x))

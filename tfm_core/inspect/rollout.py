@@ -1,0 +1,61 @@
+"""Attention rollout: how much of each input reaches each output through all layers at once.
+
+Abnar & Zuidema 2020, "Quantifying Attention Flow in Transformers", section 3: the residual
+connection is half of every step, so each layer counts as (A + I) / 2, and layers multiply.
+numpy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+def rollout(attention: Sequence[Floats]) -> Floats:
+    """Return (T, T): of each output token the shares of the input tokens, rows sum to 1.
+
+    attention: one (H, T, T) a layer, from the input up; heads are averaged. Raises ValueError
+    without layers, and for attention from one sequence to another.
+    """
+    reached: Floats = rollout_by_layer(attention)[-1]
+    return reached
+
+
+def rollout_by_layer(attention: Sequence[Floats]) -> Floats:
+    """Return (L, T, T): the rollout up to each layer. Arguments and errors as for ``rollout``."""
+    if not len(attention):
+        raise ValueError("Rollout needs the attention of at least one layer.")
+    reached: list[Floats] = []
+    for heads in attention:
+        if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
+            raise ValueError(
+                f"Rollout follows self-attention, (H, T, T); this attention is {heads.shape}."
+            )
+        step = with_residual(np.asarray(heads, np.float64).mean(0))
+        reached.append(step @ reached[-1] if reached else step)
+    return np.stack(reached)
+
+
+def with_residual(attention: Floats) -> Floats:
+    """Return (A + I) / 2 with rows that sum to 1; a row of zeros keeps to itself. (T, T)."""
+    step = (attention + np.eye(len(attention))) / 2
+    normalised: Floats = step / step.sum(-1, keepdims=True)
+    return normalised
+
+
+def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
+    """Return (side, side): what the classifier gets from each patch.
+
+    tokens: (T, T), row = output token. It reads the CLS token's row, or the mean of all rows; the
+    CLS token's own column stands nowhere in the picture and is left out.
+    """
+    row = tokens[0, 1:] if has_cls else tokens.mean(0)
+    side = round(float(np.sqrt(len(row))))
+    if side**2 != len(row):
+        raise ValueError(f"{len(row)} patches do not fill a square.")
+    return np.asarray(row).reshape(side, side)

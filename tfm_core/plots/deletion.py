@@ -1,0 +1,81 @@
+"""Deletion curves: how fast the model loses its answer when patches are taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import plotly.graph_objects as go
+
+from tfm_core.inspect.deletion import Deletion
+from tfm_core.inspect.explanations import EXPLANATIONS
+from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
+
+_LOOKS: dict[str, dict[str, str]] = {
+    "attention": {"color": BLUE, "dash": "dash", "symbol": "circle"},
+    "rollout": {"color": GREEN, "dash": "dot", "symbol": "square"},
+    "relevance": {"color": VERMILION, "dash": "solid", "symbol": "diamond"},
+}
+_OTHER = {"color": GREY, "dash": "dashdot", "symbol": "cross"}
+
+
+def deletion_curves(
+    found: Deletion, *, class_name: str = "", names: Mapping[str, str] | None = None
+) -> go.Figure:
+    """Draw a line for each explanation, and random order with its range as the mark to beat.
+
+    class_name: the class whose probability is watched. names: labels of the explanations.
+    Legend entries say the area under the curve: the lower, the better.
+    """
+    labels = {name: choice.label for name, choice in EXPLANATIONS.items()} | dict(names or {})
+    figure = go.Figure(_range(found))
+    figure.add_trace(
+        go.Scatter(
+            x=found.removed,
+            y=found.random,
+            name=f"random order, area {found.random_area:.2f}",
+            mode="lines",
+            line={"color": GREY, "width": 2},
+            hovertemplate="%{x:.0%} removed: %{y:.1%}<extra>random order</extra>",
+        )
+    )
+    for name, curve in found.curves.items():
+        look, label = _LOOKS.get(name, _OTHER), labels.get(name, name)
+        figure.add_trace(
+            go.Scatter(
+                x=found.removed,
+                y=curve,
+                name=f"{label}, area {found.areas[name]:.2f}",
+                mode="lines+markers",
+                line={"color": look["color"], "dash": look["dash"], "width": 2.5},
+                marker={"symbol": look["symbol"], "size": 7},
+                hovertemplate=f"%{{x:.0%}} removed: %{{y:.1%}}<extra>{label}</extra>",
+            )
+        )
+    figure.update_layout(
+        height=380,
+        margin={"l": 8, "r": 8, "t": 8, "b": 8},
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
+    )
+    figure.update_xaxes(
+        title={"text": "patches removed, most important first"},
+        range=[-0.01, 1.01],
+        tickformat=".0%",
+    )
+    what = f"probability of “{class_name}”" if class_name else "probability of the class"
+    figure.update_yaxes(title={"text": what}, range=[-0.02, 1.04], tickformat=".0%")
+    return figure
+
+
+def _range(found: Deletion) -> list[go.Scatter]:
+    """Return the band from the lowest to the highest random order."""
+    shared = {"x": found.removed, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    return [
+        go.Scatter(y=found.highest, showlegend=False, **shared),
+        go.Scatter(
+            y=found.lowest,
+            fill="tonexty",
+            fillcolor="rgba(125, 133, 146, 0.18)",
+            name="range of random orders",
+            **shared,
+        ),
+    ]

@@ -1,0 +1,196 @@
+"""A map as a picture to take away: SVG with its tokens, or PNG of the cells alone.
+
+Drawn here from the arrays, so that no browser is needed to make them.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import unicodedata
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, ImageColor
+
+from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
+from tfm_core.plots.palette import BACKGROUNDS, INKS
+from tfm_core.plots.template import FONT
+
+_CELL = 24  # pixels to a side of a cell with room enough
+_LARGEST = 1600  # pixels to a side of a map; cells become smaller beyond
+_MAX_LABELS = 100
+_MAX_SQUARES = 10_000  # cells with a square and a tooltip of their own; more become one picture
+_PNG_LARGEST = 4096
+
+
+def map_svg(
+    weights: Floats,
+    query_tokens: Sequence[str],
+    key_tokens: Sequence[str],
+    *,
+    title: str = "",
+    theme: Theme = "light",
+    may_attend: npt.NDArray[np.bool_] | None = None,
+    top: float | None = 1.0,
+    scale: Sequence[str] | None = None,
+    lowest: float = 0.0,
+    query_title: str = "query token",
+    key_title: str = "key token",
+) -> bytes:
+    """Return a map as SVG: every cell a square with its value as a tooltip, tokens on both axes.
+
+    weights: (Q, K). top: the weight with the most ink, None the largest; scale and lowest: another
+    colour scale and where it begins (a difference: the diverging one, -top). Raises ValueError when
+    weights and tokens do not fit together.
+    """
+    _check(weights, query_tokens, key_tokens)
+    end = top_of(weights) if top is None else top
+    allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    colours = cell_colours(weights, allowed, scale or SCALES[theme], lowest, end, theme)
+    size = _cell_size(weights.shape)
+    left, head = _room(query_tokens), _room(key_tokens) + (26 if title else 0)
+    words = f"{query_title} down, {key_title} across; colours from {lowest:.3g} to {end:.3g}"
+    width = max(left + size * weights.shape[1] + 24, 7 * max(len(words), len(title)) + 16)
+    height = head + size * weights.shape[0] + 34
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
+        f'width="{width:g}" height="{height:g}" font-family="{escape(FONT)}" font-size="12" '
+        f'fill="{INKS[theme]}" '
+        f'role="img"><title>{_plain(title or "Attention map")}</title>',
+        f'<rect width="{width:g}" height="{height:g}" fill="{BACKGROUNDS[theme]}"/>',
+        f'<text x="8" y="20" font-size="15">{_plain(title)}</text>',
+        *_cells(weights, allowed, colours, query_tokens, key_tokens, (left, head, size)),
+        *_labels(query_tokens, key_tokens, (left, head, size)),
+        f'<text x="8" y="{height - 10:g}">{_plain(words)}</text>',
+        "</svg>",
+    ]
+    return "\n".join(parts).encode()
+
+
+def map_png(
+    weights: Floats,
+    *,
+    theme: Theme = "light",
+    may_attend: npt.NDArray[np.bool_] | None = None,
+    top: float | None = 1.0,
+    scale: Sequence[str] | None = None,
+    lowest: float = 0.0,
+    cell: int = _CELL,
+) -> bytes:
+    """Return the cells of a map as PNG, without words: every cell is ``cell`` pixels square.
+
+    weights: (Q, K); the rest as for ``map_svg``. Cells become smaller where 4,096 pixels would not
+    hold the map.
+    """
+    end = top_of(weights) if top is None else top
+    allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    colours = cell_colours(weights, allowed, scale or SCALES[theme], lowest, end, theme)
+    cell = max(1, min(cell, _PNG_LARGEST // max(weights.shape)))
+    image = Image.fromarray(colours.repeat(cell, 0).repeat(cell, 1))
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def cell_colours(
+    weights: Floats,
+    may_attend: npt.NDArray[np.bool_],
+    scale: Sequence[str],
+    lowest: float,
+    highest: float,
+    theme: Theme,
+) -> npt.NDArray[np.uint8]:
+    """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
+    stops = np.asarray([ImageColor.getrgb(colour)[:3] for colour in scale], np.float64)
+    share = np.clip((np.asarray(weights, np.float64) - lowest) / (highest - lowest), 0, 1)
+    places = np.linspace(0, 1, len(stops))
+    colours = np.stack([np.interp(share, places, stops[:, i]) for i in range(3)], -1)
+    colours[~may_attend] = ImageColor.getrgb(MASKED[theme])[:3]
+    return np.asarray(np.rint(colours), np.uint8)
+
+
+Frame = tuple[float, float, float]  # left and upper edge of the cells, size of one, in pixels
+
+
+def _cells(
+    weights: Floats,
+    allowed: npt.NDArray[np.bool_],
+    colours: npt.NDArray[np.uint8],
+    query: Sequence[str],
+    key: Sequence[str],
+    frame: Frame,
+) -> list[str]:
+    left, upper, size = frame
+    if weights.size > _MAX_SQUARES:
+        file = io.BytesIO()
+        Image.fromarray(colours).save(file, "PNG")
+        data = base64.b64encode(file.getvalue()).decode()
+        rows, columns = weights.shape
+        return [
+            f'<image x="{left}" y="{upper}" width="{columns * size}" height="{rows * size}" '
+            f'preserveAspectRatio="none" style="image-rendering:pixelated" '
+            f'href="data:image/png;base64,{data}"/>'
+        ]
+    squares = []
+    for q, row in enumerate(np.asarray(weights, np.float32).tolist()):
+        for k, weight in enumerate(row):
+            words = f"{query[q]} → {key[k]}: {weight:.4f}{'' if allowed[q, k] else ' (masked)'}"
+            colour = "#{:02x}{:02x}{:02x}".format(*colours[q, k].tolist())
+            squares.append(
+                f'<rect x="{left + k * size:g}" y="{upper + q * size:g}" width="{size:g}" '
+                f'height="{size:g}" fill="{colour}"><title>{_plain(words)}</title></rect>'
+            )
+    return squares
+
+
+def _labels(query: Sequence[str], key: Sequence[str], frame: Frame) -> list[str]:
+    left, upper, size = frame
+    down, across = (-(-len(tokens) // _MAX_LABELS) for tokens in (query, key))
+    font = min(12.0, max(5.0, size * max(down, across) * 0.8))
+    words = [
+        f'<text x="{left - 6}" y="{upper + (q + 0.5) * size:g}" text-anchor="end" '
+        f'dominant-baseline="central" font-size="{font:g}">{_plain(_short(query[q]))}</text>'
+        for q in range(0, len(query), down)
+    ]
+    for k in range(0, len(key), across):
+        x, y = left + (k + 0.5) * size, upper - 6
+        words.append(
+            f'<text x="{x:g}" y="{y:g}" transform="rotate(-90 {x:g} {y:g})" '
+            f'dominant-baseline="central" font-size="{font:g}">{_plain(_short(key[k]))}</text>'
+        )
+    return words
+
+
+def _room(tokens: Sequence[str]) -> int:
+    """Return the pixels that the longest token takes; Hangul and the like are twice as wide."""
+    widths = [
+        sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in _short(token))
+        for token in tokens
+    ]
+    return 18 + 7 * max(widths, default=1)
+
+
+def _short(token: str) -> str:
+    cut = token if len(token) <= 16 else f"{token[:15]}…"
+    return cut if cut.strip() else "␣"
+
+
+def _plain(text: str) -> str:
+    """Return text as XML can carry it: escaped, without the signs that XML forbids."""
+    legal = "".join(sign if sign >= " " else "�" for sign in text)
+    return escape(legal)
+
+
+def _cell_size(shape: tuple[int, ...]) -> float:
+    return min(_CELL, _LARGEST / max(1, *shape))
+
+
+def _check(weights: Floats, query: Sequence[str], key: Sequence[str]) -> None:
+    if weights.shape != (len(query), len(key)):
+        raise ValueError(
+            f"weights are {weights.shape}, but there are {len(query)} query "
+            f"and {len(key)} key tokens."
+        )
