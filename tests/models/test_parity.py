@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from tfm_core.data.torchvision_import import torchvision
 from torch import nn
 
 from tfm_core.config import ViTConfig
+from tfm_core.data.torchvision_import import torchvision
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.build import ImageShape, build_vit
