@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 
@@ -28,7 +29,9 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Map (B, T) ids to (B, T, d_model)."""
-        out: Tensor = self.table(ids) * self.scale
+        rows = self.table(ids)
+        out: Tensor = rows * self.scale
+        tape.record(self, ids=ids, rows=rows, embedded=out)
         return out
 
 
@@ -74,6 +77,7 @@ class EncoderDecoder(nn.Module):
             memory_mask=memory_mask,
         )
         out: Tensor = self.output(x)
+        tape.record(self.output, answering=x, logits=out)
         return out
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
@@ -112,7 +116,9 @@ class EncoderOnly(nn.Module):
         src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
         x = self.dropout(self.src_positions(self.src_embedding(src)))
-        out: Tensor = self.output(self.encoder(x, mask=mask)[:, :length])
+        answering = self.encoder(x, mask=mask)[:, :length]
+        out: Tensor = self.output(answering)
+        tape.record(self.output, answering=answering, logits=out)
         return out
 
 
@@ -161,7 +167,9 @@ class DecoderOnly(nn.Module):
         x = self.dropout(self.positions(x))
         x = self.decoder(x, mask=within(mask, places.size(1), self.window))
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
-        out: Tensor = self.output(x.gather(1, answers[..., None].expand(-1, -1, x.size(-1))))
+        answering = x.gather(1, answers[..., None].expand(-1, -1, x.size(-1)))
+        out: Tensor = self.output(answering)
+        tape.record(self.output, answering=answering, logits=out)
         return out
 
 
