@@ -48,7 +48,7 @@ function map(state, name) {
     grid.setAttribute("aria-hidden", "true"); // the read-out says all values
   }
   const width = name === "output" ? "var(--wide)" : "var(--cell)";
-  grid.style.gridTemplateColumns = `84px repeat(${columns}, ${width})`;
+  grid.style.gridTemplateColumns = `74px repeat(${columns}, ${width})`;
   grid.append(element("span"));
   for (let k = 0; k < columns; k += 1) {
     grid.append(name === "output"
@@ -106,7 +106,7 @@ function paint(state) {
   const grey = rgb(colours.masked);
   const top = largest(view.scores);
   const most = largest(view.output);
-  const text = (value, digits) => (state.size >= 27 ? value.toFixed(digits) : "");
+  const text = (value, digits) => (state.size >= 23 ? value.toFixed(digits) : "");
   const score = (value, range) => mix(colours.score, 0.5 + value / range / 2);
   view.query.forEach((query, q) => view.key.forEach((key, k) => {
     const may = view.mask[q][k];
@@ -124,7 +124,7 @@ function paint(state) {
       + `${may ? words.allowed : words.forbidden}`);
   }));
   view.output.forEach((row, q) => row.forEach((value, d) => {
-    fill(cells.output[q][d], score(value, most), state.wide >= 27 ? value.toFixed(1) : "");
+    fill(cells.output[q][d], score(value, most), state.wide >= 23 ? value.toFixed(1) : "");
   }));
 }
 
@@ -203,9 +203,9 @@ function fit(root, state) {
   const n = state.view.key.length;
   const width = root.clientWidth || 900;
   const side = width >= 900 ? width / 3 - 22 : width >= 620 ? width / 2 - 22 : width;
-  state.size = Math.max(16, Math.min(40, Math.floor((side - 92) / n)));
+  state.size = Math.max(16, Math.min(40, Math.floor((side - 82) / n)));
   const dimensions = state.view.output[0].length;
-  state.wide = Math.max(3, Math.min(state.size, Math.floor((side - 92) / dimensions)));
+  state.wide = Math.max(3, Math.min(state.size, Math.floor((side - 82) / dimensions)));
   root.style.setProperty("--cell", `${state.size}px`);
   root.style.setProperty("--wide", `${state.wide}px`);
 }

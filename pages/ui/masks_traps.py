@@ -50,14 +50,14 @@ def half_precision(projected: Projected) -> None:
             _("type"): found.dtype,
             _("masked with"): {"lowest": _("finfo.min")}.get(found.fill, found.fill),
             _("stored as"): _("refused") if found.stored is None else _short(found.stored),
-            _("leak"): _short(found.leak),
+            _("leak"): "–" if found.stored is None else _short(found.leak),
             _("all forbidden"): _weights(found.blind),
             _("forbidden twice"): _weights(found.twice),
             _("what to expect"): _(found.verdict),
         }
         for found in mask_traps.precision(row)
     ]
-    st.dataframe(rows, hide_index=True, width="stretch")
+    st.dataframe(rows, hide_index=True, width="stretch", height="content")
     st.caption(
         _(
             "The scores of the first query with its second half forbidden, computed in each type. "

@@ -174,7 +174,7 @@ def test_a_mask_on_the_wrong_axis_lets_real_tokens_read_padding():
 def test_half_precision_refuses_minus_a_billion_and_two_lowest_numbers_overflow():
     found = {(p.dtype, p.fill): p for p in mask_traps.precision(np.linspace(-2, 3, 7))}
     assert found["float16", "-1e9"].stored is None
-    assert "refuses" in found["float16", "-1e9"].verdict
+    assert "refused" in found["float16", "-1e9"].verdict
     for dtype in mask_traps.TYPES:
         assert np.isnan(found[dtype, "-inf"].blind).all()
         assert np.isnan(found[dtype, "lowest"].twice).all()

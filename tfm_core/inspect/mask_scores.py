@@ -84,7 +84,7 @@ def of_run(
         raise ValueError("the current run's model has no padding between source and target")
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens, "the target")
-    model, step = _model(run)
+    model, step = load(run)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])
     try:
@@ -116,7 +116,11 @@ def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...], where: st
         raise ValueError(f"“{unknown[0]}” in {where} is not a word of the current run's task")
 
 
-def _model(run: Run) -> tuple[Model, int]:
+def load(run: Run) -> tuple[Model, int]:
+    """Return the model of a run in eval mode and the step of its last weights.
+
+    Raises ValueError, a clause that follows "because", where there are none.
+    """
     path = run.folder / FILE
     try:
         changed = path.stat().st_mtime_ns

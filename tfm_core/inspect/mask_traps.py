@@ -62,16 +62,16 @@ class Precision:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """What to expect, in a few words."""
         if self.stored is None:
-            return f"PyTorch refuses: {self.fill} is beyond {self.dtype}, which ends at -65504."
+            return f"refused: {self.dtype} ends at -65504"
         if self.leak > 0:
-            return "Leaks: a forbidden key still gets some weight."
+            return "leaks: a forbidden key gets weight"
         if any(map(np.isnan, self.blind)):
-            return "Right, but a row where nothing is allowed becomes NaN."
+            return "right; blind rows are NaN"
         if any(map(np.isnan, self.twice)):
-            return "Right once; two masks added overflow to -inf, and a blind row becomes NaN."
-        return "Right; a row where nothing is allowed spreads evenly over forbidden keys."
+            return "right once; two masks overflow"
+        return "right; blind rows attend evenly"
 
 
 def precision(scores: Array) -> list[Precision]:
