@@ -6,6 +6,7 @@ torch is imported where it is needed, so that a page that imports this stays qui
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,11 @@ def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool =
 def angles(position: int, d_head: int, base: float = 10000.0) -> Array:
     """Return (d_head / 2,): by how much RoPE turns each pair at a position, in radians."""
     return np.asarray(position * base ** (-np.arange(0, d_head, 2) / d_head))
+
+
+def turns(places: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
+    """Return (positions, d_head / 2): the angles of several positions, in radians."""
+    return np.stack([angles(place, d_head, base) for place in places])
 
 
 def rotary_scores(
@@ -126,3 +132,11 @@ def learned_table(snapshot: Snapshot, name: str) -> Array:
     if name not in snapshot.positions:
         raise ValueError(f"The snapshot of step {snapshot.step:,} holds no table {name}.")
     return np.asarray(snapshot.positions[name], np.float32)
+
+
+def source_of(name: str) -> type:
+    """Return a class or function of ``tfm_core.layers.positions``, to show its code."""
+    from tfm_core.layers import positions
+
+    found: type = getattr(positions, name)
+    return found

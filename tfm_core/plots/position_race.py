@@ -39,7 +39,7 @@ def noticed(changes: Mapping[str, tuple[str, float]]) -> go.Figure:
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
     )
-    axes(figure, "mean change of a token's vector (share of its length)", "")
+    axes(figure, "mean change of a word's vector", "")
     figure.update_xaxes(range=[0, float(max(values.max(initial=0), 0.01)) * 1.25], tickformat=".0%")
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(height=90 + 44 * len(labels), margin={**MARGIN, "t": 8})
@@ -77,5 +77,6 @@ def race(
             x=trained,
             line={"color": GREY, "dash": "dot", "width": 1},
             annotation={"text": BORDER, "font": {"size": 11, "color": GREY}},
+            annotation_position="bottom right",
         )
     return figure

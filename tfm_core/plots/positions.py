@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.plots.attention import LEGEND, Floats, Theme, short
+from tfm_core.plots.attention import LEGEND, SCALES, Floats, Theme, short
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
 from tfm_core.plots.template import COLORWAY
@@ -68,16 +68,21 @@ def matrix(
     names: Sequence[str] | None = None,
     is_square: bool = False,
     limit: float | None = None,
+    is_stretched: bool = False,
 ) -> go.Figure:
-    """Draw a matrix with a sign: zero is quiet. names: of both axes, where they are the same."""
+    """Draw a matrix with a sign: zero is quiet. names: of both axes, where they are the same.
+
+    limit: where the colours end, to both sides. is_stretched: from the least to the most instead.
+    """
     values = np.asarray(values, np.float32)
     top = float(limit or max(np.abs(values).max(initial=0.0), 1e-9))
+    colours = SCALES if is_stretched else DIVERGING
     figure = go.Figure(
         go.Heatmap(
             z=values,
-            zmin=-top,
-            zmax=top,
-            colorscale=list(DIVERGING[theme]),
+            zmin=float(values.min()) if is_stretched else -top,
+            zmax=float(values.max()) if is_stretched else top,
+            colorscale=list(colours[theme]),
             colorbar=LEGEND | {"title": {"text": "value", "side": "right"}},
             hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
         )
@@ -93,7 +98,7 @@ def matrix(
     if is_square:
         figure.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
         figure.update_xaxes(constrain="domain")
-    figure.update_layout(margin={**MARGIN, "t": 52}, height=400)
+    figure.update_layout(margin={**MARGIN, "t": 52, "b": 52}, height=420)
     return figure
 
 
@@ -107,18 +112,18 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
             line={"color": BLUE},
             name="wavelength",
             hovertemplate="pair %{x}: repeats after %{y:,.1f} positions<extra></extra>",
-            showlegend=False,
         )
     )
-    axes(figure, "pair of dimensions", "wavelength (positions, log)")
-    figure.update_yaxes(type="log")
-    note = {"text": f"{n_positions} positions shown", "xanchor": "left", "x": 0}
-    figure.add_hline(
-        y=n_positions,
+    figure.add_scatter(
+        x=[1, len(lengths)],
+        y=[n_positions, n_positions],
+        mode="lines",
         line={"color": GREY, "dash": "dot", "width": 1},
-        annotation={**note, "font": {"size": 11, "color": GREY}, "yanchor": "bottom"},
+        name=f"the {n_positions} positions shown",
+        hoverinfo="skip",
     )
-    return figure
+    axes(figure, "pair of dimensions", "wavelength (positions, log)")
+    return figure.update_yaxes(type="log")
 
 
 def lines_by_offset(
@@ -194,5 +199,6 @@ def _border(figure: go.Figure, length: int, trained: int | None) -> go.Figure:
             x=trained - 0.5,
             line={"color": GREY, "dash": "dot", "width": 1},
             annotation={"text": BORDER, "font": {"size": 11, "color": GREY}},
+            annotation_position="bottom right",
         )
     return figure
