@@ -87,7 +87,7 @@ class Block(nn.Module):
         if self.norm_first:
             normed: Tensor = norm(x)
             change = sublayer(normed)
-            total = x + self.dropout(change)
+            total: Tensor = x + self.dropout(change)
             tape.record(norm, skipped=x, normed=normed, change=change, joined=total)
             return total
         change = sublayer(x)
