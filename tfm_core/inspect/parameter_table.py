@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING
 
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
-from tfm_core.models.build import build_model
+
+if TYPE_CHECKING:
+    from torch import nn
 
 _LAYER = re.compile(r"^(.*\.layers)\.(\d+)(?:\.|$)")
 
@@ -55,6 +55,10 @@ class ParameterTable:
 
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
     """Return the model on the ``meta`` device: shapes and names, no numbers, no memory."""
+    import torch  # late: a page that shows tables is painted before torch is loaded
+
+    from tfm_core.models.build import build_model
+
     with torch.device("meta"):
         return build_model(config, shape)
 
@@ -111,11 +115,10 @@ def times(sizes: Iterable[int]) -> str:
 
 def _formula(name: str, module: nn.Module, counted: Sequence[nn.Parameter]) -> str:
     """Return the count as it comes about; the input projections are three matrices in one."""
-    if name.endswith("in_projection") and isinstance(module, nn.Linear):
-        d = module.in_features
-        inside = f"{d} x {d}" + (f" + {d}" if module.bias is not None else "")
-        return f"3 x ({inside})"
-    if isinstance(module, nn.LayerNorm) and len(counted) == 2:
+    if name.endswith("in_projection"):
+        d = counted[0].shape[1]
+        return f"3 x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
+    if type(module).__name__ == "LayerNorm" and len(counted) == 2:
         return f"2 x {counted[0].numel()}"
     return " + ".join(times(parameter.shape[::-1]) for parameter in counted)
 
