@@ -5,11 +5,20 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.ui import masks_code, masks_controls, masks_lab, masks_traps, show
+from pages.ui.masks_controls import Choice
 from pages.ui.words import _
+from tfm_core.inspect.mask_lab import Projected
+
+SECTIONS = {
+    "axis": _("Trap: the wrong axis"),
+    "precision": _("Trap: half precision"),
+    "blind": _("Trap: nothing allowed"),
+    "code": _("Bool, additive, and code"),
+}
 
 
 def page() -> None:
-    """Ask for a mask and tokens, show what becomes of the scores, then the traps."""
+    """Ask for a mask and tokens; show what becomes of the scores, a trap, and the code."""
     show.header("masks")
     kind = masks_controls.kind()
     try:
@@ -17,26 +26,31 @@ def page() -> None:
     except ValueError as error:
         show.problem(str(error))
         return
-    projected = masks_controls.projected(choice)
+    # a fragment: a click on the mask draws only what it changes
+    st.fragment(_lab)(choice, masks_controls.projected(choice))
+
+
+def _lab(choice: Choice, projected: Projected) -> None:
     flow = masks_lab.maps(choice, projected)
-    axis, precision, blind, code = st.tabs(
-        [
-            _("Trap: the wrong axis"),
-            _("Trap: half precision"),
-            _("Trap: nothing allowed"),
-            _("Bool, additive, and code"),
-        ]
+    section = st.segmented_control(
+        _("What goes wrong, and how to write it"),
+        list(SECTIONS),
+        format_func=SECTIONS.__getitem__,
+        default="axis",
+        required=True,
+        key="masks-section",
+        persist_state="session",
+        wrap=True,
     )
-    with axis:
-        masks_traps.wrong_axis(projected)
-    with precision:
+    if section == "precision":
         masks_traps.half_precision(projected)
-    with blind:
+    elif section == "blind":
         masks_traps.blind_row(projected, flow)
-    with code:
-        masks_code.code(
-            choice, projected, flow, was_clicked=masks_lab.was_clicked(choice, projected)
-        )
+    elif section == "code":
+        was_clicked = masks_lab.was_clicked(choice, projected)
+        masks_code.code(choice, projected, flow, was_clicked=was_clicked)
+    else:
+        masks_traps.wrong_axis(projected)
 
 
 page()

@@ -100,3 +100,27 @@ def test_a_run_of_pictures_leaves_the_lab_as_it_is(with_recorded, open_page):
 def test_what_is_no_click_on_this_mask_is_dropped(value):
     assert valid_edit(value, "v", (2, 3)) is None
     assert valid_edit({"version": "v", "cells": [[1, 2], [1, 2]]}, "v", (2, 3)) == ((1, 2),)
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ("axis", "of their attention on padding"),
+        ("precision", "The scores of the first query"),
+        ("blind", "What the PyTorch that runs here answers"),
+        ("code", "True = forbidden"),
+    ],
+)
+def test_every_trap_and_the_code_are_shown(open_page, section, words):
+    app = open_page(PAGE)
+    app.button_group(key="masks-section").set_value(section).run()
+    assert not app.exception
+    assert words in said(app)
+
+
+def test_the_code_to_copy_is_that_of_the_mask_on_the_page(open_page):
+    app = open_page(PAGE)
+    app.button_group(key="masks-section").set_value("code").run()
+    names = {}
+    exec(app.code[0].value, names)
+    assert names["mask"].tolist() == sent(app)["mask"]

@@ -97,7 +97,8 @@ def matrix(
         figure.update_yaxes(ticks)
     if is_square:
         figure.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
-        figure.update_xaxes(constrain="domain")
+        # a square axis measures the title from its line, not from the names of its ticks
+        figure.update_xaxes(constrain="domain", title={"standoff": 26})
     figure.update_layout(margin={**MARGIN, "t": 52, "b": 52}, height=420)
     return figure
 
@@ -123,7 +124,7 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
         hoverinfo="skip",
     )
     axes(figure, "pair of dimensions", "wavelength (positions, log)")
-    return figure.update_yaxes(type="log")
+    return figure.update_yaxes(type="log", dtick=1)
 
 
 def lines_by_offset(
