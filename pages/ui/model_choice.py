@@ -16,6 +16,7 @@ from tfm_core.runs.run import Run
 
 DRAFT, RUN = "draft", "run"
 _KEY = "model-choice"
+_OTHER = "model-compare"
 _LAST = "model-last-valid"
 
 
@@ -95,3 +96,21 @@ def _current_run() -> Run | None:
         return None
     run = runs_access.store().get(run_id)
     return None if run.problem else run
+
+
+def other() -> Chosen | None:
+    """Draw the choice of a model to compare with; None while nothing is compared."""
+    run = _current_run()
+    names = [DRAFT, *([RUN] if run is not None else []), *ARCHITECTURES]
+    if st.session_state.get(_OTHER) not in names:
+        st.session_state[_OTHER] = None
+    picked = st.selectbox(
+        _("Compare with"),
+        names,
+        format_func=lambda name: _label(name, run),
+        key=_OTHER,
+        placeholder=_("Nothing"),
+        persist_state="session",
+        help=_("Shows both side by side, and says in words what differs."),
+    )
+    return None if picked is None else _resolve(picked, run)
