@@ -18,6 +18,9 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 def view() -> None:
     """Ask for a sentence, shuffle it, and show who noticed."""
+    pictured = _current()
+    if pictured is not None and pictured.experiment.task.kind == "image":
+        _picture(pictured)
     run = _run()
     key = f"{_TEXT}-{'own' if run is None else run.id}"
     st.session_state.setdefault(key, _example(run))
@@ -30,7 +33,7 @@ def view() -> None:
             help=_("In the words of the current run's task, to ask its model too."),
         )
     with right:
-        st.button(_("Shuffle again"), icon=":material/shuffle:", key="shuffle", on_click=_again)
+        _button("shuffle")
     seed = st.session_state.get(_SEED, 0)
     try:
         own = None if run is None else shuffle.of_run(run, text, seed)
@@ -94,6 +97,43 @@ def _answers(answers: shuffle.Answers) -> None:
         )
 
 
+def _picture(run: Run) -> None:
+    """Shuffle the patches of one of the run's pictures, and let its model look at both."""
+    try:
+        images = run.probe().images
+        if images is None:
+            return
+        left, right = st.columns([4, 1], vertical_alignment="bottom")
+        with left:
+            place = st.slider(
+                _("Picture of the current run"), 1, len(images), key="shuffle-picture"
+            )
+        with right:
+            _button("shuffle-patches")
+        picture = images[place - 1]
+        found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    names = run.experiment.task.facts.class_names
+    with st.container(horizontal=True):
+        for drawn, probabilities in ((picture, found.before), (found.moved, found.after)):
+            best = int(probabilities.argmax())
+            pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
+            said = f"{names[best]}, {show.percent(float(probabilities[best]))}"
+            st.image(pixels, caption=said, width=168)
+    st.caption(
+        _(
+            "What the current run says to the picture, and to the same patches in another order. "
+            "Without positions, and with the patches averaged, both answers would be equal."
+        )
+    )
+
+
+def _button(key: str) -> None:
+    st.button(_("Shuffle again"), icon=":material/shuffle:", key=key, on_click=_again)
+
+
 def _again() -> None:
     st.session_state[_SEED] = st.session_state.get(_SEED, 0) + 1
 
@@ -113,8 +153,11 @@ def _far_from_30(text: str) -> int:
 
 def _run() -> Run | None:
     """Return the current run if it can read words now."""
+    run = _current()
+    return run if run is not None and run.experiment.task.kind == "text" else None
+
+
+def _current() -> Run | None:
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
-    if run is None or run.problem or not run.has_checkpoint:
-        return None
-    return run if run.experiment.task.kind == "text" else None
+    return None if run is None or run.problem or not run.has_checkpoint else run

@@ -94,6 +94,18 @@ def test_the_recorded_run_notices_and_answers_otherwise():
     assert sorted(moved) == sorted(["the", "teacher", "bought", "a", "big", "egg"])
 
 
+def test_shuffled_patches_are_the_same_pixels_and_a_vit_with_positions_notices():
+    run = RunStore().get("recorded-digits")
+    picture = run.probe().images[3]
+    found = shuffle.of_picture(run, picture)
+    assert found.moved.shape == picture.shape
+    assert sorted(found.moved.ravel()) == sorted(picture.ravel())
+    row, column = divmod(shuffle.shuffled(16)[1], 4)
+    patch = picture[0, 7 * row : 7 * row + 7, 7 * column : 7 * column + 7]
+    np.testing.assert_array_equal(found.moved[0, :7, 7:14], patch)
+    assert abs(found.before - found.after).max() > 0.01
+
+
 @pytest.mark.parametrize(
     ("run_id", "text", "sentence"),
     [

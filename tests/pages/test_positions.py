@@ -86,6 +86,14 @@ def test_the_current_run_answers_before_and_after_the_shuffle(with_recorded, ope
     assert "is not a word of this task" in app.warning[0].value
 
 
+def test_the_patches_of_a_run_of_pictures_are_shuffled_too(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-digits"), "shuffle")
+    assert "the same patches in another order" in said(app)
+    app.button(key="shuffle-patches").click().run()
+    app.slider(key="shuffle-picture").set_value(3).run()
+    assert not app.exception
+
+
 def test_an_empty_sentence_is_said(open_page):
     app = viewed(open_page(PAGE), "shuffle")
     app.text_input(key="positions-text-own").set_value("  ").run()

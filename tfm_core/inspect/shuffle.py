@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from tfm_core.config import TextTaskConfig
 from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect.labels import patches_per_side
 from tfm_core.inspect.mask_lab import Array
 from tfm_core.runs.run import Run
 
@@ -40,6 +42,18 @@ class Answers:
 
     before: str
     after: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pictured:
+    """A picture (C, height, width) with its patches in another order, and what the model says.
+
+    before, after: probabilities (classes,) of the picture as it was, and of ``moved``.
+    """
+
+    moved: npt.NDArray[np.uint8]
+    before: Array
+    after: Array
 
 
 def shuffled(n: int, seed: int = 0) -> list[int]:
@@ -107,6 +121,26 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
     return Noticed(run.meta.name, change), Answers(*answers), moved
+
+
+def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:
+    """Shuffle the patches of a picture and ask the run's Vision Transformer with its last weights.
+
+    picture: uint8 (C, height, width). Raises ValueError, in a sentence, for a run of sentences.
+    """
+    from tfm_core.inspect.own_example import look_at_picture
+
+    side = patches_per_side(run.experiment)
+    channels, height, width = picture.shape
+    rows, columns = height // side, width // side
+    grid = picture.reshape(channels, side, rows, side, columns).transpose(1, 3, 0, 2, 4)
+    flat = grid.reshape(side**2, channels, rows, columns)[shuffled(side**2, order_seed)]
+    moved = flat.reshape(side, side, channels, rows, columns).transpose(2, 0, 3, 1, 4)
+    moved = np.ascontiguousarray(moved.reshape(picture.shape))
+    before, after = (look_at_picture(run, each).probabilities for each in (picture, moved))
+    assert before is not None
+    assert after is not None
+    return Pictured(moved, before, after)
 
 
 def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: bool) -> Array:
