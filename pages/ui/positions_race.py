@@ -177,8 +177,8 @@ def _beyond(race: Race) -> None:
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
         _(
             "Right of the line nobody was trained: answers written token by token to {n} sequences "
-            "of each length. An answer that stops at the trained length still gets half of the tokens "
-            "right at twice that length. Which kind falls first, and which last?"
+            "of each length. An answer that stops at the trained length still has half of its "
+            "tokens right at twice that length. Which kind falls first, and which last?"
         ).format(n=position_race.PER_LENGTH),
         key="positions-race-beyond",
     )
