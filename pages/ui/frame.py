@@ -17,6 +17,11 @@ _ENTRIES = (  # section, page, title, icon, url path
     ("train", "train", _("Train"), ":material/model_training:", "train"),
     ("train", "runs", _("Runs"), ":material/stacked_line_chart:", "runs"),
     ("look", "attention", _("Attention"), ":material/visibility:", "attention"),
+    ("model", "build", _("Build"), ":material/account_tree:", "build"),
+    ("model", "parameters", _("Parameters"), ":material/table_chart:", "parameters"),
+    ("model", "masks", _("Masks"), ":material/grid_off:", "masks"),
+    ("model", "positions", _("Positions"), ":material/waves:", "positions"),
+    ("model", "walk", _("Walk through"), ":material/footprint:", "walk"),
 )
 _VIEWS = (
     ("train", _("Watch it learn"), ":material/show_chart:"),
@@ -27,6 +32,7 @@ _SECTIONS = {
     "start": _("Start"),
     "train": _("Train"),
     "look": _("Look inside"),
+    "model": _("The model"),
 }
 
 

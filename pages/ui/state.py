@@ -21,6 +21,11 @@ PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
         "train": "train/train.py",
         "runs": "train/runs.py",
         "attention": "look/attention.py",
+        "build": "model/build.py",
+        "parameters": "model/parameters.py",
+        "masks": "model/masks.py",
+        "positions": "model/positions.py",
+        "walk": "model/walk.py",
     }.items()
 }
 

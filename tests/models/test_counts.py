@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from tfm_core.architectures import ARCHITECTURES
 from tfm_core.config import EncoderDecoderConfig, ViTConfig
-from tfm_core.models.build import ImageShape, TextShape, build_text, build_vit
+from tfm_core.models.build import ImageShape, TextShape, build_model, build_text, build_vit
 
 
 def count(module):
@@ -70,3 +71,38 @@ def test_two_more_layers_cost_what_table_3_says(n):
 
 def test_tied_embeddings_are_counted_once():
     assert count(paper()) - count(paper(tie_embeddings=True)) == 37000 * 512
+
+
+@pytest.mark.parametrize("name", [name for name, a in ARCHITECTURES.items() if a.n_parameters])
+def test_architectures_to_scale_have_the_published_counts(name):
+    architecture = ARCHITECTURES[name]
+    with torch.device("meta"):
+        model = build_model(architecture.model, architecture.shape)
+    assert count(model) == architecture.n_parameters
+
+
+@pytest.mark.parametrize(("name", "millions"), [("transformer-base", 65), ("transformer-big", 213)])
+def test_the_papers_models_are_within_the_freedom_of_their_vocabulary(name, millions):
+    architecture = ARCHITECTURES[name]
+    with torch.device("meta"):
+        model = build_model(architecture.model, architecture.shape)
+    assert abs(count(model) / 1e6 - millions) < 0.025 * millions * 2
+
+
+def test_gpt2_is_made_of_the_parts_that_are_published():
+    architecture = ARCHITECTURES["gpt2-small"]
+    with torch.device("meta"):
+        model = build_model(architecture.model, architecture.shape)
+    assert count(model.src_embedding) == 38_597_376
+    assert count(model.positions) == 786_432
+    assert [count(block) for block in model.decoder.layers] == [7_087_872] * 12
+    assert count(model.decoder.final_norm) == 1_536
+
+
+def test_bert_is_made_of_the_parts_that_are_published():
+    architecture = ARCHITECTURES["bert-base"]
+    with torch.device("meta"):
+        model = build_model(architecture.model, architecture.shape)
+    ends = (model.src_embedding, model.src_positions, model.segments)
+    assert sum(count(part) for part in ends) == 23_837_184
+    assert count(model.output) == 590_592

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.models.variants import (
+    SMALL,
     TEXT_FAMILIES,
     TEXT_VARIANTS,
     TGT_WORDS,
@@ -14,7 +15,10 @@ from tests.models.variants import (
     text_model,
     vit_model,
 )
+from tfm_core.config import MODEL_CONFIGS
+from tfm_core.config.shape import TextShape
 from tfm_core.inspect.capture import capture
+from tfm_core.models.build import build_model
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 
@@ -30,6 +34,32 @@ def test_every_parameter_of_a_text_model_gets_a_gradient(family, settings):
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
         assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize(
+    ("family", "shape", "expected"),
+    [
+        ("encoder-only", TextShape(17, 17, head="pooler", n_segments=2), (2, 12)),
+        ("decoder-only", TextShape(17, 17, one_vocabulary=True, output_bias=False), (2, T, 17)),
+        ("encoder-decoder", TextShape(17, 17, one_vocabulary=True), (2, T, 17)),
+    ],
+)
+def test_published_ends_answer_and_every_parameter_gets_a_gradient(family, shape, expected):
+    torch.manual_seed(0)
+    config = MODEL_CONFIGS[family].parse({**SMALL, "norm_first": False})
+    model = build_model(config, shape)
+    src, tgt = text_batch()
+    out = model(src.clamp(max=16), tgt.clamp(max=16))
+    assert out.shape == expected
+    out[..., 0].square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_one_vocabulary_of_two_sizes_cannot_be():
+    with pytest.raises(ValueError, match="One vocabulary cannot have 17 source and 19 target"):
+        TextShape(17, 19, one_vocabulary=True)
 
 
 @pytest.mark.parametrize("settings", VIT_VARIANTS)

@@ -22,7 +22,11 @@ from tfm_core.runs.status import STATES
 from tfm_core.runs.store import RunStore
 
 Open = Callable[..., AppTest]
-PAGES = [str(Path(path).relative_to(PAGES_DIR)) for path in state.PAGES.values()]
+PAGES = [
+    str(Path(path).relative_to(PAGES_DIR))
+    for path in state.PAGES.values()
+    if Path(path).is_file()
+]
 
 
 def texts(app: AppTest) -> str:

@@ -4,10 +4,13 @@
         model(src, tgt_in)
     tape["encoder.layers.0.self_attention.weights"]    # (B, H, Q, K)
 
-Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention,
-``hidden`` of every feed-forward, ``residual`` of every block and ``input`` of every stack. Inside,
-the model is in eval mode and without gradients, so that what is seen is what predicts. With
-``with_grad`` the tensors stay in the graph of the output, so that it can be differentiated by them.
+Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention (and
+``asking, asked, projected_*, split_*, mask, bias, merged, output``), ``hidden`` of every
+feed-forward, ``skipped, change, joined`` of every norm of a block (with ``normed`` before the
+sublayer, or ``total`` after it), ``residual`` of every block, ``input`` and ``output`` of every
+stack, ``rows`` and ``embedded`` of embeddings, ``unplaced`` and ``placed`` of positions, and
+``logits``. Inside, the model is in eval mode and without gradients: what is seen is what predicts.
+With ``with_grad`` the tensors stay in the graph of the output, which they can differentiate.
 """
 
 from __future__ import annotations

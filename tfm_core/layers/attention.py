@@ -105,13 +105,24 @@ class MultiHeadAttention(nn.Module):
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
         if memory is None:
-            q, k, v = self._heads(self.in_projection(x), 3)
+            projected = self.in_projection(x)
+            if tape.active():
+                self._record_projected(x, x, *projected.chunk(3, -1))
+            q, k, v = self._heads(projected, 3)
             return q, k, v
         weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
         q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
-        (q,) = self._heads(F.linear(x, weight[:d], q_bias), 1)
-        k, v = self._heads(F.linear(memory, weight[d:], kv_bias), 2)
+        query, key_value = F.linear(x, weight[:d], q_bias), F.linear(memory, weight[d:], kv_bias)
+        if tape.active():
+            self._record_projected(x, memory, query, *key_value.chunk(2, -1))
+        (q,) = self._heads(query, 1)
+        k, v = self._heads(key_value, 2)
         return q, k, v
+
+    def _record_projected(self, x: Tensor, memory: Tensor, q: Tensor, k: Tensor, v: Tensor) -> None:
+        tape.record(
+            self, asking=x, asked=memory, projected_query=q, projected_key=k, projected_value=v
+        )
 
     def _heads(self, projected: Tensor, n: int) -> tuple[Tensor, ...]:
         batch, length, _ = projected.shape
@@ -135,6 +146,7 @@ class MultiHeadAttention(nn.Module):
         rotation: turns queries and keys by position (RoPE). Returns (B, Q, d_model).
         """
         q, k, v = self.project(x, memory)
+        tape.record(self, split_query=q, split_key=k)
         if rotation is not None:
             q, k = rotation(q), rotation(k)
         dropout = self.dropout if self.training else 0.0
@@ -144,6 +156,7 @@ class MultiHeadAttention(nn.Module):
             heads = fused_attention(q, k, v, mask, bias, dropout)
         merged = heads.transpose(1, 2).reshape(x.shape)
         out: Tensor = self.out_projection(merged)
+        tape.record(self, merged=merged, output=out)
         return out
 
     def _explicit(
@@ -162,4 +175,8 @@ class MultiHeadAttention(nn.Module):
             self, query=q, key=k, value=v, scores=before, masked_scores=after, weights=weights,
             heads=heads,
         )  # fmt: skip
+        if mask is not None:
+            tape.record(self, mask=mask)
+        if bias is not None:
+            tape.record(self, bias=bias)
         return heads

@@ -85,9 +85,15 @@ class Block(nn.Module):
 
     def _join(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.norm_first:
-            normed: Tensor = x + self.dropout(sublayer(norm(x)))
-            return normed
-        joined: Tensor = norm(x + self.dropout(sublayer(x)))
+            normed: Tensor = norm(x)
+            change = sublayer(normed)
+            total: Tensor = x + self.dropout(change)
+            tape.record(norm, skipped=x, normed=normed, change=change, joined=total)
+            return total
+        change = sublayer(x)
+        total = x + self.dropout(change)
+        joined: Tensor = norm(total)
+        tape.record(norm, skipped=x, change=change, total=total, joined=joined)
         return joined
 
 
@@ -122,4 +128,5 @@ class Stack(nn.Module):
             x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, **shared)
         if self.final_norm is not None:
             x = self.final_norm(x)
+        tape.record(self, output=x)
         return x

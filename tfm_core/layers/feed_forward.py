@@ -48,4 +48,5 @@ class FeedForward(nn.Module):
             hidden = self.activation(self.gate(x)) * self.up(x)
         tape.record(self, hidden=hidden)
         out: Tensor = self.down(self.dropout(hidden))
+        tape.record(self, asking=x, output=out)
         return out

@@ -30,3 +30,21 @@ def window_mask(length: int, window: int, device: torch.device | None = None) ->
     """
     places = torch.arange(length, device=device)
     return (places[:, None] - places[None, :]).abs() <= window
+
+
+def prefix_mask(length: int, prefix: int, device: torch.device | None = None) -> Tensor:
+    """Return ``(length, length)``: causal, but everybody sees all of the first ``prefix`` keys.
+
+    Prefix language model, T5 (Raffel et al. 2020), figure 3: the question is read both ways.
+    """
+    places = torch.arange(length, device=device)
+    return causal_mask(length, device) | (places < prefix)[None, :]
+
+
+def packed_mask(segments: Tensor) -> Tensor:
+    """Return ``(B, 1, T, T)``: a query sees the keys of its own sequence only.
+
+    segments: (B, T), the number of the sequence that each token belongs to, where several are
+    packed into one row to save padding (Krell et al. 2021). Block-diagonal when they are in order.
+    """
+    return segments[:, None, :, None] == segments[:, None, None, :]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.layers import tape
+
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
     """Cut (B, C, H, W) into (B, n_patches, C * patch_size^2), row by row from the top left.
@@ -31,7 +33,9 @@ class PatchEmbedding(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, n_patches, d_model)."""
-        out: Tensor = self.projection(patchify(images, self.patch_size))
+        patches = patchify(images, self.patch_size)
+        out: Tensor = self.projection(patches)
+        tape.record(self, patches=patches, projected=out)
         return out
 
 
@@ -50,7 +54,9 @@ class ConvStem(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, n_patches, d_model)."""
-        out: Tensor = self.patches(F.gelu(self.convolution(images)))
+        convolved = F.gelu(self.convolution(images))
+        tape.record(self, convolved=convolved)
+        out: Tensor = self.patches(convolved)
         return out
 
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from tfm_core.layers import tape
+
 
 def sinusoidal(length: int, d_model: int, base: float = 10000.0) -> Tensor:
     """Return (length, d_model): sine and cosine waves, Vaswani et al. 2017, section 3.5.
@@ -42,6 +44,7 @@ class NoPositions(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x: (B, T, d_model) as it is."""
+        tape.record(self, unplaced=x, placed=x)
         return x
 
 
@@ -61,7 +64,10 @@ class FixedPositions(nn.Module):
         length = x.size(1)
         if length > self.table.size(0):
             self.table = self.make(length).to(self.table)
-        return x + self.table[:length]
+        rows = self.table[:length]
+        placed = x + rows
+        tape.record(self, unplaced=x, rows=rows, placed=placed)
+        return placed
 
 
 class LearnedPositions(nn.Module):
@@ -80,7 +86,10 @@ class LearnedPositions(nn.Module):
                 f"The sequence has {length} tokens, but the learned position table has "
                 f"{self.table.size(0)} rows."
             )
-        return x + self.table[:length]
+        rows = self.table[:length]
+        placed = x + rows
+        tape.record(self, unplaced=x, rows=rows, placed=placed)
+        return placed
 
 
 class Rotation:

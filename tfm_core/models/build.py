@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from torch import Tensor, nn
@@ -16,6 +15,7 @@ from tfm_core.config import (
     TextModelConfig,
     ViTConfig,
 )
+from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import NORM_EPS, make_norm
 from tfm_core.layers.patches import STEM_LAYERS
@@ -32,36 +32,31 @@ from tfm_core.models.text import (
     DecoderOnly,
     EncoderDecoder,
     EncoderOnly,
+    Pooler,
+    Segments,
     TextModel,
     TokenEmbedding,
 )
 from tfm_core.models.vit import VisionTransformer
 
-
-@dataclass(frozen=True, slots=True)
-class TextShape:
-    """What a text model must know of its data: sizes of the vocabularies, and the padding id."""
-
-    src_vocabulary: int
-    tgt_vocabulary: int
-    pad_id: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ImageShape:
-    """What a ViT must know of its data: pixels to a side, channels, classes."""
-
-    image_size: int
-    channels: int
-    n_classes: int
-
+__all__ = ["ImageShape", "Model", "TextShape", "build_model", "build_text", "build_vit"]
 
 Model = TextModel | VisionTransformer
 
 
+def build_model(config: TextModelConfig | ViTConfig, shape: TextShape | ImageShape) -> Model:
+    """Build any model; on ``torch.device("meta")`` it takes no memory and almost no time."""
+    if isinstance(config, ViTConfig):
+        assert isinstance(shape, ImageShape)
+        return build_vit(config, shape)
+    assert isinstance(shape, TextShape)
+    return build_text(config, shape)
+
+
 def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     """Build one of the three text topologies."""
-    output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=config.bias)
+    has_bias = config.bias and shape.output_bias
+    output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=has_bias)
     src = TokenEmbedding(shape.src_vocabulary, config.d_model)
     model: TextModel
     if isinstance(config, EncoderOnlyConfig):
@@ -69,14 +64,15 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
             src_embedding=src,
             src_positions=_text_positions(config),
             encoder=_stack(config, config.n_layers),
-            output=output,
+            output=output if shape.head == "tokens" else Pooler(config.d_model, config.bias),
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
+            segments=_segments(config, shape),
         )
         tied = src
     elif isinstance(config, DecoderOnlyConfig):
-        tied = TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        tied = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, config.d_model)
         model = DecoderOnly(
             src_embedding=src,
             tgt_embedding=tied,
@@ -89,7 +85,7 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
         )
     else:
         assert isinstance(config, EncoderDecoderConfig)
-        tied = TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        tied = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, config.d_model)
         model = EncoderDecoder(
             src_embedding=src,
             tgt_embedding=tied,
@@ -105,6 +101,12 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     if config.tie_embeddings and tied.table.weight.shape == output.weight.shape:
         output.weight = tied.table.weight
     return model
+
+
+def _segments(config: TextModelConfig, shape: TextShape) -> Segments | None:
+    if not shape.n_segments:
+        return None
+    return Segments(shape.n_segments, config.d_model, make_norm(config.norm, config.d_model))
 
 
 def build_vit(

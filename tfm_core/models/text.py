@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 
@@ -28,7 +29,42 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Map (B, T) ids to (B, T, d_model)."""
-        out: Tensor = self.table(ids) * self.scale
+        rows = self.table(ids)
+        out: Tensor = rows * self.scale
+        tape.record(self, ids=ids, rows=rows, embedded=out)
+        return out
+
+
+class Segments(nn.Module):
+    """Which of two joined texts a token belongs to, then a norm: BERT (Devlin et al. 2019), Fig. 2.
+
+    Our texts are single, so every token gets the vector of the first segment.
+    """
+
+    def __init__(self, n_segments: int, d_model: int, norm: nn.Module) -> None:
+        """``norm`` follows the sum of all embeddings."""
+        super().__init__()
+        self.table = nn.Embedding(n_segments, d_model)
+        nn.init.normal_(self.table.weight, std=d_model**-0.5)
+        self.norm = norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add the first segment's vector to x: (B, T, d_model), and normalise."""
+        out: Tensor = self.norm(x + self.table.weight[0])
+        return out
+
+
+class Pooler(nn.Module):
+    """BERT's head: the first token's vector through a square layer and a tanh."""
+
+    def __init__(self, d_model: int, bias: bool = True) -> None:
+        """Keep the width."""
+        super().__init__()
+        self.dense = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, T, d_model) to (B, d_model)."""
+        out: Tensor = self.dense(x[:, 0]).tanh()
         return out
 
 
@@ -74,6 +110,7 @@ class EncoderDecoder(nn.Module):
             memory_mask=memory_mask,
         )
         out: Tensor = self.output(x)
+        tape.record(self.output, answering=x, logits=out)
         return out
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
@@ -94,25 +131,30 @@ class EncoderOnly(nn.Module):
         src_embedding: TokenEmbedding,
         src_positions: nn.Module,
         encoder: Stack,
-        output: nn.Linear,
+        output: nn.Module,
         pad_id: int,
         window: int = 0,
         dropout: float = 0.0,
+        segments: Segments | None = None,
     ) -> None:
         """``window`` limits self-attention on both sides; 0 means no limit."""
         super().__init__()
         self.src_embedding, self.src_positions = src_embedding, src_positions
         self.encoder, self.output = encoder, output
         self.dropout = nn.Dropout(dropout)
+        self.segments = segments
         self.pad_id, self.window = pad_id, window
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Return logits (B, T, vocabulary)."""
+        """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model)."""
         length = tgt_in.size(1)
         src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
-        x = self.dropout(self.src_positions(self.src_embedding(src)))
-        out: Tensor = self.output(self.encoder(x, mask=mask)[:, :length])
+        x = self.src_positions(self.src_embedding(src))
+        x = self.dropout(x if self.segments is None else self.segments(x))
+        answering = self.encoder(x, mask=mask)[:, :length]
+        out: Tensor = self.output(answering)
+        tape.record(self.output, answering=answering, logits=out)
         return out
 
 
@@ -161,7 +203,9 @@ class DecoderOnly(nn.Module):
         x = self.dropout(self.positions(x))
         x = self.decoder(x, mask=within(mask, places.size(1), self.window))
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
-        out: Tensor = self.output(x.gather(1, answers[..., None].expand(-1, -1, x.size(-1))))
+        answering = x.gather(1, answers[..., None].expand(-1, -1, x.size(-1)))
+        out: Tensor = self.output(answering)
+        tape.record(self.output, answering=answering, logits=out)
         return out
 
 

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig, ViTConfig
-from tfm_core.data.text import text_task
-from tfm_core.data.vocabulary import PAD
-from tfm_core.models.build import ImageShape, Model, TextShape, build_text, build_vit
+from tfm_core.config import Experiment
+from tfm_core.data.shape import data_shape
+from tfm_core.models.build import Model, build_model
 from tfm_core.training.seeds import mix
 
-
-def data_shape(experiment: Experiment) -> TextShape | ImageShape:
-    """Return what the model must know of its data, without making any."""
-    if isinstance(experiment.task, ImageTaskConfig):
-        facts = experiment.task.facts
-        return ImageShape(facts.image_size, facts.channels, facts.n_classes)
-    assert isinstance(experiment.task, TextTaskConfig)
-    task = text_task(experiment.task)
-    return TextShape(len(task.src_vocabulary), len(task.tgt_vocabulary), PAD)
+__all__ = ["data_shape", "new_model"]
 
 
 def new_model(experiment: Experiment) -> Model:
@@ -30,8 +21,4 @@ def new_model(experiment: Experiment) -> Model:
     shape = data_shape(experiment)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(mix(experiment.seed, 0))
-        if isinstance(shape, ImageShape):
-            assert isinstance(experiment.model, ViTConfig)
-            return build_vit(experiment.model, shape)
-        assert not isinstance(experiment.model, ViTConfig)
-        return build_text(experiment.model, shape)
+        return build_model(experiment.model, shape)

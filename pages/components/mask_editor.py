@@ -1,0 +1,126 @@
+"""Five linked maps of one masked attention; a click on the mask forbids or allows a pair.
+
+Scores, mask, masked scores, weights, output: what is under the pointer lights up in all of them,
+with its exact values. The browser keeps the clicked cells, so a quick hand loses none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.words import _
+from tfm_core.inspect.mask_lab import Flow
+from tfm_core.plots.attention import MASKED, SCALES
+from tfm_core.plots.masks import DIVERGING
+
+Cell = tuple[int, int]
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "mask_editor",
+    html='<div class="lab"></div>',
+    css=(_HERE / "mask_editor.css").read_text(encoding="utf-8"),
+    js=(_HERE / "mask_editor.js").read_text(encoding="utf-8"),
+)
+
+
+def mask_editor(
+    flow: Flow,
+    query_tokens: Collection[str],
+    key_tokens: Collection[str],
+    *,
+    edited: Collection[Cell],
+    version: str,
+    on_edit: Callable[[tuple[Cell, ...]], None],
+    key: str,
+) -> None:
+    """Show the five maps; ``on_edit(cells)`` gets all clicked cells before the next run.
+
+    flow: with the clicks in it. edited: the cells (query, key) turned over so far. version: names
+    what they were clicked on; clicks on something older are dropped.
+    """
+
+    def changed() -> None:
+        cells = valid_edit(st.session_state[key].get("edit"), version, flow.allowed.shape)
+        if cells is not None:
+            on_edit(cells)
+
+    _component(
+        data=pack(flow, query_tokens, key_tokens, edited=edited, version=version),
+        on_edit_change=changed,
+        key=key,
+    )
+
+
+def pack(
+    flow: Flow,
+    query_tokens: Collection[str],
+    key_tokens: Collection[str],
+    *,
+    edited: Collection[Cell],
+    version: str,
+) -> dict[str, Any]:
+    """Return what the browser gets: tokens, five maps as lists, colours of both themes, words."""
+    return {
+        "version": version,
+        "query": list(query_tokens),
+        "key": list(key_tokens),
+        "edited": [list(cell) for cell in edited],
+        "scores": flow.scores.tolist(),
+        "mask": flow.allowed.tolist(),
+        "weights": flow.weights.tolist(),
+        "output": flow.output.tolist(),
+        "colours": {
+            theme: {"weight": SCALES[theme], "score": DIVERGING[theme], "masked": MASKED[theme]}
+            for theme in ("light", "dark")
+        },
+        "words": _words(),
+    }
+
+
+def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[Cell, ...] | None:
+    """Return the clicked cells as the browser sent them, or None where they are no such thing."""
+    if not isinstance(value, dict) or value.get("version") != version:
+        return None
+    cells = value.get("cells")
+    if not isinstance(cells, list) or len(cells) > shape[0] * shape[1]:
+        return None
+    found: list[Cell] = []
+    for cell in cells:
+        if not (isinstance(cell, list) and len(cell) == 2):
+            return None
+        if not all(isinstance(part, int) and not isinstance(part, bool) for part in cell):
+            return None
+        if not (0 <= cell[0] < shape[0] and 0 <= cell[1] < shape[1]):
+            return None
+        found.append((cell[0], cell[1]))
+    return tuple(dict.fromkeys(found))
+
+
+def _words() -> dict[str, str]:
+    return {
+        "scores": _("1 · Scores: query · key / √d"),
+        "mask": _("2 · Mask: click to change"),
+        "masked": _("3 · Masked scores"),
+        "weights": _("4 · Weights: softmax of each row"),
+        "output": _("5 · Output: weights × values"),
+        "grid": _("Mask. Arrow keys move, Enter or space forbids or allows a pair."),
+        "query": _("query"),
+        "key": _("key"),
+        "score": _("score"),
+        "allowed": _("allowed"),
+        "forbidden": _("forbidden"),
+        "masked_score": _("masked score"),
+        "lowest": _("lowest number, −3.4·10³⁸"),
+        "weight": _("weight"),
+        "of_output": _("output"),
+        "dimension": _("dimension"),
+        "blind": _("nothing is allowed here: zeros"),
+        "hint": _(
+            "Point at any cell, or move with the arrow keys: the same pair lights up in all."
+        ),
+    }

@@ -1,0 +1,167 @@
+"""Compute and memory of the Parameters page: for a batch and lengths of choice, and growth."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.ui import forecast, show, state
+from pages.ui.model_choice import Chosen
+from pages.ui.words import _
+from tfm_core.config.shape import ImageShape
+from tfm_core.inspect.compute import Memory, grown, macs, memory
+from tfm_core.inspect.parameter_table import parameter_table
+from tfm_core.plots import compute as plots
+
+FACTORS = (1, 2, 3, 4, 6, 8)
+
+
+def page(chosen: Chosen) -> None:
+    """Choose batch and length; show arithmetic, memory, time and growth."""
+    batch, src, tgt = _sizes(chosen)
+    work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
+    total = parameter_table(chosen.model, chosen.shape).total
+    kept = memory(chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt)
+    _totals(sum(work.values()), kept)
+    _time(chosen)
+    left, right = st.columns(2)
+    with left:
+        giga = {name: value / 1e9 for name, value in work.items()}
+        show.figure(
+            plots.bars(giga, _("GMAC, one forward pass")),
+            _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
+            key="costs-macs",
+        )
+    with right:
+        show.figure(
+            plots.bars(_mib(kept), _("MiB, one training step in fp32")),
+            _("Activations grow with the batch; the rest with the parameters alone."),
+            key="costs-memory",
+        )
+    _growth(chosen, batch, src, tgt)
+
+
+def _sizes(chosen: Chosen) -> tuple[int, int, int]:
+    known = chosen.architecture
+    columns = st.columns(3)
+    first = chosen.experiment.training.batch_size if chosen.experiment else 1
+    name = f"costs-{chosen.name}"
+    with columns[0]:
+        batch = st.number_input(_("Batch"), 1, 8192, first, key=f"{name}-batch-{first}")
+    if isinstance(chosen.shape, ImageShape):
+        return int(batch), 0, 0
+    limit = getattr(chosen.model, "max_len", 8192)
+    with columns[1]:
+        src = st.number_input(
+            _("Source tokens"), 1, 8192, known.src_len, key=f"{name}-src-{known.src_len}"
+        )
+    with columns[2]:
+        tgt = st.number_input(
+            _("Target tokens"), 1, 8192, known.tgt_len, key=f"{name}-tgt-{known.tgt_len}"
+        )
+    longest = src + tgt if chosen.model.family == "decoder-only" else max(src, tgt)
+    if chosen.model.position == "learned" and longest > limit:
+        st.caption(
+            _(":red[:material/error: The learned position table has {limit} rows, and this is a "
+              "sequence of {n}; the model could not read it.]").format(limit=limit, n=longest)
+        )  # fmt: skip
+    return int(batch), int(src), int(tgt)
+
+
+def _totals(work: int, kept: Memory) -> None:
+    with st.container(horizontal=True):
+        st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
+        st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)
+        st.metric(
+            _("Training step, in FLOPs"),
+            show.count(6 * work),
+            help=_("The backward pass costs about two forward passes."),
+            border=True,
+        )
+        st.metric(
+            _("Memory of a step"),
+            show.size(kept.total),
+            help=_(
+                "Weights, gradients, two moments of Adam, and the activations with a fused "
+                "attention kernel. Where every attention weight is kept, activations are {n}."
+            ).format(n=show.size(kept.watched)),
+            border=True,
+        )
+
+
+def _time(chosen: Chosen) -> None:
+    if chosen.experiment is None:
+        st.caption(_("Step time is measured for the configuration being edited and for runs."))
+        return
+    device = state.device()
+    run = chosen.run
+    if run is not None and run.status.step and run.status.seconds:
+        status = run.status
+        st.markdown(
+            _("Measured in this run: **{ms} ms** a step on {device}.").format(
+                ms=f"{1000 * status.seconds / status.step:.1f}", device=status.device
+            )
+        )
+    st.fragment(_estimate, run_every=None)(chosen, device)
+
+
+def _estimate(chosen: Chosen, device: str) -> None:
+    assert chosen.experiment is not None
+    try:
+        found = forecast.answer(forecast.estimate(chosen.experiment, device))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    if found is None:
+        st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
+        return
+    how = _("measured here just now") if found.measured else _("estimated, too large to try")
+    st.markdown(
+        _("A training step takes about **{ms} ms** on {device}, {how}.").format(
+            ms=f"{1000 * found.seconds_per_step:.1f}", device=device, how=how
+        )
+    )
+
+
+def _mib(kept: Memory) -> dict[str, float]:
+    parts = {
+        "weights": kept.weights,
+        "gradients": kept.gradients,
+        "optimiser": kept.optimizer,
+        "activations": kept.activations,
+    }
+    return {name: value / 2**20 for name, value in parts.items()}
+
+
+def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
+    names = {"length": _("Length"), "width": _("Width"), "depth": _("Depth")}
+    axis = st.segmented_control(
+        _("How the arithmetic grows with"),
+        list(names),
+        format_func=names.__getitem__,
+        default="length",
+        key="costs-axis",
+        persist_state="session",
+    )
+    axis = axis or "length"
+    found: dict[str, list[float]] = {}
+    for factor in FACTORS:
+        model, shape = grown(chosen.model, chosen.shape, axis, factor)
+        times = factor if axis == "length" else 1
+        work = macs(model, shape, batch=batch, src_len=src * times, tgt_len=tgt * times)
+        for name, value in work.items():
+            found.setdefault(name, []).append(value / 1e9)
+    is_image = isinstance(chosen.shape, ImageShape) and axis == "length"
+    title = _("times the side of the picture") if is_image else _("times the {what}")
+    show.figure(
+        plots.growth(FACTORS, found, title.format(what=names[axis].lower()), "GMAC"),
+        _WORDS[axis],
+        key="costs-growth",
+    )
+
+
+_WORDS = {
+    "length": _("Look for the curve that bends: scores grow with the square of the number of "
+                "tokens, everything else in proportion to it."),
+    "width": _("Matrices grow with the square of the width, scores only in proportion."),
+    "depth": _("Everything inside the blocks grows in proportion; embedding and output stay."),
+}  # fmt: skip

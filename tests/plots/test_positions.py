@@ -1,0 +1,75 @@
+"""Figures of positions: what is drawn is what was given."""
+
+import numpy as np
+import pytest
+
+from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect import positions as core
+from tfm_core.inspect.shuffle import CAUSAL
+from tfm_core.plots import position_race, positions
+
+
+def test_every_kind_has_a_look_that_no_other_has():
+    assert set(position_race.KINDS) == {*POSITIONS, CAUSAL}
+    for part in ("color", "symbol"):
+        looks = [look[part] for look in position_race.KINDS.values()]
+        assert len(set(looks)) == len(looks)
+
+
+def test_waves_are_columns_of_the_table_and_the_trained_length_is_marked():
+    table = core.sinusoidal_table(17, 6)
+    figure = positions.waves(table, [0, 4], trained=11)
+    np.testing.assert_array_equal(figure.data[1].y, table[:, 4])
+    assert figure.layout.shapes[0].x0 == 10.5
+    assert not positions.waves(table, [0], trained=17).layout.shapes
+
+
+def test_a_row_parts_sines_from_cosines():
+    figure = positions.row(core.sinusoidal_table(7, 6), 0)
+    assert figure.data[0].y.tolist() == [0, 0, 0]
+    assert figure.data[1].y.tolist() == [1, 1, 1]
+    assert figure.data[1].x.tolist() == [2, 4, 6]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_zero_is_the_middle_of_a_matrix_with_a_sign(theme):
+    figure = positions.matrix(np.array([[1.0, -3.0]]), "x", "y", theme)
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-3, 3)
+    stretched = positions.matrix(np.array([[1.0, 3.0]]), "x", "y", theme, is_stretched=True)
+    assert (stretched.data[0].zmin, stretched.data[0].zmax) == (1, 3)
+
+
+def test_wavelengths_stand_beside_the_length_of_the_sequence():
+    figure = positions.wavelengths(core.wavelengths(22), 47)
+    assert len(figure.data[0].y) == 11
+    assert list(figure.data[1].y) == [47, 47]
+    assert figure.layout.yaxis.type == "log"
+
+
+def test_hands_point_where_the_pairs_have_turned():
+    figure = positions.hands(core.turns([0, 3], 4), [0, 3])
+    last = [trace for trace in figure.data if trace.line.width == 3]
+    assert last[0].x[1] == pytest.approx(np.cos(3))
+    assert last[0].y[1] == pytest.approx(np.sin(3))
+
+
+def test_lines_have_the_names_they_were_given_and_no_markup():
+    figure = positions.lines_by_offset(np.arange(3), {"<b>x</b>": np.arange(3)}, "score")
+    assert figure.data[0].name == "&lt;b&gt;x&lt;/b&gt;"
+    assert not figure.layout.showlegend
+
+
+def test_who_noticed_nothing_is_called_a_bag():
+    figure = position_race.noticed({"None": ("none", 1e-7), "ALiBi": ("alibi", 0.25)})
+    assert list(figure.data[0].text) == ["0: a bag", "25 %"]
+
+
+def test_a_race_draws_every_kind_and_leaves_gaps():
+    series = {
+        "none": ("None", np.array([2, 3]), np.array([0.5, np.nan])),
+        "rotary": ("Rotary", np.array([2, 3]), np.array([0.75, 1.0])),
+    }
+    figure = position_race.race(series, "source length", "right", trained=2)
+    assert [trace.name for trace in figure.data] == ["None", "Rotary"]
+    assert np.isnan(figure.data[0].y[1])
+    assert figure.layout.shapes[0].x0 == 2

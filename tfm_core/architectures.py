@@ -1,0 +1,118 @@
+"""Architectures to scale: published models as configs of ours, with the counts their papers give.
+
+Torch-free. GPT-2 and BERT differ from ours in things that change no count: GPT-2's and BERT's
+embeddings are not multiplied by sqrt(d_model).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    ModelConfig,
+    TextTaskConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.data.shape import data_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A model to scale.
+
+    src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
+    or recomputed count, exact; None where the paper does not fix it. source: where it stands.
+    """
+
+    name: str
+    label: str
+    model: ModelConfig
+    shape: Shape
+    src_len: int = 0
+    tgt_len: int = 0
+    n_parameters: int | None = None
+    source: str = ""
+
+
+def of_experiment(experiment: Experiment, label: str) -> Architecture:
+    """Return the architecture of an experiment, with the longest sequences of its task."""
+    task = experiment.task
+    src, tgt = (
+        (task.max_src_len, task.max_tgt_len + 1) if isinstance(task, TextTaskConfig) else (0, 0)
+    )
+    return Architecture("", label, experiment.model, data_shape(experiment), src, tgt)
+
+
+def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Architecture:
+    model = EncoderDecoderConfig(
+        d_model=d_model, n_heads=n_heads, d_ff=4 * d_model, n_encoder_layers=6, n_decoder_layers=6,
+        dropout=0.1, norm_first=False, activation="relu", tie_embeddings=True,
+    )  # fmt: skip
+    shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
+    source = f"Vaswani et al. 2017, Table 3: {said}; the vocabulary is not fixed there"
+    return Architecture(name, label, model, shape, 128, 128, None, source)
+
+
+def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
+    model = EncoderOnlyConfig(
+        d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
+        norm_first=False, position="learned", max_len=512,
+    )  # fmt: skip
+    shape = TextShape(30522, 30522, one_vocabulary=True, head="pooler", n_segments=2)
+    return Architecture(name, label, model, shape, 512, 512, count, "Devlin et al. 2019")
+
+
+def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
+    model = DecoderOnlyConfig(
+        d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
+        position="learned", max_len=1024, tie_embeddings=True,
+    )  # fmt: skip
+    shape = TextShape(50257, 50257, one_vocabulary=True, output_bias=False)
+    return Architecture(name, label, model, shape, 512, 512, count, "Radford et al. 2019")
+
+
+def _vit(
+    name: str, label: str, sizes: tuple[int, int, int], patch: int, count: int, source: str
+) -> Architecture:
+    width, heads, layers = sizes
+    model = ViTConfig(
+        d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, patch_size=patch,
+        pooling="cls",
+    )  # fmt: skip
+    return Architecture(name, label, model, ImageShape(224, 3, 1000), 0, 0, count, source)
+
+
+def _digits() -> Architecture:
+    model = ViTConfig(d_model=64, n_heads=4, d_ff=128, n_layers=4, patch_size=7, pooling="cls")
+    shape = ImageShape(28, 1, 10)
+    return Architecture("vit-mnist", "ViT for MNIST, ours", model, shape, 0, 0, 139_018)
+
+
+_DOSOVITSKIY = "Dosovitskiy et al. 2021, Table 1"
+_TOUVRON = "Touvron et al. 2021 (DeiT), timm"
+
+ARCHITECTURES: dict[str, Architecture] = {
+    architecture.name: architecture
+    for architecture in (
+        _paper("transformer-base", "Transformer base (2017)", 512, 8, "65 M"),
+        _paper("transformer-big", "Transformer big (2017)", 1024, 16, "213 M"),
+        _bert("bert-base", "BERT-base", 768, 12, 12, 109_482_240),
+        _bert("bert-large", "BERT-large", 1024, 16, 24, 335_141_888),
+        _gpt2("gpt2-small", "GPT-2 small", 768, 12, 12, 124_439_808),
+        _gpt2("gpt2-medium", "GPT-2 medium", 1024, 16, 24, 354_823_168),
+        _gpt2("gpt2-large", "GPT-2 large", 1280, 20, 36, 774_030_080),
+        _gpt2("gpt2-xl", "GPT-2 XL", 1600, 25, 48, 1_557_611_200),
+        _vit("vit-ti", "ViT-Ti/16", (192, 3, 12), 16, 5_717_416, _TOUVRON),
+        _vit("vit-s", "ViT-S/16", (384, 6, 12), 16, 22_050_664, _TOUVRON),
+        _vit("vit-b", "ViT-B/16", (768, 12, 12), 16, 86_567_656, _DOSOVITSKIY),
+        _vit("vit-b-32", "ViT-B/32", (768, 12, 12), 32, 88_224_232, _DOSOVITSKIY),
+        _vit("vit-l", "ViT-L/16", (1024, 16, 24), 16, 304_326_632, _DOSOVITSKIY),
+        _vit("vit-h", "ViT-H/14", (1280, 16, 32), 14, 632_045_800, _DOSOVITSKIY),
+        _digits(),
+    )
+}

@@ -1,0 +1,18 @@
+"""What a model must know of the data of an experiment, without making any; torch-free."""
+
+from __future__ import annotations
+
+from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.data.text import text_task
+from tfm_core.data.vocabulary import PAD
+
+
+def data_shape(experiment: Experiment) -> TextShape | ImageShape:
+    """Return the sizes of the vocabularies, or of the pictures and their classes."""
+    if isinstance(experiment.task, ImageTaskConfig):
+        facts = experiment.task.facts
+        return ImageShape(facts.image_size, facts.channels, facts.n_classes)
+    assert isinstance(experiment.task, TextTaskConfig)
+    task = text_task(experiment.task)
+    return TextShape(len(task.src_vocabulary), len(task.tgt_vocabulary), PAD)

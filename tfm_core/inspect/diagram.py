@@ -1,0 +1,264 @@
+"""The architecture diagram of exactly one model, in DOT: blocks, residuals, shapes on the arrows.
+
+Equal blocks of a stack are drawn once, in a frame that says how many there are, or all of them.
+``st.graphviz_chart`` draws DOT in the browser, so no Graphviz is needed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    ModelConfig,
+    ViTConfig,
+)
+from tfm_core.config.choices import ACTIVATIONS, NORMS, PATCH_POSITIONS
+from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.inspect.compute import layers, lengths
+from tfm_core.inspect.parameter_table import parameter_table
+
+MOST_UNFOLDED = 12
+"""Blocks of a stack that are drawn one by one at most; more cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Colours of a diagram: ink, lines, and the fill of each kind of node."""
+
+    ink: str
+    line: str
+    fills: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Drawing:
+    config: ModelConfig
+    shape: Shape
+    look: Look
+    unfolded: bool
+    lines: list[str] = field(default_factory=list)
+
+    def count(self, prefix: str) -> str:
+        rows = parameter_table(self.config, self.shape).rows
+        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(f"{prefix}."))
+        return f"\\n{n:,} parameters" if n else ""
+
+    def node(self, name: str, label: str, kind: str) -> str:
+        fill = self.look.fills[kind]
+        self.lines.append(f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}"];')
+        return name
+
+    def plus(self, name: str) -> str:
+        self.lines.append(
+            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, '
+            f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
+        )
+        return name
+
+    def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
+        words = f'label=" {label}"' if label else ""
+        style = ", style=dashed, constraint=true" if dashed else ""
+        self.lines.append(f'"{tail}" -> "{head}" [{words}{style}];')
+
+
+def diagram(
+    config: ModelConfig,
+    shape: Shape,
+    look: Look,
+    *,
+    src_len: int = 0,
+    tgt_len: int = 0,
+    unfolded: bool = False,
+) -> str:
+    """Return the DOT source. Shapes are (B, tokens, width), B the batch."""
+    drawing = _Drawing(config, shape, look, unfolded)
+    seen = lengths(config, shape, src_len, tgt_len)
+    d = config.d_model
+    if isinstance(config, ViTConfig):
+        assert isinstance(shape, ImageShape)
+        last, words = _vit(drawing, config, shape, seen.encoder)
+    else:
+        assert isinstance(shape, TextShape)
+        if isinstance(config, EncoderDecoderConfig):
+            memory = _stack(
+                drawing, _embedded(drawing, "src", src_len), "encoder", src_len, None, src_len
+            )
+            start = _embedded(drawing, "tgt", tgt_len)
+            last = _stack(drawing, start, "decoder", tgt_len, memory, src_len)
+        elif isinstance(config, DecoderOnlyConfig):
+            start = _embedded(drawing, "src", seen.decoder)
+            last = _stack(drawing, start, "decoder", seen.decoder, None, 0)
+        else:
+            start = _embedded(drawing, "src", seen.encoder)
+            last = _stack(drawing, start, "encoder", seen.encoder, None, 0)
+        words = f"(B, {seen.answers}, {d})"
+    _answer(drawing, last, words, seen.answers)
+    return _document(drawing)
+
+
+def _document(drawing: _Drawing) -> str:
+    ink, line = drawing.look.ink, drawing.look.line
+    font = 'fontname="Helvetica"'
+    head = [
+        "digraph model {",
+        f'rankdir=TB; bgcolor="transparent"; nodesep=0.3; ranksep=0.32; {font}; fontcolor="{ink}";',
+        f'node [shape=box, style="rounded,filled", {font}, fontsize=12, fontcolor="{ink}", '
+        f'color="{line}", margin="0.16,0.07"];',
+        f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
+    ]
+    return "\n".join([*head, *drawing.lines, "}"])
+
+
+def _embedded(drawing: _Drawing, side: str, length: int) -> str:
+    """Draw ids, embedding and positions of one side; return the last node."""
+    config, shape = drawing.config, drawing.shape
+    assert isinstance(shape, TextShape)
+    words = shape.src_vocabulary if side == "src" else shape.tgt_vocabulary
+    title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
+    if isinstance(config, DecoderOnlyConfig):
+        title = "Source, then target ids"
+    ids = drawing.node(f"{side} ids", title, "data")
+    name = f"{side}_embedding"
+    count = drawing.count(name)
+    if isinstance(config, DecoderOnlyConfig) and not shape.one_vocabulary:
+        words_label = f"{shape.src_vocabulary:,} + {shape.tgt_vocabulary:,} x {config.d_model}"
+    else:
+        words_label = f"{words:,} x {config.d_model}"
+        if side == "tgt" and shape.one_vocabulary:
+            count = "\\nshared with the source"
+    node = drawing.node(name, f"Embedding\\n{words_label}{count}", "embedding")
+    drawing.edge(ids, node, f"(B, {length})")
+    node = _positions(drawing, node, f"{side}_positions", length)
+    if shape.n_segments:
+        segments = drawing.node(
+            "segments", f"Segments and norm{drawing.count('segments')}", "embedding"
+        )
+        drawing.edge(node, segments, f"(B, {length}, {config.d_model})")
+        return segments
+    return node
+
+
+def _positions(drawing: _Drawing, node: str, name: str, length: int) -> str:
+    config = drawing.config
+    if config.position in {"none", "rotary", "alibi"}:
+        return node
+    own = "positions" if isinstance(config, (DecoderOnlyConfig, ViTConfig)) else name
+    label = f"+ positions\\n{PATCH_POSITIONS[config.position].label.lower()}{drawing.count(own)}"
+    added = drawing.node(name, label, "embedding")
+    drawing.edge(node, added, f"(B, {length}, {config.d_model})")
+    return added
+
+
+def _stack(
+    drawing: _Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
+) -> str:
+    """Draw a stack, folded or not; return its last node."""
+    config = drawing.config
+    n_encoder, n_decoder = layers(config)
+    n = n_encoder if name == "encoder" else n_decoder
+    is_unfolded = drawing.unfolded and n <= MOST_UNFOLDED
+    x = start
+    for place in range(n if is_unfolded else 1):
+        title = f"{name.capitalize()} block {place + 1}"
+        if not is_unfolded:
+            title = f"{name.capitalize()} block" + (f"  x {n}" if n > 1 else "")
+        drawing.lines.append(f'subgraph "cluster {name} {place}" {{')
+        drawing.lines.append(
+            f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; '
+            f'color="{drawing.look.line}"; fillcolor="{drawing.look.fills[name]}";'
+        )
+        x = _block(drawing, x, f"{name}.layers.{place}", length, memory, memory_len)
+        drawing.lines.append("}")
+    if config.norm_first:
+        label = f"{NORMS[config.norm].label}{drawing.count(f'{name}.final_norm')}"
+        final = drawing.node(f"{name} final", label, "norm")
+        drawing.edge(x, final, f"(B, {length}, {config.d_model})")
+        return final
+    return x
+
+
+def _block(
+    drawing: _Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
+) -> str:
+    width = f"(B, {length}, {drawing.config.d_model})"
+    for part, label in _sublayers(drawing.config, name, memory is not None):
+        kind = "feed-forward" if part == "feed_forward" else "attention"
+        kind = "cross" if part == "cross_attention" else kind
+        text = f"{label}{drawing.count(f'{name}.{part}')}"
+        node, total = f"{name}.{part}", f"{name}.{part} +"
+        norm = f"{name}.{part} norm"
+        drawing.node(node, text, kind)
+        drawing.plus(total)
+        drawing.node(norm, NORMS[drawing.config.norm].label, "norm")
+        if drawing.config.norm_first:
+            drawing.edge(x, norm, width)
+            drawing.edge(norm, node)
+        else:
+            drawing.edge(x, node, width)
+        drawing.edge(node, total)
+        drawing.edge(x, total, dashed=True)
+        if part == "cross_attention" and memory is not None:
+            drawing.edge(memory, node, f"memory (B, {memory_len}, {drawing.config.d_model})")
+        x = total
+        if not drawing.config.norm_first:
+            drawing.edge(total, norm)
+            x = norm
+    return x
+
+
+def _sublayers(config: ModelConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
+    heads = f"{config.n_heads} heads x {config.d_head}"
+    is_causal = name.startswith("decoder")
+    notes = ["causal"] if is_causal else []
+    notes += [config.position] if config.position in {"rotary", "alibi"} else []
+    window = getattr(config, "window", 0)
+    notes += [f"window {window}"] if window else []
+    words = f" ({', '.join(notes)})" if notes else ""
+    yield "self_attention", f"Self-attention{words}\\n{heads}"
+    if has_cross:
+        yield "cross_attention", f"Cross-attention\\n{heads}"
+    activation = ACTIVATIONS[config.activation].label
+    sizes = f"{config.d_model} → {config.d_ff} → {config.d_model}"
+    yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"
+
+
+def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
+    """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
+    d, has_cls = config.d_model, config.pooling == "cls"
+    side = shape.image_size // config.patch_size
+    image = drawing.node("image", "Picture", "data")
+    kind = "3x3 convolution, then patches" if config.stem == "conv" else "Patches"
+    label = f"{kind} of {config.patch_size} x {config.patch_size}, projected"
+    stem = drawing.node("stem", f"{label}{drawing.count('stem')}", "embedding")
+    drawing.edge(image, stem, f"(B, {shape.channels}, {shape.image_size}, {shape.image_size})")
+    if has_cls:
+        cls = drawing.node("cls", f"CLS token in front\\n{d} parameters", "embedding")
+        drawing.edge(stem, cls, f"(B, {side**2}, {d})")
+        stem = cls
+    start = _positions(drawing, stem, "positions", n)
+    x = _stack(drawing, start, "encoder", n, None, 0)
+    pool = drawing.node("pool", "Take the CLS token" if has_cls else "Mean of all patches", "data")
+    drawing.edge(x, pool, f"(B, {n}, {d})")
+    return pool, f"(B, {d})"
+
+
+def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
+    config, shape = drawing.config, drawing.shape
+    if isinstance(shape, ImageShape):
+        label, out = f"Linear\\n{config.d_model} x {shape.n_classes}", f"(B, {shape.n_classes})"
+        label += drawing.count("head")
+    elif shape.head == "pooler":
+        label = f"Pooler: first token, tanh{drawing.count('output')}"
+        out = f"(B, {config.d_model})"
+    else:
+        count = drawing.count("output") or "\\nthe embedding's matrix: tied"
+        label = f"Linear\\n{config.d_model} x {shape.tgt_vocabulary:,}{count}"
+        out = f"(B, {answers}, {shape.tgt_vocabulary:,})"
+    head = drawing.node("output", label, "output")
+    drawing.edge(x, head, words)
+    is_pooler = isinstance(shape, TextShape) and shape.head == "pooler"
+    logits = drawing.node("logits", "Vector of the text" if is_pooler else "Logits", "data")
+    drawing.edge(head, logits, out)

@@ -1,0 +1,213 @@
+"""The mask lab: eight masks on tokens of the user's, laid on real scores, followed to the output.
+
+torch is imported where it is needed, so that a page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Choice
+from tfm_core.data.vocabulary import PAD, SPECIALS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+PAD_TOKEN = SPECIALS[PAD]
+SEPARATOR = "|"
+MOST_TOKENS = 16
+MOST_LETTERS = 24
+D_MODEL, D_HEAD = 32, 8  # of the seeded projections
+
+MASKS: dict[str, Choice] = {
+    "none": Choice("None", "Every query may attend to every key."),
+    "padding": Choice("Padding", "No query attends to padding: an encoder's self-attention."),
+    "causal": Choice("Causal", "A query sees itself and the keys before it: a GPT."),
+    "combined": Choice(
+        "Causal and padding", "Both at once: a decoder's self-attention on a padded batch."
+    ),
+    "cross": Choice(
+        "Cross-attention", "The target asks the source, and must not read the source's padding."
+    ),
+    "window": Choice(
+        "Sliding window", "A query sees keys at most so many tokens away (Longformer, 2020)."
+    ),
+    "prefix": Choice(
+        "Prefix-LM", "The prefix is read both ways, the rest from left to right (T5, 2020)."
+    ),
+    "packed": Choice(
+        "Packed sequences", "Several sequences in one row; each attends within its own block."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projected:
+    """Tokens with what one head made of them: scores (Q, K) before any mask, value (K, D).
+
+    origin: where the numbers come from, in words.
+    """
+
+    query: tuple[str, ...]
+    key: tuple[str, ...]
+    scores: Array
+    value: Array
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """The five steps of a masked attention: (Q, K) four times, output (Q, D)."""
+
+    scores: Array
+    allowed: Bools
+    masked: Array
+    weights: Array
+    output: Array
+
+    @property
+    def blind(self) -> list[int]:
+        """The queries that may attend to nothing."""
+        return [int(place) for place in np.flatnonzero(~self.allowed.any(1))]
+
+
+def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:
+    """Cut a sentence or a list into tokens at spaces and commas; ``|`` stands alone.
+
+    Raises ValueError, in a sentence, where there is nothing, too much, or a monstrous word.
+    """
+    tokens = tuple(re.sub(r"\|", " | ", text).replace(",", " ").split())
+    if not [token for token in tokens if token != SEPARATOR]:
+        raise ValueError(f"The {what} is empty: type at least one word.")
+    long = [token for token in tokens if len(token) > MOST_LETTERS]
+    if long:
+        raise ValueError(
+            f"“{long[0][:MOST_LETTERS]}…” has {len(long[0])} letters; a token goes up to "
+            f"{MOST_LETTERS} here."
+        )
+    if len(tokens) > MOST_TOKENS:
+        raise ValueError(
+            f"The {what} has {len(tokens)} tokens, but the maps can show {MOST_TOKENS}; "
+            "make it shorter."
+        )
+    return tokens
+
+
+def segments_of(tokens: Iterable[str]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the tokens without separators, and the sequence that each belongs to, from 0."""
+    kept: list[str] = []
+    segments: list[int] = []
+    number = 0
+    for token in tokens:
+        if token == SEPARATOR:
+            number += bool(kept) and segments[-1] == number
+        else:
+            kept.append(token)
+            segments.append(number)
+    return tuple(kept), tuple(segments)
+
+
+def allowed(
+    kind: str,
+    query: Sequence[str],
+    key: Sequence[str],
+    *,
+    window: int = 1,
+    prefix: int = 1,
+    segments: Sequence[int] = (),
+) -> Bools:
+    """Return the mask of a kind for these tokens: bool (Q, K), True = may attend.
+
+    Padding is found by its token ``<pad>``. segments: for packed sequences, one number a token.
+    Raises ValueError, in a sentence, for an unknown kind and for tokens that do not fit it.
+    """
+    import torch
+
+    from tfm_core.layers import masks
+
+    if kind not in MASKS:
+        raise ValueError(f"There is no mask {kind!r}; it must be one of {', '.join(MASKS)}.")
+    if kind != "cross" and len(query) != len(key):
+        raise ValueError(f"{MASKS[kind].label}: queries and keys must be the same tokens.")
+    if kind == "packed" and len(segments) != len(key):
+        raise ValueError(f"{len(key)} tokens need {len(key)} segments, not {len(segments)}.")
+    length = len(key)
+    ids = torch.tensor([[PAD if token == PAD_TOKEN else PAD + 1 for token in key]])
+    padding = masks.padding_mask(ids, PAD)
+    made: dict[str, Any] = {
+        "none": lambda: torch.ones(length, length, dtype=torch.bool),
+        "padding": lambda: padding,
+        "causal": lambda: masks.causal_mask(length),
+        "combined": lambda: padding & masks.causal_mask(length),
+        "cross": lambda: padding,
+        "window": lambda: padding & masks.window_mask(length, window),
+        "prefix": lambda: padding & masks.prefix_mask(length, prefix),
+        "packed": lambda: padding & masks.packed_mask(torch.tensor([list(segments)])),
+    }
+    mask: Tensor = made[kind]()
+    shape = (len(query), len(key))
+    return np.array(mask.expand(1, 1, *shape)[0, 0].numpy(), np.bool_)
+
+
+def flow(projected: Projected, mask: Bools) -> Flow:
+    """Follow the scores through a mask, by the layers' own functions.
+
+    Raises ValueError when the mask is not (Q, K).
+    """
+    import torch
+
+    from tfm_core.layers.attention import masked_softmax
+
+    if mask.shape != projected.scores.shape:
+        raise ValueError(f"The mask is {mask.shape}, but the scores are {projected.scores.shape}.")
+    scores = torch.tensor(projected.scores, dtype=torch.float32)
+    may = torch.tensor(mask)
+    masked = scores.masked_fill(~may, torch.finfo(scores.dtype).min)
+    weights = masked_softmax(masked, may)
+    output = weights @ torch.tensor(projected.value, dtype=torch.float32)
+    return Flow(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
+
+
+def toggled(mask: Bools, cells: Iterable[tuple[int, int]]) -> Bools:
+    """Return the mask with some cells (query, key) turned over; those outside it are left out."""
+    changed = mask.copy()
+    for row, column in cells:
+        if 0 <= row < mask.shape[0] and 0 <= column < mask.shape[1]:
+            changed[row, column] = not changed[row, column]
+    return changed
+
+
+def seeded(query: Sequence[str], key: Sequence[str], *, seed: int = 0) -> Projected:
+    """Return scores of untrained projections: seeded embeddings plus sinusoidal positions.
+
+    The same word has the same embedding everywhere, so its scores can be recognised.
+    """
+    import torch
+
+    from tfm_core.layers.positions import sinusoidal
+
+    rng = np.random.default_rng(seed)
+    w_query, w_key, w_value = rng.normal(0, D_MODEL**-0.5, (3, D_MODEL, D_HEAD))
+    waves = sinusoidal(max(len(query), len(key)), D_MODEL).numpy()
+
+    def embed(tokens: Sequence[str]) -> Array:
+        words = [
+            np.random.default_rng([seed, zlib.crc32(token.encode())]).normal(0, 1, D_MODEL)
+            for token in tokens
+        ]
+        return np.array(np.stack(words) + waves[: len(tokens)])
+
+    q, k = torch.tensor(embed(query) @ w_query), torch.tensor(embed(key) @ w_key)
+    scores = (q @ k.mT / D_HEAD**0.5).float().numpy()
+    value = (embed(key) @ w_value).astype(np.float32)
+    return Projected(tuple(query), tuple(key), scores, value, "seeded embeddings, untrained")

@@ -1,0 +1,167 @@
+"""One standalone PyTorch file for exactly one configuration: readable, and it runs.
+
+It needs torch alone, has no branch that the configuration does not take, names its modules as the
+models here do, and can read the weights of a run.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from tfm_core.config import FAMILIES, EncoderDecoderConfig, ModelConfig, ViTConfig
+from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.inspect import source_layers as layers
+from tfm_core.inspect import source_models as models
+
+SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
+
+
+def source_code(config: ModelConfig, shape: Shape) -> str:
+    """Return the whole file."""
+    parts = [
+        _head(config, shape),
+        _constants(config, shape),
+        *_functions(config),
+        *(section(config, shape, name) for name in SECTIONS),
+        _LOAD,
+        _main(config, shape),
+    ]
+    return "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
+
+
+def section(config: ModelConfig, shape: Shape, name: str) -> str:
+    """Return the source of one of SECTIONS, as it stands in the file."""
+    if name == "embedding":
+        return "\n\n".join(part for part in _embedding(config, shape) if part)
+    if name == "model":
+        return models.model_class(config, shape)
+    made = {
+        "attention": layers.attention,
+        "feed-forward": layers.feed_forward,
+        "block": layers.block,
+        "stack": layers.stack,
+    }
+    return made[name](config)
+
+
+def _embedding(config: ModelConfig, shape: Shape) -> list[str]:
+    if isinstance(config, ViTConfig):
+        return [models.patches(config), models.positions(config, shape)]
+    assert isinstance(shape, TextShape)
+    parts = [models.TOKEN_EMBEDDING, models.positions(config, shape)]
+    parts += [models.SEGMENTS] if shape.n_segments else []
+    return parts + ([models.POOLER] if shape.head == "pooler" else [])
+
+
+def _head(config: ModelConfig, shape: Shape) -> str:
+    label, sizes = (
+        FAMILIES[config.family].label,
+        f"d_model {config.d_model}, {config.n_heads} heads",
+    )
+    return (
+        f'"""{label}, {sizes}: exactly one configuration.\n\n'
+        "B batch, T tokens, H heads. Masks are bool, True = may attend. Needs torch only.\n"
+        '"""\n\n'
+        "import json\nimport math\nimport sys\n\n"
+        "import torch\nimport torch.nn.functional as F\nfrom torch import nn"
+    )
+
+
+def _constants(config: ModelConfig, shape: Shape) -> str:
+    values: dict[str, object] = {
+        "D_MODEL": config.d_model,
+        "N_HEADS": config.n_heads,
+        "D_HEAD": config.d_head,
+        "D_FF": config.d_ff,
+    }
+    if config.dropout:
+        values["DROPOUT"] = config.dropout
+    if isinstance(config, EncoderDecoderConfig):
+        values["N_ENCODER_LAYERS"] = config.n_encoder_layers
+        values["N_DECODER_LAYERS"] = config.n_decoder_layers
+    else:
+        values["N_LAYERS"] = config.n_layers
+    if isinstance(config, ViTConfig):
+        assert isinstance(shape, ImageShape)
+        side = shape.image_size // config.patch_size
+        values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
+        values |= {"PATCH": config.patch_size, "SIDE": side}
+        values |= {"N_TOKENS": side**2 + (config.pooling == "cls"), "N_CLASSES": shape.n_classes}
+    else:
+        assert isinstance(shape, TextShape)
+        values |= {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
+        values["PAD"] = shape.pad_id
+        if config.position == "learned":
+            values["MAX_LEN"] = config.max_len
+        if config.window:
+            values["WINDOW"] = config.window
+        if shape.n_segments:
+            values["N_SEGMENTS"] = shape.n_segments
+    return "".join(f"{name} = {value}\n" for name, value in values.items())
+
+
+def _functions(config: ModelConfig) -> list[str]:
+    found = [layers.SPLIT]
+    if config.position in {"sinusoidal", "sinusoidal-2d", "rotary"}:
+        found.append(layers.SINUSOIDAL)
+    if config.position == "rotary":
+        found.append(layers.ROTATE)
+    if config.position == "alibi":
+        found.append(layers.ALIBI)
+    if config.family in {"encoder-decoder", "decoder-only"}:
+        found.append(_CAUSAL)
+    if not isinstance(config, ViTConfig) and config.window:
+        found.append(_WINDOW)
+    return found
+
+
+_CAUSAL = dedent('''\
+    def causal(length, device):
+        """(length, length): a query sees itself and the keys before it."""
+        return torch.ones(length, length, dtype=torch.bool, device=device).tril()
+    ''')
+
+_WINDOW = dedent('''\
+    def window(length, device):
+        """(length, length): a query sees keys at most WINDOW tokens away."""
+        places = torch.arange(length, device=device)
+        return (places[:, None] - places[None, :]).abs() <= WINDOW
+    ''')
+
+_LOAD = dedent('''\
+    def load(path):
+        """Return the weights of a run's checkpoint.safetensors: JSON, then numbers."""
+        with open(path, "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+            data = bytearray(file.read())
+        weights = {}
+        for name, entry in header.items():
+            if name.startswith("model/"):
+                begin, end = entry["data_offsets"]
+                values = torch.frombuffer(data[begin:end], dtype=torch.float32)
+                weights[name.removeprefix("model/")] = values.reshape(entry["shape"])
+        return weights
+    ''')
+
+
+def _main(config: ModelConfig, shape: Shape) -> str:
+    if isinstance(shape, ImageShape):
+        inputs = ["images = torch.randn(2, CHANNELS, IMAGE, IMAGE)"]
+        call = "model(images)"
+    else:
+        inputs = [
+            "src = torch.randint(PAD + 1, SRC_WORDS, (2, 7))",
+            "tgt_in = torch.randint(PAD + 1, TGT_WORDS, (2, 5))",
+        ]
+        call = "model(src, tgt_in)"
+    lines = [
+        "model = Model().eval()",
+        "if len(sys.argv) > 1:  # the checkpoint of a run",
+        "    model.load_state_dict(load(sys.argv[1]))",
+        *inputs,
+        "with torch.no_grad():",
+        f'    print("answer", tuple({call}.shape))',
+        'print(f"{sum(p.numel() for p in model.parameters()):,} parameters")',
+    ]
+    body = "\n".join(f"    {line}" for line in lines)
+    return f'if __name__ == "__main__":\n{body}\n'

@@ -1,0 +1,246 @@
+"""The layers of a generated file: attention, feed-forward, block, stack, positions, as text.
+
+Each function returns the source of one class with exactly what a configuration needs, no branch
+left to take. Module names are those of the models here, so that weights load by name.
+"""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+from tfm_core.config import ModelConfig
+
+
+def attention(config: ModelConfig) -> str:
+    """Return the source of multi-head attention, and of cross-attention if there is any."""
+    has_cross = config.family == "encoder-decoder"
+    bias = "" if config.bias else ", bias=False"
+    dropout = ", dropout_p=drop" if config.dropout else ""
+    names = ["x", *(["memory=None"] if has_cross else []), "mask=None"]
+    names += ["bias=None"] if config.position == "alibi" else []
+    names += ["waves=None"] if config.position == "rotary" else []
+    ends = ("in_projection", "out_projection") if config.bias else ()
+    zeros = f"\n{' ' * 16}".join(f"nn.init.zeros_(self.{name}.bias)" for name in ends)
+    project = (
+        _cross_projection(config) if has_cross else "q, k, v = self.in_projection(x).chunk(3, -1)"
+    )
+    lines = [project, "q, k, v = split(q), split(k), split(v)  # (B, H, T, D_HEAD)"]
+    if config.position == "rotary":
+        lines.append("if waves is not None:\n    q, k = rotate(q, waves), rotate(k, waves)")
+    if config.dropout:
+        lines.append("drop = DROPOUT if self.training else 0.0")
+    lines.append(_attend(config, dropout))
+    lines.append("return self.out_projection(heads.transpose(1, 2).flatten(2))")
+    return _class(
+        f'''
+        class MultiHeadAttention(nn.Module):
+            """{config.n_heads} heads of {config.d_head} dimensions."""
+
+            def __init__(self):
+                super().__init__()
+                self.in_projection = nn.Linear(D_MODEL, 3 * D_MODEL{bias})  # query, key, value
+                self.out_projection = nn.Linear(D_MODEL, D_MODEL{bias})
+                nn.init.xavier_uniform_(self.in_projection.weight)
+                nn.init.xavier_uniform_(self.out_projection.weight)
+                {zeros}
+
+            def forward(self, {", ".join(names)}):
+                """x: (B, T, D_MODEL); mask: bool, True = may attend."""
+        ''',
+        "\n".join(lines),
+    )
+
+
+def _cross_projection(config: ModelConfig) -> str:
+    if not config.bias:
+        own, other = "None", "None"
+        head = "weight = self.in_projection.weight"
+    else:
+        own, other = "bias_in[:D_MODEL]", "bias_in[D_MODEL:]"
+        head = "weight, bias_in = self.in_projection.weight, self.in_projection.bias"
+    return dedent(f"""\
+        if memory is None:
+            q, k, v = self.in_projection(x).chunk(3, -1)
+        else:  # the target asks, the source answers
+            {head}
+            q = F.linear(x, weight[:D_MODEL], {own})
+            k, v = F.linear(memory, weight[D_MODEL:], {other}).chunk(2, -1)""")
+
+
+def _attend(config: ModelConfig, dropout: str) -> str:
+    call = "F.scaled_dot_product_attention(q, k, v, attn_mask={mask}" + dropout + ")"
+    if config.position != "alibi":
+        return "heads = " + call.format(mask="mask")
+    return dedent(f"""\
+        scores = mask if bias is None else bias
+        if bias is not None and mask is not None:  # finite, so that no row becomes NaN
+            scores = bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
+        heads = {call.format(mask="scores")}
+        if bias is not None and mask is not None:  # who may attend to nothing gets zeros
+            heads = heads.masked_fill(~mask.any(-1, keepdim=True), 0.0)""")
+
+
+SPLIT = dedent('''\
+    def split(x):
+        """(B, T, D_MODEL) to (B, H, T, D_HEAD): each head gets its own dimensions."""
+        return x.unflatten(-1, (N_HEADS, D_HEAD)).transpose(1, 2)
+    ''')
+
+ROTATE = dedent('''\
+    def rotate(x, waves):
+        """Turn pairs of dimensions by an angle that grows with position (Su et al. 2021)."""
+        sin, cos = waves[:, 0::2], waves[:, 1::2]
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
+    ''')
+
+SINUSOIDAL = dedent('''\
+    def sinusoidal(length, d_model):
+        """(length, d_model) of sine and cosine waves (Vaswani et al. 2017, section 3.5)."""
+        rates = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+        angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+        return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
+    ''')
+
+ALIBI = dedent('''\
+    def alibi(length):
+        """(N_HEADS, length, length): minus slope times distance (Press et al. 2022)."""
+
+        def powers(n):
+            return [2.0 ** (-8.0 * (i + 1) / n) for i in range(n)]
+
+        below = 2 ** math.floor(math.log2(N_HEADS))
+        slopes = powers(below) + powers(2 * below)[0::2][: N_HEADS - below]
+        places = torch.arange(length, dtype=torch.float32)
+        return -torch.tensor(slopes)[:, None, None] * (places[:, None] - places[None, :]).abs()
+    ''')
+
+
+def feed_forward(config: ModelConfig) -> str:
+    """Return the source of the feed-forward layer."""
+    bias = "" if config.bias else ", bias=False"
+    gate = (
+        f"\n                self.gate = nn.Linear(D_MODEL, D_FF{bias})"
+        if config.activation == "swiglu"
+        else ""
+    )
+    layer = "\n                self.dropout = nn.Dropout(DROPOUT)" if config.dropout else ""
+    hidden = {
+        "relu": "F.relu(self.up(x))",
+        "gelu": "F.gelu(self.up(x))",
+        "swiglu": "F.silu(self.gate(x)) * self.up(x)",
+    }[config.activation]
+    drop = f"self.dropout({hidden})" if config.dropout else hidden
+    return _class(
+        f'''
+        class FeedForward(nn.Module):
+            """Every token alone is widened, bent and narrowed again."""
+
+            def __init__(self):
+                super().__init__()
+                self.up = nn.Linear(D_MODEL, D_FF{bias}){gate}
+                self.down = nn.Linear(D_FF, D_MODEL{bias}){layer}
+
+            def forward(self, x):
+        ''',
+        f"return self.down({drop})",
+    )
+
+
+def block(config: ModelConfig) -> str:
+    """Return the source of a block: its sublayers with residuals and norms in their places."""
+    norm = (
+        "nn.LayerNorm(D_MODEL)" if config.norm == "layernorm" else "nn.RMSNorm(D_MODEL, eps=1e-5)"
+    )
+    shared = {"alibi": "bias=bias", "rotary": "waves=waves"}.get(config.position, "")
+    arguments = f", {shared.split('=')[0]}=None" if shared else ""
+    passed = f", {shared}" if shared else ""
+    has_cross = config.family == "encoder-decoder"
+    init = [
+        "self.self_attention = MultiHeadAttention()",
+        f"self.self_attention_norm = {norm}",
+        *(
+            [
+                "if has_cross:",
+                "    self.cross_attention = MultiHeadAttention()",
+                f"    self.cross_attention_norm = {norm}",
+                "self.has_cross = has_cross",
+            ]
+            if has_cross
+            else []
+        ),
+        "self.feed_forward = FeedForward()",
+        f"self.feed_forward_norm = {norm}",
+        *(["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []),
+    ]
+    steps = [_sublayer(config, "self_attention", f"mask=mask{passed}")]
+    if has_cross:
+        cross = _sublayer(config, "cross_attention", "memory, mask=memory_mask")
+        steps.append("if self.has_cross:\n" + indent(cross, "    "))
+    steps += [_sublayer(config, "feed_forward", ""), "return x"]
+    memory = ", memory=None, memory_mask=None" if has_cross else ""
+    where = "before each sublayer" if config.norm_first else "after each sum"
+    head = f'''
+        class Block(nn.Module):
+            """Attention, then feed-forward, each a residual; the norm stands {where}."""
+
+            def __init__(self{", has_cross=False" if has_cross else ""}):
+                super().__init__()
+        '''
+    text = _class(head, "\n".join(init))
+    return text + "\n" + _method(f"def forward(self, x, mask=None{memory}{arguments}):", steps)
+
+
+def _sublayer(config: ModelConfig, name: str, arguments: str) -> str:
+    rest = f", {arguments}" if arguments else ""
+    inside = f"self.{name}_norm(x)" if config.norm_first else "x"
+    out = f"self.{name}({inside}{rest})"
+    if config.dropout:
+        kept = "x + self.dropout(y)"
+        joined = f"x = {kept}" if config.norm_first else f"x = self.{name}_norm({kept})"
+        return f"y = {out}\n{joined}"
+    return f"x = x + {out}" if config.norm_first else f"x = self.{name}_norm(x + {out})"
+
+
+def stack(config: ModelConfig) -> str:
+    """Return the source of a stack of blocks, with the last norm of a pre-norm one."""
+    has_cross = config.family == "encoder-decoder"
+    norm = (
+        "nn.LayerNorm(D_MODEL)" if config.norm == "layernorm" else "nn.RMSNorm(D_MODEL, eps=1e-5)"
+    )
+    made = "Block(has_cross)" if has_cross else "Block()"
+    init = f"self.layers = nn.ModuleList({made} for _ in range(n_layers))"
+    final = f"\nself.final_norm = {norm}" if config.norm_first else ""
+    shared = {
+        "alibi": ("bias = alibi(x.size(1)).to(x)", "bias=bias"),
+        "rotary": ("waves = sinusoidal(x.size(1), D_HEAD).to(x)", "waves=waves"),
+    }.get(config.position)
+    memory = ", memory, memory_mask" if has_cross else ""
+    call = f"block(x, mask{memory}{', ' + shared[1] if shared else ''})"
+    steps = [shared[0]] if shared else []
+    steps.append(f"for block in self.layers:\n    x = {call}")
+    steps.append("return self.final_norm(x)" if config.norm_first else "return x")
+    head = f'''
+        class Stack(nn.Module):
+            """Blocks, one after the other{", and a last norm" if config.norm_first else ""}."""
+
+            def __init__(self, n_layers{", has_cross=False" if has_cross else ""}):
+                super().__init__()
+        '''
+    arguments = ", memory=None, memory_mask=None" if has_cross else ""
+    forward = _method(f"def forward(self, x, mask=None{arguments}):", steps)
+    return _class(head, init + final) + "\n" + forward
+
+
+def _class(head: str, body: str) -> str:
+    """Join the head of a class, ending in an open function, and that function's body."""
+    lines = [line for line in dedent(head).strip("\n").split("\n")]
+    text = "\n".join(line.rstrip() for line in lines).rstrip()
+    return text + "\n" + indent(body, " " * 8) + "\n"
+
+
+def _method(head: str, steps: list[str]) -> str:
+    return indent(head, " " * 4) + "\n" + indent("\n".join(steps), " " * 8) + "\n"
+
+
+method, class_ = _method, _class

@@ -1,0 +1,75 @@
+"""The steps around the sublayers of a block: add & norm, and the feed-forward layer."""
+
+from __future__ import annotations
+
+from tfm_core.inspect.walk import Step, number_question, seen, shape_question
+from tfm_core.inspect.walk_attention import ACTIVATION_CODE, MODULES, Place
+
+
+def add_norm(place: Place, number: int) -> Step:
+    """What the attention found is added to what was there."""
+    config, axes = place.subject.config, f"B {place.axis} d_model"
+    got = place.got
+    change = seen("output", "output of the attention", got("self_attention_norm.change"), axes)
+    after = [seen("joined", "after add and norm", got("self_attention_norm.joined"), axes)]
+    extra = []
+    if config.norm_first:
+        code = "joined = x + output  # the attention read norm(x)"
+        normed = got("self_attention_norm.normed")
+        extra = [seen("normed", "norm(x), which the attention read", normed, axes)]
+    else:
+        code = "total = x + output\njoined = norm(total)"
+        after.insert(0, seen("total", "the sum", got("self_attention_norm.total"), axes))
+    width = place.sizes[-1]
+    what = "mean" if config.norm == "layernorm" else "root mean square"
+    return Step(
+        number,
+        "add-norm",
+        "Add and norm",
+        ("norm-first" if config.norm_first else "norm-last", config.norm),
+        code,
+        (seen("x", "what came into the block", got("self_attention_norm.skipped"), axes), change),
+        tuple(after),
+        number_question(
+            f"The norm divides by a spread. Over how many numbers does it take each {what}?",
+            width,
+            f"{width}: the d_model numbers of one token; other tokens and other examples have "
+            "no say.",
+        ),
+        extra=tuple(extra),
+        names={"norm": place.module("self_attention_norm")},
+    )
+
+
+def feed_forward(place: Place, number: int) -> Step:
+    """Every token alone is widened, bent and narrowed; then add and norm again."""
+    config, got, axes = place.subject.config, place.got, f"B {place.axis} d_model"
+    batch, length, _, _, d_model = place.sizes
+    read = "norm(x)" if config.norm_first else "x"
+    hidden = ACTIVATION_CODE[config.activation].format(x="y")
+    total = "x + ff.down(hidden)"
+    last = total if config.norm_first else f"norm({total})"
+    return Step(
+        number,
+        "feed-forward",
+        "Feed-forward, add and norm",
+        ("feed-forward", f"activation-{config.activation}",
+         "ff-norm-first" if config.norm_first else "ff-norm-last"),
+        f"y = {read}\nhidden = {hidden}\noutput = {last}",
+        (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),
+        (
+            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {place.axis} d_ff"),
+            seen("output", "output of the block", got("feed_forward_norm.joined"), axes),
+        ),
+        shape_question(
+            "the hidden layer",
+            (batch, length, config.d_ff),
+            (batch, length, d_model),
+            (batch, config.d_ff),
+            (batch, length, d_model + config.d_ff),
+            (batch, config.n_heads, length, config.d_ff),
+        ),
+        names={
+            **MODULES, "ff": place.module("feed_forward"), "norm": place.module("feed_forward_norm")
+        },
+    )  # fmt: skip

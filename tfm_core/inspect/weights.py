@@ -1,0 +1,55 @@
+"""The weights of a run, module by module, as its seed made them and as training left them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.runs.run import Run
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Histogram:
+    """One parameter's weights: edges (bins + 1,), and the share in each bin before and after."""
+
+    name: str
+    edges: Floats
+    before: Floats
+    after: Floats
+    spread: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        """How much the spread changed."""
+        old, new = self.spread
+        return f"The standard deviation went from {old:.4f} to {new:.4f}."
+
+
+def has_weights(run: Run) -> bool:
+    """Return whether a run left a checkpoint."""
+    return (run.folder / "checkpoints" / "last" / "checkpoint.safetensors").is_file()
+
+
+def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
+    """Return the histogram of every parameter. Raises CheckpointDamaged (a ValueError)."""
+    from tfm_core.training.checkpoints import load_model
+    from tfm_core.training.models import new_model
+
+    trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
+    before = dict(new_model(run.experiment).named_parameters())
+    return {
+        name: _histogram(name, before[name].detach().numpy(), value.detach().numpy(), bins)
+        for name, value in trained.named_parameters()
+    }
+
+
+def _histogram(name: str, before: Floats, after: Floats, bins: int) -> Histogram:
+    top = max(float(np.abs(before).max()), float(np.abs(after).max()), 1e-6)
+    edges = np.linspace(-top, top, bins + 1)
+    old, new = (np.histogram(values, edges)[0] / values.size for values in (before, after))
+    return Histogram(name, edges, old, new, (float(before.std()), float(after.std())))

@@ -1,0 +1,68 @@
+"""What a model costs, drawn: arithmetic and memory by part, and how they grow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfm_core.plots.palette import COLOURS, GREY, OCHRE
+
+PART_COLOURS = {
+    "embedding": COLOURS["key"],
+    "projections": COLOURS["query"],
+    "scores": COLOURS["decoder"],
+    "cross-attention": COLOURS["cross"],
+    "feed-forward": COLOURS["value"],
+    "output": OCHRE,
+    "weights": COLOURS["query"],
+    "gradients": COLOURS["gradient"],
+    "optimiser": OCHRE,
+    "activations": COLOURS["value"],
+}
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def bars(values: Mapping[str, float], x_title: str) -> go.Figure:
+    """Draw each part as a bar with its value."""
+    names = [name for name, value in values.items() if value][::-1]
+    figure = go.Figure(
+        go.Bar(
+            x=[values[name] for name in names],
+            y=names,
+            orientation="h",
+            marker={"color": [PART_COLOURS.get(name, GREY) for name in names]},
+            text=[f"{values[name]:.3g}" for name in names],
+            textposition="auto",
+            hovertemplate="%{y}: %{x:,.4g}<extra></extra>",
+        )
+    )
+    figure.update_xaxes(title={"text": x_title})
+    return figure.update_layout(
+        height=60 + 38 * max(3, len(names)), margin={"l": 8, "r": 8, "t": 8, "b": 8}
+    )
+
+
+def growth(
+    xs: Sequence[float], parts: Mapping[str, Sequence[float]], x_title: str, y_title: str
+) -> go.Figure:
+    """Draw how each part grows along one quantity; both axes are linear, so a square bends."""
+    figure = go.Figure()
+    shown = {name: values for name, values in parts.items() if any(values)}
+    for place, (name, values) in enumerate(shown.items()):
+        figure.add_scatter(
+            x=np.asarray(xs, np.float32),
+            y=np.asarray(values, np.float32),
+            name=name,
+            mode="lines+markers",
+            line={
+                "color": PART_COLOURS.get(name, GREY),
+                "dash": _DASHES[place % len(_DASHES)],
+                "width": 3 if name == "scores" else 2,
+            },
+            hovertemplate="%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",
+        )
+    figure.update_xaxes(title={"text": x_title}, rangemode="tozero")
+    figure.update_yaxes(title={"text": y_title}, rangemode="tozero")
+    return figure.update_layout(height=340, margin={"l": 8, "r": 8, "t": 8, "b": 8})

@@ -1,0 +1,81 @@
+"""Where the parameters are: a treemap of the modules, and histograms of their weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.inspect.parameter_table import Row
+from tfm_core.plots.palette import COLOURS, GREY, INKS, ThemeName
+
+Floats = npt.NDArray[np.floating[Any]]
+_KINDS = (  # what a module's name says -> its colour
+    ("cross_attention", COLOURS["cross"]),
+    ("attention", COLOURS["query"]),
+    ("feed_forward", COLOURS["value"]),
+    ("norm", GREY),
+    ("embedding", COLOURS["key"]),
+    ("positions", COLOURS["key"]),
+    ("stem", COLOURS["key"]),
+)
+
+
+def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.Figure:
+    """Draw all parameters as areas, module within module; a click goes inside."""
+    sizes: dict[str, int] = {}
+    for row in rows:
+        parts = row.module.split(".") if row.module else ["cls"]
+        for depth in range(1, len(parts) + 1):
+            path = ".".join(parts[:depth])
+            sizes[path] = sizes.get(path, 0) + row.n_parameters
+    paths = [path for path, n in sizes.items() if n]
+    figure = go.Figure(
+        go.Treemap(
+            ids=["model", *paths],
+            labels=["model", *(path.rpartition(".")[2] for path in paths)],
+            parents=["", *(path.rpartition(".")[0] or "model" for path in paths)],
+            values=[total, *(sizes[path] for path in paths)],
+            branchvalues="total",
+            marker={"colors": ["rgba(0,0,0,0)", *(_colour(path) for path in paths)]},
+            hovertemplate="%{id}<br>%{value:,} parameters, %{percentRoot:.2%}<extra></extra>",
+            texttemplate="%{label}<br>%{percentRoot:.1%}",
+            textfont={"color": "#ffffff"},
+            root={"color": "rgba(0,0,0,0)"},
+            pathbar={"visible": True, "textfont": {"color": INKS[theme]}},
+            tiling={"pad": 2},
+        )
+    )
+    return figure.update_layout(height=420, margin={"l": 4, "r": 4, "t": 28, "b": 4})
+
+
+def _colour(path: str) -> str:
+    return next((colour for name, colour in _KINDS if name in path), GREY)
+
+
+def histograms(
+    weights: Mapping[str, tuple[Floats, Floats]], title: str, bins: int = 61
+) -> go.Figure:
+    """Draw the distribution of one module's weights.
+
+    weights: name ("before", "after") -> (edges (bins + 1,), share of the weights in each (bins,)).
+    """
+    looks = {"before": (GREY, "dot"), "after": (COLOURS["train"], "solid")}
+    figure = go.Figure()
+    for name, (edges, shares) in weights.items():
+        colour, dash = looks.get(name, (GREY, "solid"))
+        figure.add_scatter(
+            x=((edges[1:] + edges[:-1]) / 2).astype(np.float32),
+            y=np.asarray(shares, np.float32),
+            name=f"{name} training",
+            mode="lines",
+            line={"color": colour, "dash": dash, "shape": "hvh", "width": 2},
+            fill="tozeroy",
+            hovertemplate="%{x:.4f}: %{y:.2%}<extra>" + name + "</extra>",
+        )
+    figure.update_xaxes(title={"text": f"weight of {title}"})
+    figure.update_yaxes(title={"text": "share of weights"}, tickformat=".1%", rangemode="tozero")
+    return figure.update_layout(height=320, margin={"l": 8, "r": 8, "t": 8, "b": 8})

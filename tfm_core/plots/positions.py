@@ -1,0 +1,205 @@
+"""Positions as figures: waves, matrices, wavelengths, values by distance, hands of clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfm_core.plots.attention import LEGEND, SCALES, Floats, Theme, short
+from tfm_core.plots.masks import DIVERGING
+from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
+from tfm_core.plots.template import COLORWAY
+
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+MARGIN = {"l": 8, "r": 8, "t": 36, "b": 8}
+BORDER = "trained length"
+
+
+def waves(table: Floats, dimensions: Sequence[int], *, trained: int | None = None) -> go.Figure:
+    """Draw chosen columns of a table (T, D) over the positions, one wave each.
+
+    trained: the longest position of training, drawn as a line where the table goes beyond it.
+    """
+    lines = [
+        go.Scatter(
+            y=np.asarray(table[:, dimension], np.float32),
+            x=np.arange(len(table), dtype=np.int32),
+            name=f"dimension {dimension + 1}",
+            line={"dash": _DASHES[place % len(_DASHES)], "color": COLORWAY[place % len(COLORWAY)]},
+            hovertemplate=f"position %{{x}}, dimension {dimension + 1}: %{{y:.4f}}<extra></extra>",
+        )
+        for place, dimension in enumerate(dimensions)
+    ]
+    return _border(axes(go.Figure(lines), "position", "value"), len(table), trained)
+
+
+def row(table: Floats, position: int) -> go.Figure:
+    """Draw one position of a table (T, D): its value in every dimension, sines and cosines."""
+    values = np.asarray(table[position], np.float32)
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=np.arange(start, len(values), 2, dtype=np.int32) + 1,
+                y=values[start::2],
+                name=name,
+                mode="lines+markers",
+                marker={"symbol": symbol, "size": 5},
+                line={"color": colour, "width": 1},
+                hovertemplate="dimension %{x}: %{y:.4f}<extra>" + name + "</extra>",
+            )
+            for start, name, symbol, colour in (
+                (0, "odd dimensions (sine)", "circle", BLUE),
+                (1, "even dimensions (cosine)", "diamond", VERMILION),
+            )
+        ]
+    )
+    return axes(figure, f"dimension, at position {position}", "value")
+
+
+def matrix(
+    values: Floats,
+    x_title: str,
+    y_title: str,
+    theme: Theme = "light",
+    *,
+    names: Sequence[str] | None = None,
+    is_square: bool = False,
+    limit: float | None = None,
+    is_stretched: bool = False,
+) -> go.Figure:
+    """Draw a matrix with a sign: zero is quiet. names: of both axes, where they are the same.
+
+    limit: where the colours end, to both sides. is_stretched: from the least to the most instead.
+    """
+    values = np.asarray(values, np.float32)
+    top = float(limit or max(np.abs(values).max(initial=0.0), 1e-9))
+    colours = SCALES if is_stretched else DIVERGING
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            zmin=float(values.min()) if is_stretched else -top,
+            zmax=float(values.max()) if is_stretched else top,
+            colorscale=list(colours[theme]),
+            colorbar=LEGEND | {"title": {"text": "value", "side": "right"}},
+            hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
+        )
+    )
+    axes(figure, x_title, y_title)
+    figure.update_yaxes(autorange="reversed", showgrid=False)
+    figure.update_xaxes(showgrid=False)
+    if names is not None:
+        ticks = {"tickmode": "array", "tickvals": list(range(len(names)))}
+        ticks["ticktext"] = [short(name) for name in names]
+        figure.update_xaxes(ticks)
+        figure.update_yaxes(ticks)
+    if is_square:
+        figure.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
+        # a square axis measures the title from its line, not from the names of its ticks
+        figure.update_xaxes(constrain="domain", title={"standoff": 26})
+    figure.update_layout(margin={**MARGIN, "t": 52, "b": 52}, height=420)
+    return figure
+
+
+def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
+    """Draw wavelengths (pairs,) on a logarithmic axis, with the length of the sequence."""
+    figure = go.Figure(
+        go.Scatter(
+            x=np.arange(1, len(lengths) + 1, dtype=np.int32),
+            y=np.asarray(lengths, np.float32),
+            mode="lines+markers" if len(lengths) <= 64 else "lines",
+            line={"color": BLUE},
+            name="wavelength",
+            hovertemplate="pair %{x}: repeats after %{y:,.1f} positions<extra></extra>",
+        )
+    )
+    figure.add_scatter(
+        x=[1, len(lengths)],
+        y=[n_positions, n_positions],
+        mode="lines",
+        line={"color": GREY, "dash": "dot", "width": 1},
+        name=f"the {n_positions} positions shown",
+        hoverinfo="skip",
+    )
+    axes(figure, "pair of dimensions", "wavelength (positions, log)")
+    return figure.update_yaxes(type="log", dtick=1)
+
+
+def lines_by_offset(
+    offsets: Floats, lines: Mapping[str, Floats], y_title: str, x_title: str = "offset (tokens)"
+) -> go.Figure:
+    """Draw named values (n,) over offsets (n,)."""
+    figure = go.Figure(
+        [
+            go.Scatter(
+                x=offsets,
+                y=np.asarray(values, np.float32),
+                name=escape(name, quote=False),
+                line={"color": COLORWAY[place % len(COLORWAY)], "dash": _DASHES[place % 6]},
+                hovertemplate=f"{x_title} %{{x}}: %{{y:.4f}}<extra>{escape(name)}</extra>",
+            )
+            for place, (name, values) in enumerate(lines.items())
+        ]
+    )
+    figure.update_layout(showlegend=len(lines) > 1)
+    return axes(figure, x_title, y_title)
+
+
+def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
+    """Draw pairs of dimensions as the hands of clocks, one clock a pair.
+
+    turns: (positions, pairs), radians. The last position has the strongest hand.
+    """
+    n_pairs = turns.shape[1]
+    figure = go.Figure()
+    circle = np.linspace(0, 2 * np.pi, 49)
+    for pair in range(n_pairs):
+        centre = 2.4 * pair
+        figure.add_scatter(
+            x=centre + np.cos(circle),
+            y=np.sin(circle),
+            mode="lines",
+            line={"color": GREY, "width": 1},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        figure.add_annotation(x=centre, y=-1.35, text=f"pair {pair + 1}", showarrow=False)
+        for place, position in enumerate(positions):
+            angle = float(turns[place, pair])
+            is_last = place == len(positions) - 1
+            figure.add_scatter(
+                x=[centre, centre + np.cos(angle)],
+                y=[0.0, np.sin(angle)],
+                mode="lines+markers",
+                marker={"size": [0, 7 if is_last else 4]},
+                line={"color": COLOURS["query"], "width": 3 if is_last else 1},
+                opacity=1.0 if is_last else 0.25,
+                showlegend=False,
+                hovertemplate=f"position {position}, pair {pair + 1}: turned by "
+                f"{angle:.3f} rad<extra></extra>",
+            )
+    figure.update_xaxes(visible=False, range=[-1.2, 2.4 * (n_pairs - 1) + 1.2])
+    figure.update_yaxes(visible=False, scaleanchor="x", range=[-1.6, 1.2])
+    figure.update_layout(height=230, margin={"l": 4, "r": 4, "t": 8, "b": 4})
+    return figure
+
+
+def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
+    """Name the axes of a figure and give it its height; return it."""
+    figure.update_xaxes(title={"text": x_title})
+    figure.update_yaxes(title={"text": y_title})
+    figure.update_layout(height=340, margin=MARGIN)
+    return figure
+
+
+def _border(figure: go.Figure, length: int, trained: int | None) -> go.Figure:
+    if trained is not None and trained < length:
+        figure.add_vline(
+            x=trained - 0.5,
+            line={"color": GREY, "dash": "dot", "width": 1},
+            annotation={"text": BORDER, "font": {"size": 11, "color": GREY}},
+            annotation_position="bottom right",
+        )
+    return figure
