@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("tests.browser.tab")
 
 from playwright.sync_api import expect
+
 from tests.browser.conftest import OpenTab
 
 pytestmark = pytest.mark.browser

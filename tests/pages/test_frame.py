@@ -23,9 +23,7 @@ from tfm_core.runs.store import RunStore
 
 Open = Callable[..., AppTest]
 PAGES = [
-    str(Path(path).relative_to(PAGES_DIR))
-    for path in state.PAGES.values()
-    if Path(path).is_file()
+    str(Path(path).relative_to(PAGES_DIR)) for path in state.PAGES.values() if Path(path).is_file()
 ]
 
 
