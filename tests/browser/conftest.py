@@ -57,9 +57,9 @@ def session_server(
 
 @pytest.fixture
 def server(session_server: AppServer) -> Iterator[AppServer]:
-    """The server, on which nothing trains when the test begins and when it has ended."""
+    """The server, on which no run is left when the test has ended."""
     yield session_server
-    session_server.end_runs()
+    session_server.forget_runs()
 
 
 @pytest.fixture

@@ -42,6 +42,13 @@ class AppServer:
             run.request("stop")
         wait_until(lambda: not self.active(), "every run has stopped")
 
+    def forget_runs(self) -> None:
+        """Put all runs into the trash, so that a test finds only those that come with the app."""
+        self.end_runs()
+        for run in self.store.list():
+            if not run.meta.recorded:
+                self.store.delete(run.id)
+
     def close(self) -> None:
         """End the server, its warm workers and the workers of its runs."""
         ours = psutil.Process(self.process.pid).children(recursive=True)

@@ -76,7 +76,7 @@ def test_a_page_change_and_back_shows_the_run_again(open_tab: OpenTab) -> None:
 def test_a_killed_worker_leaves_an_interrupted_run_that_resumes_to_its_end(
     open_tab: OpenTab, server: AppServer
 ) -> None:
-    tab = start(open_tab, experiment(steps=400, validate_every=50))
+    tab = start(open_tab, experiment(steps=300, validate_every=50))
     tab.await_step(60)
     pid = server.store.get(tab.run_id).status.pid
     assert pid is not None
@@ -84,11 +84,11 @@ def test_a_killed_worker_leaves_an_interrupted_run_that_resumes_to_its_end(
     expect(tab.state("Interrupted")).to_be_visible()
     step = server.store.get(tab.run_id).status.step
     expect(tab.main.get_by_text(f"Interrupted at step {step}.")).to_be_visible()
-    assert 60 <= step < 400
+    assert 60 <= step < 300
     tab.button("Resume").click()
     expect(tab.state("Finished")).to_be_visible()
-    assert tab.step() == 400
-    tab.await_plotly("loss", f"{LAST_STEP} === 400")
+    assert tab.step() == 300
+    tab.await_plotly("loss", f"{LAST_STEP} === 300")
 
 
 def test_a_finished_run_shows_its_test_accuracy_and_the_page_comes_to_rest(
@@ -99,7 +99,7 @@ def test_a_finished_run_shows_its_test_accuracy_and_the_page_comes_to_rest(
     card = tab.main.get_by_test_id("stMetric").filter(has_text="Test accuracy")
     expect(card).to_contain_text("%")
     tab.settle()
-    assert tab.is_quiet(5000), "the page is drawn again and again"
+    assert tab.is_quiet(3500), "the page is drawn again and again"
     tab.reload()
     expect(card).to_contain_text("%")
-    assert tab.is_quiet(5000), "the page is drawn again and again"
+    assert tab.is_quiet(3500), "the page is drawn again and again"
