@@ -147,4 +147,9 @@ def _lines(run: Run, example: Example, selection: Selection, module: str, names:
         key="attention-lines",
         may_attend=names.may_attend,
     )
-    st.caption(_("Thicker is more weight. {look_for}").format(look_for=_(kind.look_for)))
+    st.caption(
+        _(
+            "A thicker line is more weight; where the mask forbids, there is none. Look for tokens "
+            "that many lines meet at, and for lines that all slant alike."
+        )
+    )
