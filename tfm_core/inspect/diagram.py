@@ -59,9 +59,9 @@ class _Drawing:
         return name
 
     def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
-        words = f'label=" {label}"' if label else ""
-        style = ", style=dashed, constraint=true" if dashed else ""
-        self.lines.append(f'"{tail}" -> "{head}" [{words}{style}];')
+        words = [f'label=" {label}"'] if label else []
+        words += ["style=dashed"] if dashed else []
+        self.lines.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
 
 
 def diagram(
