@@ -94,3 +94,11 @@ def test_families_can_be_compared(name):
     ours = of_experiment(PRESETS[name].experiment, "Ours")
     said = differences(ours, ARCHITECTURES["bert-base"])
     assert any("times the parameters" in sentence for sentence in said)
+
+
+def test_embeddings_stand_outside_the_frames_of_the_blocks():
+    config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
+    dot = drawn(config, TextShape(17, 19))
+    frames = [part.split("}")[0] for part in dot.split("subgraph")[1:]]
+    assert len(frames) == 2
+    assert not any("positions" in frame or "embedding" in frame for frame in frames)
