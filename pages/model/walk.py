@@ -34,9 +34,11 @@ def page() -> None:
     st.subheader(f"{step.number} · {_(step.title)}", anchor=False)
     told, seen = st.columns(2, gap="medium")
     with told:
-        walk_step.shapes(step)
+        place = st.container()
         walk_step.words(step, subject)
         walk_step.question(step, name, example)
+        with place:  # drawn last: an answer just given reveals the shapes
+            walk_step.shapes(step, with_after=walk_step.is_guessed(step, name, example))
     with seen:
         if step.name == "patches":
             walk_tensor.picture(subject, example)

@@ -23,6 +23,8 @@ def navigation(steps: tuple[Step, ...], number: int) -> None:
     place = numbers.index(number)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
         _move(_("Back"), "arrow_back", "Left", numbers[max(0, place - 1)], place == 0)
+        last = len(numbers) - 1
+        _move(_("Next"), "arrow_forward", "Right", numbers[min(last, place + 1)], place == last)
         walk_state.hold("walk-list", number)
         st.selectbox(
             _("Step"),
@@ -31,8 +33,6 @@ def navigation(steps: tuple[Step, ...], number: int) -> None:
             key="walk-list",
             on_change=lambda: walk_state.go(walk_state.picked("walk-list", number)),
         )
-        last = len(numbers) - 1
-        _move(_("Next"), "arrow_forward", "Right", numbers[min(last, place + 1)], place == last)
     st.progress((place + 1) / len(numbers))
 
 
@@ -48,12 +48,26 @@ def _move(label: str, icon: str, shortcut: str, to: int, is_end: bool) -> None:
     )
 
 
-def shapes(step: Step) -> None:
+def is_guessed(step: Step, subject_name: str, example: int) -> bool:
+    """Return whether the shapes behind the step may be shown: they are asked for in some steps."""
+    asks_shape = any(option.startswith("(") for option in step.question.options)
+    return not asks_shape or _name(step, subject_name, example) in walk_state.answers()
+
+
+def _name(step: Step, subject_name: str, example: int) -> str:
+    return f"{subject_name} {step.number} {example}"
+
+
+def shapes(step: Step, *, with_after: bool) -> None:
     """Show the tensors before and after, their axes named and with their numbers."""
     with st.container(border=True):
         if step.before:
             st.markdown("\n\n".join([f":grey[{_('Before')}]", *map(_shape, step.before)]))
-        st.markdown("\n\n".join([f":grey[{_('After')}]", *map(_shape, step.after)]))
+        if with_after:
+            st.markdown("\n\n".join([f":grey[{_('After')}]", *map(_shape, step.after)]))
+        else:
+            hidden = [f"`{one.name}` {_(one.label)}  \n`( ? )`" for one in step.after]
+            st.markdown("\n\n".join([f":grey[{_('After: predict it below')}]", *hidden]))
         st.caption(_legend(step))
 
 
@@ -103,7 +117,7 @@ def _filled(text: str, facts: dict[str, int]) -> str:
 def question(step: Step, subject_name: str, example: int) -> None:
     """Ask for a prediction, then reveal; only the first answer counts for the score."""
     asked = step.question
-    name = f"{subject_name} {step.number} {example}"
+    name = _name(step, subject_name, example)
     with st.container(border=True):
         st.markdown(_("**Predict:** {question}").format(question=_(asked.text)))
         with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):

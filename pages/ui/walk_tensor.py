@@ -73,14 +73,20 @@ def tensor(step: Step, subject: Subject, example: int) -> None:
         found.values,
         rows,
         columns,
-        row_title=found.row_axis if found.row_axis != "1" else "",
-        column_title=found.column_axis,
+        row_title=_axis_title(found.row_axis),
+        column_title=_axis_title(found.column_axis),
         theme=state.theme(),
         is_whole_number=found.is_whole_number,
     )
     caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
     shape = " x ".join(map(str, found.values.shape))
     show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
+
+
+def _axis_title(axis: str) -> str:
+    from tfm_core.inspect.walk import AXES
+
+    return "" if axis == "1" else f"{axis}: {_(AXES[axis])}"
 
 
 def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:

@@ -68,6 +68,9 @@ def test_the_example_of_the_texts_is_one_press_away(store):
     at = opened(step="8")
     at.button_group(key="walk-source").set_value("book").run()
     assert not at.exception
+    assert "(128, 8, 28, 64)" in said(at)
+    assert "(128, 8, 28, 28)" not in said(at)
+    at.button[-1].click().run()  # Show the answer
     assert "(128, 8, 28, 28)" in said(at)
     assert "Shapes only" in said(at)
 
