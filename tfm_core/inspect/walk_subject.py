@@ -210,6 +210,8 @@ def _of_pictures(
     if images is None:
         images, labels, note = _some_pictures(config, experiment.seed)
     pixels = torch.from_numpy(np.array(images))
+    if config.name != EMBEDDED:
+        note += " Mean and deviation are those of these few pictures, so numbers differ a little."
     mean, std = _statistics(config, experiment.seed, pixels)
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = _on(model, scaled)
@@ -254,4 +256,4 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
 
 def with_note(subject: Subject, note: str) -> Subject:
     """Return the subject with a sentence on where it comes from."""
-    return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note))))
+    return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note.strip()))))
