@@ -8,7 +8,7 @@ from pages.ui import forecast, show, state
 from pages.ui.model_choice import Chosen
 from pages.ui.words import _
 from tfm_core.config.shape import ImageShape
-from tfm_core.inspect.compute import Memory, grown, macs, memory
+from tfm_core.inspect.compute import Memory, grown, lengths, macs, memory
 from tfm_core.inspect.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
 
@@ -25,9 +25,10 @@ def page(chosen: Chosen) -> None:
     _time(chosen)
     left, right = st.columns(2)
     with left:
-        giga = {name: value / 1e9 for name, value in work.items()}
+        unit, divisor = _unit(max(work.values()))
+        scaled = {name: value / divisor for name, value in work.items()}
         show.figure(
-            plots.bars(giga, _("GMAC, one forward pass")),
+            plots.bars(scaled, _("{unit}, one forward pass").format(unit=unit)),
             _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
             key="costs-macs",
         )
@@ -144,19 +145,31 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
     )
     axis = axis or "length"
     found: dict[str, list[float]] = {}
+    xs: list[int] = []
     for factor in FACTORS:
         model, shape = grown(chosen.model, chosen.shape, axis, factor)
-        times = factor if axis == "length" else 1
-        work = macs(model, shape, batch=batch, src_len=src * times, tgt_len=tgt * times)
+        long = factor if axis == "length" else 1
+        seen = lengths(model, shape, src * long, tgt * long)
+        xs.append(max(seen.encoder, seen.decoder) if axis == "length" else factor)
+        work = macs(model, shape, batch=batch, src_len=src * long, tgt_len=tgt * long)
         for name, value in work.items():
-            found.setdefault(name, []).append(value / 1e9)
-    is_image = isinstance(chosen.shape, ImageShape) and axis == "length"
-    title = _("times the side of the picture") if is_image else _("times the {what}")
-    show.figure(
-        plots.growth(FACTORS, found, title.format(what=names[axis].lower()), "GMAC"),
-        _WORDS[axis],
-        key="costs-growth",
-    )
+            found.setdefault(name, []).append(value)
+    unit, divisor = _unit(max(max(values) for values in found.values()))
+    titles = {
+        "length": _("tokens of one example"),
+        "width": _("times d_model, heads and d_ff"),
+        "depth": _("times the layers"),
+    }
+    scaled = {name: [value / divisor for value in values] for name, values in found.items()}
+    show.figure(plots.growth(xs, scaled, titles[axis], unit), _WORDS[axis], key="costs-growth")
+
+
+def _unit(most: float) -> tuple[str, float]:
+    """Return the unit in which the largest of some MACs can be read, and its size."""
+    for unit, divisor in (("TMAC", 1e12), ("GMAC", 1e9), ("MMAC", 1e6)):
+        if most >= divisor:
+            return unit, divisor
+    return "kMAC", 1e3
 
 
 _WORDS = {

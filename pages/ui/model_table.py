@@ -72,10 +72,12 @@ def table(chosen: Chosen) -> None:
     st.dataframe(
         frame,
         hide_index=True,
+        column_order=[name for name in frame.columns if name != "kind"],
         column_config={
-            "module": st.column_config.TextColumn(_("Module"), width="medium"),
+            "module": st.column_config.TextColumn(_("Module"), width=340),
+            "shape": st.column_config.TextColumn(_("Shape")),
             "parameters": st.column_config.NumberColumn(_("Parameters"), format="localized"),
-            "formula": st.column_config.TextColumn(_("How it comes about"), width="medium"),
+            "formula": st.column_config.TextColumn(_("How it comes about")),
             "share": st.column_config.ProgressColumn(
                 _("Share"), format="percent", min_value=0, max_value=1
             ),

@@ -40,6 +40,7 @@ class _Drawing:
     look: Look
     unfolded: bool
     lines: list[str] = field(default_factory=list)
+    edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
 
     def count(self, prefix: str) -> str:
         rows = parameter_table(self.config, self.shape).rows
@@ -59,9 +60,9 @@ class _Drawing:
         return name
 
     def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
-        words = f'label=" {label}"' if label else ""
-        style = ", style=dashed, constraint=true" if dashed else ""
-        self.lines.append(f'"{tail}" -> "{head}" [{words}{style}];')
+        words = [f'label=" {label}"'] if label else []
+        words += ["style=dashed"] if dashed else []
+        self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
 
 
 def diagram(
@@ -109,7 +110,7 @@ def _document(drawing: _Drawing) -> str:
         f'color="{line}", margin="0.16,0.07"];',
         f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
     ]
-    return "\n".join([*head, *drawing.lines, "}"])
+    return "\n".join([*head, *drawing.lines, *drawing.edges, "}"])
 
 
 def _embedded(drawing: _Drawing, side: str, length: int) -> str:

@@ -19,8 +19,8 @@ AXES: dict[str, str] = {
     "B": "examples in the batch",
     "S": "source tokens",
     "T": "target tokens",
-    "L": "tokens of source and target in one sequence",
-    "N": "tokens: patches, and CLS where there is one",
+    "L": "source and target in one sequence",
+    "N": "patches, and CLS where there is one",
     "H": "heads",
     "Q": "queries",
     "K": "keys",
@@ -33,7 +33,7 @@ AXES: dict[str, str] = {
     "Y": "rows of pixels",
     "X": "columns of pixels",
     "patches": "patches of the picture",
-    "P": "values of one patch: channels x side x side",
+    "P": "values of one patch",
     "1": "the same for all",
 }
 

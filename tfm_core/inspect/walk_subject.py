@@ -114,7 +114,10 @@ def book_example() -> Subject:
 def by_shape(
     config: ModelConfig, shape: TextShape | ImageShape, *, batch: int, src_len: int, tgt_len: int
 ) -> Subject:
-    """Return a model of any size by its shapes: no memory, no values. Pictures have no lengths."""
+    """Return a model of any size by its shapes: no memory, no values.
+
+    Pictures have no lengths. Raises ValueError for a text model without an answer for each token.
+    """
     with torch.device("meta"):
         if isinstance(shape, ImageShape):
             assert isinstance(config, ViTConfig)
@@ -126,7 +129,14 @@ def by_shape(
             model = build_text(config, shape)
             lengths = (max(1, src_len), max(1, tgt_len))
             inputs = tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
-    return Subject(config, model, shape, inputs, _run(model, inputs), {}, ())
+    tape = _run(model, inputs)
+    answers = tape.get("output.logits")
+    if isinstance(shape, TextShape) and (answers is None or answers.dim() != 3):
+        raise ValueError(
+            "This model answers once for the whole text, not for each token, so the walk does not "
+            "fit it; the Build page shows its layers."
+        )
+    return Subject(config, model, shape, inputs, tape, {}, ())
 
 
 def _run(model: Model, inputs: tuple[Tensor, ...]) -> Recording:
@@ -200,6 +210,8 @@ def _of_pictures(
     if images is None:
         images, labels, note = _some_pictures(config, experiment.seed)
     pixels = torch.from_numpy(np.array(images))
+    if config.name != EMBEDDED:
+        note += " Mean and deviation are those of these few pictures, so numbers differ a little."
     mean, std = _statistics(config, experiment.seed, pixels)
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = _on(model, scaled)
@@ -244,4 +256,4 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
 
 def with_note(subject: Subject, note: str) -> Subject:
     """Return the subject with a sentence on where it comes from."""
-    return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note))))
+    return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note.strip()))))

@@ -40,11 +40,10 @@ def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.F
             parents=["", *(path.rpartition(".")[0] or "model" for path in paths)],
             values=[total, *(sizes[path] for path in paths)],
             branchvalues="total",
-            marker={"colors": ["rgba(0,0,0,0)", *(_colour(path) for path in paths)]},
+            marker={"colors": [GREY, *(_colour(path) for path in paths)]},
             hovertemplate="%{id}<br>%{value:,} parameters, %{percentRoot:.2%}<extra></extra>",
             texttemplate="%{label}<br>%{percentRoot:.1%}",
             textfont={"color": "#ffffff"},
-            root={"color": "rgba(0,0,0,0)"},
             pathbar={"visible": True, "textfont": {"color": INKS[theme]}},
             tiling={"pad": 2},
         )

@@ -1,0 +1,61 @@
+"""Where the walk stands and how the predictions went; the step is in the link, as ``?step=8``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.ui.words import _
+
+_STEP = "walk-step"
+_ANSWERS = "walk-answers"
+_QUERY = "step"
+
+
+def current(numbers: Sequence[int]) -> tuple[int, str | None]:
+    """Return the step to show, and a sentence where the link asks for one that does not exist."""
+    linked = st.query_params.get(_QUERY)
+    if linked is None:
+        wanted = st.session_state.get(_STEP, numbers[0])
+        number = nearest(wanted, numbers)
+        st.session_state[_STEP] = number
+        return number, None
+    digits = linked.isascii() and linked.isdigit() and len(linked) <= 4
+    number = nearest(int(linked), numbers) if digits else numbers[0]
+    st.session_state[_STEP] = number
+    if linked == str(number):
+        return number, None
+    rule = _("There is no step {text} in the walk of this model; step {number} is shown.")
+    return number, rule.format(text=f"“{linked[:20]}”", number=number)
+
+
+def nearest(wanted: int, numbers: Sequence[int]) -> int:
+    """Return the step nearest to the one wanted; the later of two."""
+    return min(numbers, key=lambda number: (abs(number - wanted), -number))
+
+
+def go(number: int) -> None:
+    """Show a step, and say so in the link."""
+    st.session_state[_STEP] = number
+    st.query_params[_QUERY] = str(number)
+
+
+def picked(key: str, number: int) -> int:
+    """Return the step that a select box under ``key`` holds; ``number`` before it is drawn."""
+    return int(st.session_state.get(key, number))
+
+
+def hold(key: str, value: object) -> None:
+    """Make a widget show a value that something else decides."""
+    st.session_state[key] = value
+
+
+def answers() -> dict[str, bool]:
+    """Return the questions answered, and whether the first answer was right."""
+    return st.session_state.setdefault(_ANSWERS, {})
+
+
+def answered(question: str, *, is_right: bool) -> None:
+    """Count an answer; only the first one to a question counts."""
+    answers().setdefault(question, is_right)

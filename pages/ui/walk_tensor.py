@@ -1,0 +1,186 @@
+"""The numbers of a step: which tensor, which example, head and positions, as a map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.ui import show, state
+from pages.ui.words import _
+from tfm_core.plots import walk as plots
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk import Seen, Step
+    from tfm_core.inspect.walk_slice import Slice
+    from tfm_core.inspect.walk_subject import Subject
+
+_WIDE = 64  # more columns than that get a slider of their own
+_MOST = 256
+
+
+def example_picker(subject: Subject) -> int:
+    """Choose one example of the batch, from 0; the same one stays from step to step."""
+    if not subject.is_real or subject.n_examples == 1:
+        return 0
+    return st.selectbox(
+        _("Example"),
+        range(subject.n_examples),
+        format_func=lambda place: _example_name(subject, place),
+        key=f"walk-example-{subject.n_examples}",
+        persist_state="session",
+    )
+
+
+def layer_picker(subject: Subject) -> int:
+    """Choose the block that the steps open, from 0."""
+    config = subject.config
+    count = getattr(config, "n_layers", None) or getattr(config, "n_encoder_layers", 1)
+    if count == 1:
+        return 0
+    return st.selectbox(
+        _("Block"),
+        range(count),
+        format_func=lambda place: str(place + 1),
+        key=f"walk-layer-{count}",
+        persist_state="session",
+        help=_("The block whose inside the steps show."),
+    )
+
+
+def tensor(step: Step, subject: Subject, example: int) -> None:
+    """Show one tensor of the step, cut as the user likes."""
+    every = {one.name: one for one in (*step.after, *step.extra, *step.before)}
+    first = step.shown or step.after[0].name
+    names = list(every)
+    name = st.selectbox(
+        _("Tensor"),
+        names,
+        index=names.index(first),
+        format_func=lambda one: f"{one}: {_(every[one].label)}",
+        key=f"walk-tensor-{step.name}-{len(names)}",
+    )
+    chosen = every[name]
+    if not chosen.has_values:
+        st.info(
+            _("Shapes only: this model is laid out without numbers; a small one has them."),
+            icon=":material/straighten:",
+        )
+        return
+    found = _slice(chosen, subject, example)
+    rows, columns = _names(chosen, found, subject, example)
+    figure = plots.tensor_map(
+        found.values,
+        rows,
+        columns,
+        row_title=_axis_title(found.row_axis),
+        column_title=_axis_title(found.column_axis),
+        theme=state.theme(),
+        is_whole_number=found.is_whole_number,
+    )
+    caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
+    shape = " x ".join(map(str, found.values.shape))
+    show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
+
+
+def _axis_title(axis: str) -> str:
+    from tfm_core.inspect.walk import AXES
+
+    return "" if axis == "1" else f"{axis}: {_(AXES[axis])}"
+
+
+def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
+    from tfm_core.inspect.walk_slice import cut, extent, picked_axes
+
+    at = {"B": example}
+    for place in picked_axes(chosen):
+        axis, size = chosen.axes[place], chosen.shape[place]
+        if axis != "B" and size > 1:
+            label = {"H": _("Head"), "C": _("Channel")}.get(axis, axis)
+            at[axis] = st.selectbox(
+                label,
+                range(size),
+                format_func=lambda i: str(i + 1),
+                key=f"walk-{axis}-{size}",
+                persist_state="session",
+            )
+    n_rows, n_columns = extent(chosen)
+    rows, columns = (0, n_rows), (0, min(n_columns, _MOST))
+    if n_rows > 2:
+        rows = _range(_("Positions") if chosen.axes[-2:] != ("Y", "X") else _("Rows"), n_rows)
+    if n_columns > _WIDE:
+        columns = _range(_("Columns"), n_columns)
+    return cut(chosen, at, rows, columns)
+
+
+def _range(label: str, size: int) -> tuple[int, int]:
+    first, last = st.slider(label, 1, size, (1, min(size, _MOST)), key=f"walk-range-{label}-{size}")
+    return first - 1, min(last, first - 1 + _MOST)
+
+
+def _names(
+    chosen: Seen, found: Slice, subject: Subject, example: int
+) -> tuple[list[str], list[str]]:
+    axes, words = ("1", *chosen.axes)[-2:], ("", *chosen.words)[-2:]
+    names = []
+    for axis, list_name, start, size in zip(
+        axes, words, found.starts, found.values.shape, strict=True
+    ):
+        tokens = subject.tokens(list_name, example) if list_name else None
+        if chosen.axes[0] == "B" and len(chosen.axes) == 2:
+            tokens = None if list_name not in {"vocabulary", "classes"} else tokens
+        places = range(start, start + size)
+        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in places])
+    return names[0], names[1]
+
+
+def picture(subject: Subject, example: int) -> None:
+    """Show how the picture is cut."""
+    if subject.pictures is None:
+        return
+    size = getattr(subject.config, "patch_size", 1)
+    figure = plots.cut_picture(subject.pictures[example], size, state.theme())
+    show.live_figure(
+        figure,
+        _("The patches in their order: row by row from the top left."),
+        key="walk-picture",
+    )
+
+
+def mistake(subject: Subject, step: Step, module: str, example: int) -> None:
+    """Show what dividing by sqrt(d_model) would do to a head's weights."""
+    if not subject.is_real:
+        return
+    from tfm_core.inspect.walk_scale import scales
+
+    st.markdown(_("**A mistake worth seeing: dividing by sqrt(d_model)**"))
+    head = st.session_state.get(f"walk-H-{subject.config.n_heads}", 0)
+    found = scales(subject, module, example, head)
+    weights = next(one for one in step.after if one.name == "weights")
+    names = subject.tokens(weights.words[-2], example) or []
+    figure = plots.entropies(
+        found.right_bits.numpy(),
+        found.wrong_bits.numpy(),
+        found.most.numpy(),
+        list(names),
+    )
+    words = _(
+        "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, {wrong:.3f} "
+        "with sqrt(d_model) = {large:.2f}. More bits are flatter weights, shared out among more "
+        "keys."
+    ).format(
+        head=head + 1,
+        right=float(found.right_bits.mean()),
+        wrong=float(found.wrong_bits.mean()),
+        small=subject.config.d_head**0.5,
+        large=subject.config.d_model**0.5,
+    )
+    show.live_figure(figure, words, key="walk-mistake")
+
+
+def _example_name(subject: Subject, place: int) -> str:
+    if subject.pictures is not None:
+        name = " ".join(subject.truth[place]) if subject.truth else ""
+        return _("Picture {n}: {name}").format(n=place + 1, name=name).removesuffix(": ")
+    src = [word for word in subject.tokens("src", place) or () if word != "<pad>"]
+    return f"{place + 1}: {' '.join(src)}"

@@ -1,0 +1,46 @@
+"""Figures of the walk: exact values in the hover, masked cells said, patches outlined."""
+
+import numpy as np
+import pytest
+
+from tfm_core.plots.walk import cut_picture, entropies, tensor_map
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_hover_has_the_exact_value_and_says_what_is_masked(theme):
+    values = np.array([[0.123456789, np.nan], [-2.0, 5.0]])
+    figure = tensor_map(
+        values, ["Q 1: a", "Q 2: b"], ["K 1: c", "K 2: d"], row_title="Q", column_title="K",
+        theme=theme,
+    )  # fmt: skip
+    assert tuple(figure.data[0].hovertext[0]) == (
+        "Q 1: a<br>K 1: c<br><b>0.123457</b>",
+        "Q 1: a<br>K 2: d<br><b>masked</b>",
+    )
+    assert (figure.data[0].zmin, figure.data[0].zmax) == (-5, 5)
+    assert figure.layout.yaxis.autorange == "reversed"
+
+
+def test_what_is_never_negative_starts_at_zero():
+    figure = tensor_map(np.eye(3), list("abc"), list("def"), row_title="Q", column_title="K")
+    assert figure.data[0].zmin == 0
+
+
+def test_tokens_cannot_write_markup():
+    figure = tensor_map(np.eye(1), ["<pad>"], ["<b>"], row_title="Q", column_title="K")
+    assert "&lt;pad&gt;" in figure.data[0].hovertext[0][0]
+    assert "&lt;b&gt;" in figure.layout.xaxis.ticktext[0]
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_picture_is_cut_where_its_patches_meet(channels):
+    figure = cut_picture(np.zeros((channels, 6, 6), np.uint8), 2)
+    assert sorted({shape.x0 for shape in figure.layout.shapes}) == [-0.5, 1.5, 3.5, 5.5]
+    assert len(figure.layout.annotations) == 9
+
+
+def test_three_lines_compare_the_scales():
+    bits = np.array([1.0, 2.0], np.float32)
+    figure = entropies(bits, bits + 1, bits + 2, ["a", "b"])
+    assert len(figure.data) == 3
+    assert figure.layout.yaxis.title.text == "entropy (bits)"

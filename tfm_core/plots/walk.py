@@ -1,0 +1,154 @@
+"""A slice of a tensor as a map, the picture with its patches, and what a wrong scale does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
+from tfm_core.plots.palette import BLUE, GREY, VERMILION
+
+Floats = npt.NDArray[np.floating[Any]]
+# Two hues that every kind of colour vision tells apart, with the paper between them.
+AROUND_ZERO: dict[Theme, tuple[str, ...]] = {
+    "light": ("#7a3803", "#d55e00", "#f6f4ee", "#2f7fc1", "#08306b"),
+    "dark": ("#ffc08a", "#d55e00", "#1a1e25", "#3f95d6", "#d8ecfb"),
+}
+_MOST_WRITTEN = 200  # cells that carry their number
+_MOST_TICKS = 32
+
+
+def tensor_map(
+    values: Floats,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    row_title: str,
+    column_title: str,
+    theme: Theme = "light",
+    is_whole_number: bool = False,
+) -> go.Figure:
+    """Draw (rows, columns) as a heatmap; the exact value is in the hover, NaN means masked.
+
+    Values from 0 on are drawn in one hue, others in two around zero.
+    """
+    values = np.asarray(values, np.float64)
+    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    is_positive = not (np.nan_to_num(values) < 0).any()
+    form = ".0f" if is_whole_number else ".6g"
+    texts = [
+        [
+            f"{escape(r)}<br>{escape(c)}<br><b>{'masked' if np.isnan(v) else format(v, form)}</b>"
+            for c, v in zip(columns, line, strict=True)
+        ]
+        for r, line in zip(rows, values.tolist(), strict=True)
+    ]
+    is_small = values.size <= _MOST_WRITTEN and max(values.shape) <= 16
+    figure = go.Figure(
+        go.Heatmap(
+            z=values.astype(np.float32),
+            zmin=0 if is_positive else -largest,
+            zmax=largest,
+            colorscale=list((SCALES if is_positive else AROUND_ZERO)[theme]),
+            colorbar={**LEGEND, "title": {"text": ""}},
+            hovertext=texts,
+            hoverinfo="text",
+            texttemplate=("%{z:.0f}" if is_whole_number else "%{z:.2f}") if is_small else None,
+            textfont={"size": 10},
+            xgap=1 if values.shape[1] <= 40 else 0,
+            ygap=1 if values.shape[0] <= 40 else 0,
+        )
+    )
+    figure.update_layout(
+        plot_bgcolor=MASKED[theme],
+        height=int(np.clip(150 + 24 * len(rows), 230, 620)),
+        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+    )
+    figure.update_xaxes(title={"text": column_title}, **_ticks(columns), tickangle=-45)
+    figure.update_yaxes(title={"text": row_title}, autorange="reversed", **_ticks(rows))
+    return figure
+
+
+def _ticks(names: Sequence[str]) -> dict[str, Any]:
+    every = -(-len(names) // _MOST_TICKS)
+    shown = range(0, len(names), every)
+    return {
+        "tickmode": "array",
+        "tickvals": list(shown),
+        "ticktext": [short(names[i].partition(": ")[2] or names[i]) for i in shown],
+        "showgrid": False,
+        "zeroline": False,
+        "tickfont": {"size": 11},
+    }
+
+
+def cut_picture(
+    picture: npt.NDArray[np.uint8], patch_size: int, theme: Theme = "light"
+) -> go.Figure:
+    """Draw a picture (C, height, width) with the borders and the numbers of its patches."""
+    channels = np.broadcast_to(picture, (3, *picture.shape[1:])) if len(picture) == 1 else picture
+    size = picture.shape[-1]
+    per_side = size // patch_size
+    figure = go.Figure(
+        go.Image(z=np.moveaxis(channels, 0, -1), hovertemplate="%{z}<extra></extra>")
+    )
+    for place in range(per_side + 1):
+        at = place * patch_size - 0.5
+        line = {"color": VERMILION, "width": 2}
+        figure.add_shape(type="line", x0=at, x1=at, y0=-0.5, y1=size - 0.5, line=line)
+        figure.add_shape(type="line", y0=at, y1=at, x0=-0.5, x1=size - 0.5, line=line)
+    if per_side <= 8:
+        for number in range(per_side**2):
+            row, column = divmod(number, per_side)
+            figure.add_annotation(
+                x=column * patch_size - 0.5,
+                y=row * patch_size - 0.5,
+                text=f"<b>{number + 1}</b>",
+                showarrow=False,
+                xanchor="left",
+                yanchor="top",
+                bgcolor=VERMILION,
+                font={"size": 10, "color": "#ffffff"},
+            )
+    hidden: dict[str, Any] = {"visible": False, "constrain": "domain"}
+    figure.update_xaxes(range=(-0.5, size - 0.5), **hidden)
+    figure.update_yaxes(range=(size - 0.5, -0.5), scaleanchor="x", **hidden)
+    figure.update_layout(height=340, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+    return figure
+
+
+def entropies(right: Floats, wrong: Floats, most: Floats, queries: Sequence[str]) -> go.Figure:
+    """Draw the entropy (Q,) of each query's weights in bits, with the right and the wrong scale."""
+    figure = go.Figure()
+    places = list(range(len(queries)))
+    lines: tuple[tuple[str, Floats, dict[str, Any]], ...] = (
+        ("equal shares, log2 of the keys", most, {"color": GREY, "dash": "dot"}),
+        ("/ sqrt(d_model), the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
+        ("/ sqrt(d_head)", right, {"color": BLUE}),
+    )
+    for name, values, line in lines:
+        figure.add_scatter(
+            x=places,
+            y=np.asarray(values, np.float32),
+            name=name,
+            line=line,
+            mode="lines+markers",
+            hovertemplate="%{y:.4f} bits",
+        )
+    figure.update_xaxes(
+        title={"text": "query token"},
+        tickmode="array",
+        tickvals=places,
+        ticktext=[short(name) for name in queries],
+        tickangle=-45,
+    )
+    figure.update_yaxes(title={"text": "entropy (bits)"}, rangemode="tozero")
+    figure.update_layout(
+        height=320, hovermode="x unified", margin={"l": 8, "r": 8, "t": 70, "b": 8}
+    )
+    return figure
