@@ -15,7 +15,6 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "engine": ("benchmarks.engine", "a step through the whole engine against a bare loop"),
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
-    "heads": ("benchmarks.heads", "from a click to 64 attention maps on the screen"),
 }
 
 

@@ -26,6 +26,7 @@ _ENTRIES = (  # section, page, title, icon, url path
 _VIEWS = (
     ("train", _("Watch it learn"), ":material/show_chart:"),
     ("attention", _("Look inside"), ":material/visibility:"),
+    ("walk", _("Walk through"), ":material/footprint:"),
 )
 _TICK = 2.0  # seconds
 _SECTIONS = {

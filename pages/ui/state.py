@@ -29,7 +29,7 @@ PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
     }.items()
 }
 
-RUN_PAGES = ("train", "attention")
+RUN_PAGES = ("train", "attention", "walk")
 """Url paths of the pages that show the current run."""
 
 FIRST_PRESET = "vit-digits"

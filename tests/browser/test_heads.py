@@ -3,9 +3,6 @@
 import re
 
 import pytest
-
-pytest.importorskip("tests.browser.tab")
-
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
