@@ -7,6 +7,7 @@ looks again until the answer is there.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from tfm_core.config import Experiment, to_json
 if TYPE_CHECKING:
     from tfm_core.training.devices import Device
     from tfm_core.training.estimate import Estimate
+
+logger = logging.getLogger(__name__)
 
 SOON = 0.15
 """Seconds to wait for an answer before the page goes on without it, once torch is loaded."""
@@ -41,7 +44,7 @@ class Asked:
         """Return the answer to come, or the one that is known."""
         with self._lock:
             future = self._futures.get(question)
-            if future is None or future.cancelled():
+            if future is None or _is_void(future):
                 future = self._futures[question] = self._pool.submit(self._work, work)
             self._futures.move_to_end(question)
             while len(self._futures) > _REMEMBERED:
@@ -56,9 +59,23 @@ class Asked:
         self._pool.submit(lambda: None).result()
 
     def _work(self, work: Callable[[], Any]) -> Any:
-        answer = work()
+        try:
+            answer = work()
+        except ValueError:  # an answer too: a sentence about what was asked
+            raise
+        except Exception:
+            logger.exception("A forecast failed; it is made anew when it is asked for again.")
+            raise
         self._is_warm = True
         return answer
+
+
+def _is_void(future: Future[Any]) -> bool:
+    """Say whether a future holds no answer and never will."""
+    if not future.done() or future.cancelled():
+        return future.cancelled()
+    error = future.exception()
+    return error is not None and not isinstance(error, ValueError)
 
 
 def estimate(experiment: Experiment, device: str) -> Future[Estimate]:

@@ -116,7 +116,11 @@ def _device() -> None:
             st.selectbox(_("Device"), [state.device().upper()], disabled=True)
             st.caption(_("Looking for GPUs …"))
             return
-        found = forecast.answer(future) or []
+        try:
+            found = forecast.answer(future) or []
+        except Exception:  # the CPU is always there; why the look failed is in the server's log
+            found = []
+            st.caption(_("Other devices could not be looked for; the CPU can be used."))
         usable = {device.name: device for device in found if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
