@@ -46,9 +46,13 @@ function draw(state) {
   delete figure.layout.width;
   node.style.height = `${figure.layout.height ?? 360}px`;
   figure.layout.height = undefined;
-  const config = { ...data.config };
-  config.modeBarButtons = config.modeBarButtons.map((group, i) => (i === 0 ? [...group, saveSvg(data)] : group));
-  return window.Plotly.react(node, figure.data, figure.layout, config).then(() => listen(state));
+  state.config ??= configOf(data); // the same object at every tick: plotly starts over with another
+  return window.Plotly.react(node, figure.data, figure.layout, state.config).then(() => listen(state));
+}
+
+function configOf(data) {
+  const [first, ...rest] = data.config.modeBarButtons;
+  return { ...data.config, modeBarButtons: [[...first, saveSvg(data)], ...rest] };
 }
 
 function saveSvg(data) {
