@@ -130,6 +130,12 @@ def _draw(
             look_figures.one_head(
                 run, example, chosen, top=top, label=labels[place] if labels else ""
             )
+            st.page_link(
+                state.PAGES["walk"],
+                label=_("How this map comes about, step by step"),
+                icon=":material/footprint:",
+                query_params={"run": run.id, "step": "8"},
+            )
         look_deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:
         show.problem(str(error))
