@@ -32,9 +32,12 @@ PATIENCE = 30_000  # milliseconds: a busy machine with two cores also has to sta
 OpenTab = Callable[..., Tab]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
-    """The browser; each test opens contexts of its own in it."""
+    """The browser; each test opens contexts of its own in it.
+
+    It ends with the tests of this folder: its event loop would get in the way of others'.
+    """
     path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
     if path is None:
         pytest.skip(f"There is no Chromium on the PATH (looked for {', '.join(CHROMIUMS)}).")
@@ -45,7 +48,7 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def session_server(
     chromium: Browser, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AppServer]:
