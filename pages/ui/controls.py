@@ -15,7 +15,7 @@ from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
 from pages.ui.words import _, ngettext
-from tfm_core.config import FAMILIES, IMAGE_TASKS, TEXT_TASKS
+from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 
 KEY = "setting:"
 MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
@@ -87,18 +87,17 @@ def task() -> None:
     """Draw the choice of the task, among those that the family can learn."""
     draft = state.draft()
     chosen = drafts.task_of(draft)
-    facts: dict[str, Any] = {**TEXT_TASKS, **IMAGE_TASKS}
     key = KEY + "task.name"
     st.session_state[key] = chosen
     st.selectbox(
         _("Task"),
-        drafts.tasks_for(drafts.family_of(draft)),
-        format_func=lambda name: facts[name].label,
+        tasks_for(drafts.family_of(draft)),
+        format_func=lambda name: TASK_FACTS[name].label,
         key=key,
-        help=_("What the model learns. The family decides whether it reads text or pictures."),
+        help=_("What the model learns; the list holds what the chosen family can."),
         on_change=_take_task,
     )
-    st.caption(facts[chosen].help)
+    st.caption(TASK_FACTS[chosen].help)
 
 
 def variants(text: str, choices: dict[str, Any]) -> str:

@@ -11,11 +11,10 @@ from typing import Any
 
 from pages.ui.fields import Setting, settings_of
 from pages.ui.words import _
-from tfm_core.config import IMAGE_TASKS, TEXT_TASKS, ConfigError, Experiment, Problem
+from tfm_core.config import TASK_FACTS, ConfigError, Experiment, Problem, tasks_for
 from tfm_core.config.codec import default_sections
 
 Values = dict[str, Any]
-FIRST_TASK = {"text": "english-korean", "image": "mnist-5000"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +61,6 @@ def put(values: Mapping[str, Any], path: str, value: Any) -> Values:
     return {**values, section: {**values[section], name: value}}
 
 
-def tasks_for(family: str) -> list[str]:
-    """Return the names of the tasks that a family can learn."""
-    return list(IMAGE_TASKS) if family == "vit" else list(TEXT_TASKS)
-
-
 def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | None]:
     """Return the draft with another family, and a sentence where its task had to change.
 
@@ -74,11 +68,9 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
     """
     task, note = task_of(values), None
     if task not in tasks_for(family):
-        task = FIRST_TASK["image" if family == "vit" else "text"]
-        facts = TEXT_TASKS.get(task) or IMAGE_TASKS[task]
-        what = _("pictures") if family == "vit" else _("text")
-        note = _("This family reads {what}, so the task is now “{task}”.").format(
-            what=what, task=facts.label
+        old, task = task, tasks_for(family)[0]
+        note = _("This family cannot learn “{old}”, so the task is now “{task}”.").format(
+            old=TASK_FACTS[old].label, task=TASK_FACTS[task].label
         )
     return _moved(values, family, task), note
 

@@ -11,9 +11,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Choice, Config, Experiment
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Choice, Config, Experiment, task_config
 from tfm_core.config import choices as names
-from tfm_core.config.task import ImageTaskConfig, TextTaskConfig
 from tfm_core.config.training import TrainingConfig
 
 Kind = Literal["choice", "bool", "int", "float"]
@@ -63,10 +62,9 @@ class Setting:
 
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
-    task: type[Config] = TextTaskConfig if task_name in TEXT_TASKS else ImageTaskConfig
     found = [
         *_section("model", MODEL_CONFIGS[family]),
-        *_section("task", task),
+        *_section("task", task_config(task_name)),
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]

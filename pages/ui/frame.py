@@ -22,6 +22,16 @@ _ENTRIES = (  # section, page, title, icon, url path
     ("model", "masks", _("Masks"), ":material/grid_off:", "masks"),
     ("model", "positions", _("Positions"), ":material/waves:", "positions"),
     ("model", "walk", _("Walk through"), ":material/footprint:", "walk"),
+    ("learn", "words", _("Words into tensors"), ":material/text_fields:", "words"),
+    ("learn", "tensors", _("Tensors by sight"), ":material/view_in_ar:", "tensors"),
+    ("learn", "by-hand", _("Attention by hand"), ":material/calculate:", "by-hand"),
+    ("learn", "before", _("Before the Transformer"), ":material/history:", "before"),
+    ("learn", "encoders", _("Reading: encoders"), ":material/auto_stories:", "encoders"),
+    ("learn", "gpt", _("Writing: GPT"), ":material/edit_note:", "gpt"),
+    ("learn", "captions", _("Pictures to words"), ":material/image_search:", "captions"),
+    ("learn", "training-step", _("One training step"), ":material/sync:", "training-step"),
+    ("learn", "speed", _("Making it fast"), ":material/speed:", "speed"),
+    ("learn", "practice", _("Good practice"), ":material/verified:", "practice"),
 )
 _VIEWS = (
     ("train", _("Watch it learn"), ":material/show_chart:"),
@@ -34,6 +44,7 @@ _SECTIONS = {
     "train": _("Train"),
     "look": _("Look inside"),
     "model": _("The model"),
+    "learn": _("Learn"),
 }
 
 

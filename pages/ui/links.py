@@ -10,7 +10,7 @@ import streamlit as st
 from pages.ui import drafts
 from pages.ui.fields import settings_of
 from pages.ui.words import _
-from tfm_core.config import FAMILIES, IMAGE_TASKS, TEXT_TASKS
+from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.codec import default_sections, values_to_query
 
 MOST = 8
@@ -75,14 +75,14 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
     if family is not None and family not in FAMILIES:
         sentences.append(_unknown(_("Model family"), family, list(FAMILIES)))
         family = None
-    if task is not None and task not in {*TEXT_TASKS, *IMAGE_TASKS}:
-        sentences.append(_unknown(_("Task"), task, [*TEXT_TASKS, *IMAGE_TASKS]))
+    if task is not None and task not in TASK_FACTS:
+        sentences.append(_unknown(_("Task"), task, list(TASK_FACTS)))
         task = None
     if family is None:
-        family = "encoder-decoder" if task in TEXT_TASKS else "vit"
+        family = TASK_FACTS[task].families[0] if task is not None else "vit"
         if sentences:
             sentences[0] += _(" {used} is used instead.").format(used=FAMILIES[family].label)
-    fits = drafts.tasks_for(family)
+    fits = tasks_for(family)
     if task is not None and task not in fits:
         sentences.append(
             _("The task {task} is not for this family; it must be one of {known}.").format(
@@ -91,10 +91,9 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
         )
     if task not in fits:
         bad = task is not None or "task.name" in query
-        task = drafts.FIRST_TASK["image" if family == "vit" else "text"]
+        task = fits[0]
         if bad:
-            facts = TEXT_TASKS.get(task) or IMAGE_TASKS[task]
-            sentences[-1] += _(" {used} is used instead.").format(used=facts.label)
+            sentences[-1] += _(" {used} is used instead.").format(used=TASK_FACTS[task].label)
     return family, task, sentences
 
 

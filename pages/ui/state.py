@@ -26,10 +26,30 @@ PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
         "masks": "model/masks.py",
         "positions": "model/positions.py",
         "walk": "model/walk.py",
+        "words": "learn/words.py",
+        "tensors": "learn/tensors.py",
+        "by-hand": "learn/by_hand.py",
+        "before": "learn/before.py",
+        "encoders": "learn/encoders.py",
+        "gpt": "learn/gpt.py",
+        "captions": "learn/captions.py",
+        "training-step": "learn/training_step.py",
+        "speed": "learn/speed.py",
+        "practice": "learn/practice.py",
     }.items()
 }
 
-RUN_PAGES = ("train", "attention", "walk")
+RUN_PAGES = (
+    "train",
+    "attention",
+    "walk",
+    "words",
+    "encoders",
+    "gpt",
+    "captions",
+    "training-step",
+    "practice",
+)
 """Url paths of the pages that show the current run."""
 
 FIRST_PRESET = "vit-digits"

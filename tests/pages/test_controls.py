@@ -188,7 +188,7 @@ def test_another_family_keeps_what_was_changed_by_hand() -> None:
     assert moved["task"] == values["task"]
     assert (moved["model"]["d_model"], moved["training"]["steps"]) == (96, 77)
     moved, note = drafts.with_family(values, "vit")
-    assert note == "This family reads pictures, so the task is now “MNIST, 5,000 digits”."
+    assert note == "This family cannot learn “Sort”, so the task is now “MNIST, 5,000 digits”."
     assert moved["model"]["position"] == "learned"  # untouched, so the default of the new family
     assert drafts.check(moved).experiment is not None
 

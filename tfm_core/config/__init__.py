@@ -3,6 +3,7 @@
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.experiment import Experiment, sequence_len
+from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
     FAMILIES,
     MODEL_CONFIGS,
@@ -15,18 +16,21 @@ from tfm_core.config.model import (
     ViTConfig,
 )
 from tfm_core.config.task import (
-    IMAGE_TASKS,
-    TEXT_TASKS,
+    TASK_FACTS,
     ImageTaskConfig,
     TaskConfig,
     TextTaskConfig,
+    task_config,
+    tasks_for,
 )
+from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
 
 __all__ = [
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
+    "TASK_FACTS",
     "TEXT_TASKS",
     "BlockConfig",
     "Choice",
@@ -47,6 +51,8 @@ __all__ = [
     "from_json",
     "from_query",
     "sequence_len",
+    "task_config",
+    "tasks_for",
     "to_json",
     "to_query",
 ]

@@ -13,7 +13,8 @@ from typing import Any
 from tfm_core.config.base import Config, ConfigError, Problem
 from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
-from tfm_core.config.task import IMAGE_TASKS, TEXT_TASKS, ImageTaskConfig, TextTaskConfig
+from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
+from tfm_core.config.text_tasks import TEXT_TASKS
 
 
 def to_json(config: Config) -> str:
@@ -33,11 +34,10 @@ def from_json(text: str | bytes) -> Experiment:
 def default_sections(family: str, task_name: str) -> dict[str, Any]:
     """Return the defaults of a family and a task as nested plain values."""
     model = MODEL_CONFIGS[family]().model_dump()
-    task: TextTaskConfig | ImageTaskConfig
+    values: dict[str, Any] = {"name": task_name}
     if task_name in TEXT_TASKS:
-        task = TextTaskConfig.parse({"name": task_name, "size": TEXT_TASKS[task_name].default_size})
-    else:
-        task = ImageTaskConfig.parse({"name": task_name})
+        values["size"] = TEXT_TASKS[task_name].default_size
+    task = task_config(task_name).parse(values)
     blank = Experiment()
     return {
         "model": model,
@@ -78,12 +78,12 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
     task that does not exist and for a setting that is not of the form ``section.name``.
     """
     family = query.get("model.family", "encoder-decoder")
-    task = query.get("task.name", "mnist-5000" if family == "vit" else "english-korean")
     problems = []
     if family not in MODEL_CONFIGS:
         problems.append(_unknown("model.family", family, MODEL_CONFIGS))
-    if task not in TEXT_TASKS and task not in IMAGE_TASKS:
-        problems.append(_unknown("task.name", task, [*TEXT_TASKS, *IMAGE_TASKS]))
+    task = query.get("task.name") or next(iter(tasks_for(family)), "")
+    if "task.name" in query and task not in TASK_FACTS:
+        problems.append(_unknown("task.name", task, TASK_FACTS))
     if problems:
         raise ConfigError(problems)
     values = default_sections(family, task)

@@ -7,8 +7,14 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.model import EncoderDecoderConfig, ModelConfig, ViTConfig
-from tfm_core.config.task import TaskConfig, TextTaskConfig
+from tfm_core.config.model import FAMILIES, EncoderDecoderConfig, ModelConfig, ViTConfig
+from tfm_core.config.task import (
+    TASK_FACTS,
+    ImageTaskConfig,
+    TaskConfig,
+    TextTaskConfig,
+    tasks_for,
+)
 from tfm_core.config.training import TrainingConfig
 
 
@@ -24,6 +30,7 @@ class Experiment(Config):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        _check_family(self)
         if isinstance(self.model, ViTConfig):
             _check_vit(self)
         else:
@@ -44,13 +51,22 @@ def sequence_len(experiment: Experiment) -> int:
     return max(src, tgt)
 
 
+def _check_family(experiment: Experiment) -> None:
+    family, facts = experiment.model.family, experiment.task.facts
+    if family not in facts.families:
+        able = " or ".join(FAMILIES[name].label for name in facts.families)
+        others = ", ".join(TASK_FACTS[name].label for name in tasks_for(family)[:3])
+        raise CrossError(
+            "task.name",
+            f"{FAMILIES[family].label} cannot learn the task {facts.label}; choose a task such as "
+            f"{others}, or the family {able}.",
+        )
+
+
 def _check_vit(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
     assert isinstance(model, ViTConfig)
-    if isinstance(task, TextTaskConfig):
-        raise CrossError(
-            "task.name", "A Vision Transformer reads pictures; choose an image task such as MNIST."
-        )
+    assert isinstance(task, ImageTaskConfig)
     size = task.facts.image_size
     if size % model.patch_size:
         fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
@@ -69,10 +85,7 @@ def _check_vit(experiment: Experiment) -> None:
 
 def _check_text(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    if not isinstance(task, TextTaskConfig):
-        raise CrossError(
-            "task.name", "A text Transformer reads tokens; choose a text task, or the family ViT."
-        )
+    assert isinstance(task, TextTaskConfig)
     assert not isinstance(model, ViTConfig)
     needed = sequence_len(experiment)
     if model.position == "learned" and needed > model.max_len:

@@ -1,178 +1,14 @@
-"""What a model learns: the facts of each task that can be known before any data is made."""
+"""What a model learns: the settings of a task."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
-
-
-@dataclass(frozen=True, slots=True)
-class TextTaskFacts:
-    """Label and help of a text task, the meaning of ``size``, and the longest sequences.
-
-    ``max_src_len`` and ``max_tgt_len`` take the size and return tokens, without special tokens.
-    """
-
-    label: str
-    help: str
-    size_label: str
-    size_help: str
-    sizes: range
-    default_size: int
-    max_src_len: Callable[[int], int]
-    max_tgt_len: Callable[[int], int]
-
-
-TEXT_TASKS: dict[str, TextTaskFacts] = {
-    "english-korean": TextTaskFacts(
-        "English to Korean",
-        "A toy grammar into real Korean: verb last, particles that agree.",
-        "Clauses",
-        "1 is a simple sentence, 2 joins two sentences with “and” (much harder).",
-        range(1, 3),
-        1,
-        lambda n: (16, 33)[n - 1],
-        lambda n: (17, 34)[n - 1],
-    ),
-    "dates": TextTaskFacts(
-        "Dates to ISO",
-        "Dates as people write them, to 2026-11-21, character by character.",
-        "Forms",
-        "How many ways of writing a date are mixed.",
-        range(1, 7),
-        6,
-        lambda n: (18, 18, 18, 22, 22, 33)[n - 1],
-        lambda n: 10,
-    ),
-    "numbers": TextTaskFacts(
-        "Numbers",
-        "Number words to digits: “forty two” to 4 2.",
-        "Digits",
-        "The longest number.",
-        range(1, 7),
-        4,
-        lambda n: (1, 2, 5, 7, 8, 11)[n - 1],
-        lambda n: n,
-    ),
-    "copy": TextTaskFacts(
-        "Copy",
-        "Write the sequence again.",
-        "Longest",
-        "The longest sequence, in tokens.",
-        range(2, 513),
-        10,
-        lambda n: n,
-        lambda n: n,
-    ),
-    "reverse": TextTaskFacts(
-        "Reverse",
-        "Write the sequence from its end.",
-        "Longest",
-        "The longest sequence, in tokens.",
-        range(2, 513),
-        10,
-        lambda n: n,
-        lambda n: n,
-    ),
-    "sort": TextTaskFacts(
-        "Sort",
-        "Write the digits in ascending order.",
-        "Longest",
-        "The longest sequence, in tokens.",
-        range(2, 513),
-        10,
-        lambda n: n,
-        lambda n: n,
-    ),
-    "addition": TextTaskFacts(
-        "Addition",
-        "Add two numbers, digit by digit.",
-        "Digits",
-        "Digits of each number.",
-        range(1, 6),
-        2,
-        lambda n: 2 * n + 1,
-        lambda n: n + 1,
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class ImageTaskFacts:
-    """Label and help of an image task and the shape of its pictures."""
-
-    label: str
-    help: str
-    image_size: int
-    channels: int
-    class_names: tuple[str, ...]
-    n_train: int
-    n_test: int
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_names)
-
-
-_DIGITS = tuple("0123456789")
-IMAGE_TASKS: dict[str, ImageTaskFacts] = {
-    "mnist-5000": ImageTaskFacts(
-        "MNIST, 5,000 digits",
-        "A real subset that comes with the app: no download.",
-        28,
-        1,
-        _DIGITS,
-        4000,
-        500,
-    ),
-    "mnist": ImageTaskFacts(
-        "MNIST",
-        "All 70,000 handwritten digits; downloaded once (11 MB).",
-        28,
-        1,
-        _DIGITS,
-        60000,
-        10000,
-    ),
-    "fashion-mnist": ImageTaskFacts(
-        "Fashion-MNIST",
-        "70,000 pieces of clothing; downloaded once (30 MB).",
-        28,
-        1,
-        (
-            "T-shirt/top",
-            "Trouser",
-            "Pullover",
-            "Dress",
-            "Coat",
-            "Sandal",
-            "Shirt",
-            "Sneaker",
-            "Bag",
-            "Ankle boot",
-        ),
-        60000,
-        10000,
-    ),
-    "cifar-10": ImageTaskFacts(
-        "CIFAR-10",
-        "60,000 small colour photographs; downloaded once (170 MB).",
-        32,
-        3,
-        ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),
-        50000,
-        10000,
-    ),
-}
-
-TextTaskName = Literal["english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition"]
-ImageTaskName = Literal["mnist-5000", "mnist", "fashion-mnist", "cifar-10"]
+from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
+from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
 
 
 class TextTaskConfig(Config):
@@ -285,3 +121,15 @@ class ImageTaskConfig(Config):
 
 
 TaskConfig = Annotated[TextTaskConfig | ImageTaskConfig, Field(discriminator="kind")]
+TASK_FACTS: dict[str, TextTaskFacts | ImageTaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS}
+"""Every task by name."""
+
+
+def task_config(name: str) -> type[TextTaskConfig] | type[ImageTaskConfig]:
+    """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
+    return TextTaskConfig if isinstance(TASK_FACTS[name], TextTaskFacts) else ImageTaskConfig
+
+
+def tasks_for(family: str) -> list[str]:
+    """Return the names of the tasks that a family can learn, the one to begin with first."""
+    return [name for name, facts in TASK_FACTS.items() if family in facts.families]

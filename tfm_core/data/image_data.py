@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tfm_core.config.task import ImageTaskConfig, ImageTaskFacts
+from tfm_core.config.image_tasks import ImageTaskFacts
+from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
 
 __all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]

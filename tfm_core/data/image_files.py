@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfm_core.config.task import ImageTaskFacts
+from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.data.download import DataUnavailable, Progress, fetch, matches, unpack_gzip
 from tfm_core.data.idx import check_idx
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config.task import ImageTaskFacts
+from tfm_core.config.image_tasks import ImageTaskFacts
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import shutil
+import string
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +21,8 @@ RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 
 MAX_NAME = 80
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_LETTERS = string.ascii_letters + string.digits
+_ID_LENGTH = 17  # 101 bits: nobody guesses one
 _TRASH = ".trash"
 
 
@@ -175,10 +178,9 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _new_id() -> str:
-    while True:
-        run_id = secrets.token_urlsafe(12)
-        if run_id[0] not in "-_":  # a leading "-" would read as an option on a command line
-            return run_id
+    # letters and digits only: a leading "-" would read as an option on a command line, and
+    # Streamlit's components refuse a key that holds "__"
+    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))
 
 
 def _now() -> str:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.config.task import TEXT_TASKS
+from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences, korean_words
 from tfm_core.data.text.english_sentences import Clause, Phrase, parses
 from tfm_core.data.text.korean_particles import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle

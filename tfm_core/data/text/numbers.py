@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tfm_core.config.task import TEXT_TASKS
+from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
 

@@ -1,0 +1,104 @@
+"""The text tasks by name: what each asks for and how long it gets, known before data is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+TextTaskName = Literal["english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition"]
+SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
+"""The families that turn one sequence into another."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextTaskFacts:
+    """Label and help of a text task, the meaning of ``size``, and the longest sequences.
+
+    ``max_src_len`` and ``max_tgt_len`` take the size and return tokens, without special tokens.
+    ``families`` are the model families that can learn it.
+    """
+
+    label: str
+    help: str
+    size_label: str
+    size_help: str
+    sizes: range
+    default_size: int
+    max_src_len: Callable[[int], int]
+    max_tgt_len: Callable[[int], int]
+    families: tuple[str, ...] = SEQUENCE_FAMILIES
+
+
+TEXT_TASKS: dict[str, TextTaskFacts] = {
+    "english-korean": TextTaskFacts(
+        "English to Korean",
+        "A toy grammar into real Korean: verb last, particles that agree.",
+        "Clauses",
+        "1 is a simple sentence, 2 joins two sentences with “and” (much harder).",
+        range(1, 3),
+        1,
+        lambda n: (16, 33)[n - 1],
+        lambda n: (17, 34)[n - 1],
+    ),
+    "dates": TextTaskFacts(
+        "Dates to ISO",
+        "Dates as people write them, to 2026-11-21, character by character.",
+        "Forms",
+        "How many ways of writing a date are mixed.",
+        range(1, 7),
+        6,
+        lambda n: (18, 18, 18, 22, 22, 33)[n - 1],
+        lambda n: 10,
+    ),
+    "numbers": TextTaskFacts(
+        "Numbers",
+        "Number words to digits: “forty two” to 4 2.",
+        "Digits",
+        "The longest number.",
+        range(1, 7),
+        4,
+        lambda n: (1, 2, 5, 7, 8, 11)[n - 1],
+        lambda n: n,
+    ),
+    "copy": TextTaskFacts(
+        "Copy",
+        "Write the sequence again.",
+        "Longest",
+        "The longest sequence, in tokens.",
+        range(2, 513),
+        10,
+        lambda n: n,
+        lambda n: n,
+    ),
+    "reverse": TextTaskFacts(
+        "Reverse",
+        "Write the sequence from its end.",
+        "Longest",
+        "The longest sequence, in tokens.",
+        range(2, 513),
+        10,
+        lambda n: n,
+        lambda n: n,
+    ),
+    "sort": TextTaskFacts(
+        "Sort",
+        "Write the digits in ascending order.",
+        "Longest",
+        "The longest sequence, in tokens.",
+        range(2, 513),
+        10,
+        lambda n: n,
+        lambda n: n,
+    ),
+    "addition": TextTaskFacts(
+        "Addition",
+        "Add two numbers, digit by digit.",
+        "Digits",
+        "Digits of each number.",
+        range(1, 6),
+        2,
+        lambda n: 2 * n + 1,
+        lambda n: n + 1,
+    ),
+}
