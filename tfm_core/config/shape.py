@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+CLS_ID = 1
+"""The token put in front of a text to gather its label: <bos>."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextShape:
