@@ -86,7 +86,7 @@ def _by_official_test(trainer: Trainer, test: Measured) -> float:
 
 
 def _by_floor(trainer: Trainer, test: Measured) -> float:
-    """Return exp(floor - loss) on the validation words: 1 is a perfect reader, 0.951 is 0.05 off."""
+    """Return exp(floor - loss) on the validation words: 1 is perfect, 0.951 is 0.05 nats off."""
     floor = trainer.objective.floor()
     assert floor is not None
     trainer.model.eval()
