@@ -155,11 +155,11 @@ PRESETS: dict[str, Preset] = {
             "Judge a review",
             "An encoder-only model tells praise from blame: not, very, but and although decide.",
             "99 % of unseen sentences",
-            seconds=13,
+            seconds=15,
             family="encoder-only",
             task="sentiment",
             model={"position": "rotary"},
-            training={"steps": 1000},
+            training={"steps": 1200},
         ),
         _preset(
             "masked-words",

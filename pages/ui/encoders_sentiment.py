@@ -159,12 +159,13 @@ def _pairs(run: Run, found: Sentence) -> None:
             "rule": _("Rule"),
             "model": _("Model"),
             "agrees": st.column_config.TextColumn("✓", width="small"),
-            **{
-                label: st.column_config.ProgressColumn(
-                    label, min_value=0, max_value=1, format="percent"
-                )
-                for label in found.labels
-            },
+            "sure": st.column_config.ProgressColumn(
+                _("Sure"),
+                help=_("The probability that the model gives to its answer."),
+                min_value=0,
+                max_value=1,
+                format="percent",
+            ),
         },
     )
     st.caption(

@@ -91,6 +91,7 @@ def read(run: Run, text: str) -> Sentence:
     is_cls = has_cls(run.experiment)
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
     relevant = relevance_of(model, inputs, specials + int(probabilities.argmax())).numpy()
+    relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
     return Sentence(
         step=step,
         words=words,
@@ -108,8 +109,8 @@ def read(run: Run, text: str) -> Sentence:
 def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return one row a sentence: what was changed, the text, the rule's label, the model's answer.
 
-    sentences: what was changed -> words. Columns: change, sentence, rule, model, agrees, and one
-    probability a label. Raises ValueError, in a sentence, where there is no checkpoint.
+    sentences: what was changed -> words. Columns: change, sentence, rule, model, agrees, and sure,
+    the probability of the answer. Raises ValueError, in a sentence, where there is no checkpoint.
     """
     task = _task(run)
     model, _step = model_of(run)
@@ -120,9 +121,7 @@ def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
         said = labels[int(shares.argmax())]
         row: dict[str, object] = {"change": change, "sentence": task.join_src(words)}
         row |= {"rule": rule, "model": said, "agrees": "✓" if rule == said else "✗"}
-        rows.append(
-            row | {label: float(share) for label, share in zip(labels, shares, strict=True)}
-        )
+        rows.append(row | {"sure": float(shares.max())})
     return pd.DataFrame(rows)
 
 

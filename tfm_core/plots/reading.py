@@ -78,7 +78,7 @@ def head_rows(
     _name_places(figure, words, marked)
     figure.update_xaxes(side="top", title={"text": "key: the word that is read"})
     figure.update_yaxes(autorange="reversed", title={"text": "head that asks"})
-    figure.update_layout(height=150 + 26 * len(rows), margin=_MARGIN)
+    figure.update_layout(height=150 + 26 * len(rows), margin={**_MARGIN, "r": 44})  # tilted words
     return figure
 
 
@@ -91,10 +91,12 @@ def word_bars(
     """
     figure = go.Figure()
     names = _name_places(figure, words, marked)
+    lowest = 0.0
     for name, found in values.items():
         label, colour, pattern = EXPLAINED[name]
         found = np.asarray(found, np.float32)
         largest = float(np.abs(found).max(initial=1e-9))
+        lowest = min(lowest, float((found / largest).min(initial=0.0)))
         figure.add_bar(
             x=list(range(len(names))),
             y=found / largest,
@@ -104,7 +106,7 @@ def word_bars(
             marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
             hovertemplate=f"%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>",
         )
-    figure.update_yaxes(title={"text": "share of the largest"}, range=[-1.05, 1.05])
+    figure.update_yaxes(title={"text": "share of the largest"}, range=[1.05 * lowest, 1.05])
     figure.update_xaxes(title={"text": "word"})
     figure.update_layout(
         height=340,
