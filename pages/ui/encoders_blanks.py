@@ -74,7 +74,7 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     pressed = st.pills(
         _("Press a word to hide it"),
         list(range(len(tokens))),
-        format_func=names.__getitem__,
+        format_func=lambda place: run_words.escape(names[place]),
         selection_mode="multi",
         default=gaps,
         key=f"encoders-hide-{' '.join(names)}",
@@ -121,7 +121,7 @@ def _sure(blank: Blank) -> None:
             f"{blank.model_entropy:.2f} nats",
             help=_("How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight alike."),
             border=True,
-            width=168,
+            width=148,
         )
         if not blank.truth:
             return
@@ -130,14 +130,14 @@ def _sure(blank: Blank) -> None:
             f"{blank.truth_entropy:.2f} nats",
             help=_("How unsure one has to be: no reader can do better on average."),
             border=True,
-            width=168,
+            width=148,
         )
         st.metric(
-            _("Lost by the model"),
+            _("Lost"),
             f"{blank.excess:.3f} nats",
-            help=_("Kullback-Leibler divergence from truth to model: 0 where both agree."),
+            help=_("By believing the model: the Kullback-Leibler divergence, 0 where both agree."),
             border=True,
-            width=168,
+            width=148,
         )
 
 
