@@ -145,7 +145,8 @@ class EncoderOnly(nn.Module):
     ) -> None:
         """``window`` limits self-attention on both sides; 0 means no limit.
 
-        cls_id: the token put in front; mask_id: the one that hides a word; with it, the others are answers as they stand.
+        cls_id: the token put in front; mask_id: the one that hides a word; with it, the others are
+        answers as they stand.
         """
         super().__init__()
         self.src_embedding, self.src_positions = src_embedding, src_positions
