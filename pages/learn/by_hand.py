@@ -8,10 +8,10 @@ from pages.ui import by_hand_stages, by_hand_words, show
 from pages.ui.words import _, content
 
 STAGES = {
-    "one-hot": (_("1 · The words themselves"), by_hand_stages.one_hot),
-    "projections": (_("2 · Learned projections"), by_hand_stages.projections),
-    "heads": (_("3 · Several heads"), by_hand_stages.heads),
-    "forms": (_("4 · Five ways to write it"), by_hand_stages.forms),
+    "one-hot": (_("Words"), by_hand_stages.one_hot),
+    "projections": (_("Projections"), by_hand_stages.projections),
+    "heads": (_("Heads"), by_hand_stages.heads),
+    "forms": (_("Five ways"), by_hand_stages.forms),
 }
 
 

@@ -145,4 +145,5 @@ def _pairs(words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
 
 
 def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:
-    return f"{words[pair[0]]} → {words[pair[1]]}"
+    names = [f"{word} {n + 1}" if words.count(word) > 1 else word for n, word in enumerate(words)]
+    return f"{names[pair[0]]} → {names[pair[1]]}"

@@ -40,16 +40,15 @@ def one_hot(given: Given) -> None:
     x = given.vectors
     found = by_hand.attend(x, x, x, given.allowed, is_scaled=given.is_scaled)
     pick = _pickers(given, x.shape[1])
+    _sheet(_attention(found, given, pick, ("Q = X", "K", "V = X")), given)
     scaled, plain = (
         by_hand.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
     asked = questions.about_scale(scaled, plain, given.words, pick.query)
-    lines = _attention(found, given, pick, ("Q = X", "K", "V = X"))
     if _question(asked, f"hand {given.words} {x.tobytes()!r} {pick.query}"):
-        lines.append(_comparison(scaled, plain, given))
+        number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
     else:
-        st.caption(_("The answer brings the weights with and without the scale below."))
-    _sheet(lines, given)
+        st.caption(_("Your answer brings the weights with and without the scale."))
 
 
 def projections(given: Given) -> None:

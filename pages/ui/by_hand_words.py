@@ -14,7 +14,7 @@ from tfm_core.inspect.by_hand import Bools, Floats
 
 _BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
 _LINK = "vectors"
-MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Last word is padding")}
+MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,10 @@ def _mask(stage: str) -> tuple[str, bool]:
         key="mask",
         bind="query-params",
         wrap=True,
-        help=_("Or click any cell of the mask below to forbid or allow that pair."),
+        help=_(
+            "Causal hides the future; padding forbids the last word, like filler. Or click "
+            "any cell of the mask below to forbid or allow that pair."
+        ),
     )
     is_scaled = True
     if stage != "forms":
@@ -104,8 +107,15 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     vectors = by_hand_text.checked(values)
     kept = dict(zip(words, vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(kept)
-    st.query_params[_LINK] = by_hand_text.text_of(vectors)
+    _say_in_link(vectors)
     return vectors
+
+
+def _say_in_link(vectors: Floats) -> None:
+    if (vectors == by_hand.one_hot(*vectors.shape)).all():
+        st.query_params.pop(_LINK, None)
+    else:
+        st.query_params[_LINK] = by_hand_text.text_of(vectors)
 
 
 def _filled(value: object) -> float:

@@ -12,8 +12,9 @@ from tfm_core.inspect.by_hand import Attended, Bools, Floats, MultiHead
 from tfm_core.inspect.by_hand_forms import Form
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
-from tfm_core.plots.sheet import Board, Cell, Line, Panel, shades, written
+from tfm_core.plots.sheet import PLAIN, Board, Cell, Line, Panel, shades, written
 
+PLAIN_FILL = (PLAIN["light"], PLAIN["dark"])
 _GREY = (MASKED["light"], MASKED["dark"])
 _LOWEST = -1e30  # below that a score was masked
 Links = Callable[[int, int], tuple[str, ...]]
@@ -52,6 +53,7 @@ def board(
     sign: str = "",
     hue: str = "",
     is_share: bool = False,
+    is_plain: bool = False,
     axes: tuple[str, str] = ("", ""),
     roles: dict[tuple[int, int], str] | None = None,
     links: Links | None = None,
@@ -59,7 +61,7 @@ def board(
 ) -> Board:
     """Return a table of values (rows, columns).
 
-    is_share: shares from 0 to 1 in one hue; else two hues around zero.
+    is_share: shares from 0 to 1 in one hue; is_plain: without a hue; else two hues around zero.
     """
     largest = float(np.abs(values[np.abs(values) < -_LOWEST]).max(initial=0)) or 1.0
     fills = (
@@ -76,7 +78,7 @@ def board(
             made.append(
                 Cell(
                     "lowest" if is_out else written(value),
-                    _GREY if is_out else fills[i][j],
+                    _GREY if is_out else (PLAIN_FILL if is_plain else fills[i][j]),
                     tip=f"{title}, {rows[i]}, {columns[j]}: {value:.6g}",
                     links=links(i, j) if links else (),
                     role=role,
@@ -207,7 +209,7 @@ def _softmax(
     boards = (
         board("e^(score − largest)", found.exponentials, words, words, is_share=True, name="exp",
               axes=("query", "key"), roles=row | {place: "picked"}, links=_pair),
-        board("Sum", found.totals[:, None], words, ("sum",), sign="÷", hue="",
+        board("Sum", found.totals[:, None], words, ("sum",), sign="÷", is_plain=True,
               roles={(pick.query, 0): "used"}, links=lambda i, _j: (f"t{i}",)),
         board("Weights", found.weights, words, words, is_share=True, sign="=", name="weights",
               axes=("query", "key"), roles={place: "picked"}, links=_pair),
