@@ -76,7 +76,7 @@ function titled(className, text) {
 function boardOf(board) {
   const slot = element("div", "slot");
   if (board.sign) slot.append(element("span", "sign", board.sign));
-  const figure = element("figure");
+  const figure = element("figure", board.facts.length ? "told" : "");
   if (board.hue) figure.style.setProperty("--hue", board.hue);
   figure.append(element("figcaption", "", board.title));
   const panels = element("div", "panels");

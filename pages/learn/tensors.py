@@ -24,9 +24,11 @@ def page() -> None:
             show.problem(str(error))
         with seen_code:
             tensors_sight.used(operation)
+            tensors_controls.own_mistakes(operation)
     else:
         with seen_code:
             tensors_sight.code(seen)
+            tensors_controls.own_mistakes(operation)
         if seen.after is None:
             tensors_sight.refused(seen)
         else:

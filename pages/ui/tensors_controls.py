@@ -121,15 +121,28 @@ def key_of(chosen: Operation, name: str) -> str:
     return f"{chosen.name.replace(' ', '-').lower()}-{name}"
 
 
+def own_mistakes(chosen: Operation) -> None:
+    """Offer the famous errors of one operation, one press each."""
+    found = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    if found:
+        st.caption(_("Famous errors, one press each"))
+        _buttons(found, "own")
+
+
 def gallery() -> None:
-    """Offer the famous errors, one press each."""
-    st.subheader(_("Try the famous errors"), anchor=False)
-    st.caption(_("Each sets up a mistake that everybody makes once, and runs it."))
+    """Offer all the famous errors, one press each."""
+    label = _("Try the famous errors: all {n} of them").format(n=len(MISTAKES))
+    with st.expander(label, icon=":material/error:"):
+        st.caption(_("Each sets up a mistake that everybody makes once, and runs it."))
+        _buttons(list(MISTAKES), "all")
+
+
+def _buttons(names: list[str], where: str) -> None:
     with st.container(horizontal=True, gap="small"):
-        for name, mistake in MISTAKES.items():
+        for name in names:
             st.button(
-                _(mistake.title), key=f"mistake-{name}", on_click=_set_up, args=(mistake,),
-                icon=":material/error:",
+                _(MISTAKES[name].title), key=f"mistake-{where}-{name}", on_click=_set_up,
+                args=(MISTAKES[name],),
             )  # fmt: skip
 
 

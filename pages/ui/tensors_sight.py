@@ -149,7 +149,7 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
     )
     number_sheet([Line(_("In memory"), tuple(boards), words)], key="tensors-memory")
     looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
-    if looks:
+    if looks and seen.operation.kind == "moves":
         show.figure(
             plots.reading(looks),
             _("A straight line is contiguous; jumps are strides; a level piece is stride 0."),
@@ -178,7 +178,11 @@ def _picked(seen: Sight, after: Look) -> tuple[Place | None, frozenset[int], tup
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
     left, right = [a for a, _b in pairs], [b for _a, b in pairs]
     at = "".join(f"[{i}]" for i in place)
-    return place, used_places, (f"y{at} = " + product(left, right, float(after.values[place])),)
+    return place, used_places, (f"y{at} = " + _written(left, right, float(after.values[place])),)
+
+
+def _written(left: list[float], right: list[float], total: float) -> str:
+    return product(left, right, total, is_whole=True)
 
 
 def _remember(after: Look, row: int, column: int) -> None:

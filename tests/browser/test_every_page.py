@@ -18,6 +18,8 @@ PAGES = {
     "image-attention": "attention?run=recorded-digits",
     "own-text": "attention?run=recorded-korean&example=own",
     "own-picture": "attention?run=recorded-digits&example=own",
+    "by-hand": "by-hand?stage=Projections",
+    "tensors": "tensors?op=einsum",
 }
 PHONE = {"width": 390, "height": 844}
 WIDTHS = "[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]"

@@ -9,20 +9,33 @@ from tfm_core.inspect.by_hand import Attended, Floats
 MINUS = "−"
 
 
-def number(value: float) -> str:
-    """Return a number with two digits where they say all of it, else with four."""
-    digits = 2 if abs(value - round(value, 2)) < 1e-6 else 4
+def number(value: float, *, is_whole: bool = False) -> str:
+    """Return a number with two digits where they say all of it, else with four.
+
+    is_whole: a whole number stands without digits.
+    """
+    digits = (
+        0 if is_whole and value == round(value) else 2 if abs(value - round(value, 2)) < 1e-6 else 4
+    )
     text = f"{value:.{digits}f}"
     if not text.strip("-0."):
         text = text.removeprefix("-")
     return text.replace("-", MINUS)
 
 
-def product(left: Sequence[float] | Floats, right: Sequence[float] | Floats, total: float) -> str:
+def product(
+    left: Sequence[float] | Floats,
+    right: Sequence[float] | Floats,
+    total: float,
+    *,
+    is_whole: bool = False,
+) -> str:
     """Return ``0.71 × 1.00 + 0.00 × 2.00 = 0.71``; total: what the computer found."""
     pairs = zip(left, right, strict=True)
-    terms = " + ".join(f"{_bracket(float(a))} × {_bracket(float(b))}" for a, b in pairs)
-    return f"{terms} = {number(total)}"
+    terms = " + ".join(
+        f"{_bracket(float(a), is_whole)} × {_bracket(float(b), is_whole)}" for a, b in pairs
+    )
+    return f"{terms} = {number(total, is_whole=is_whole)}"
 
 
 def score(found: Attended, query: int, key: int, names: tuple[str, str]) -> str:
@@ -65,6 +78,6 @@ def summed(found: Attended, query: int, dimension: int) -> str:
     return product(found.weights[query], found.value[:, dimension], value)
 
 
-def _bracket(value: float) -> str:
-    text = number(value)
+def _bracket(value: float, is_whole: bool = False) -> str:
+    text = number(value, is_whole=is_whole)
     return f"({text})" if text.startswith(MINUS) else text

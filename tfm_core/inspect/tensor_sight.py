@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy.typing as npt
 
 from tfm_core.inspect import tensor_sight_text as text
-from tfm_core.inspect.tensor_sight_axes import DEFAULT_AXES, axes_after
+from tfm_core.inspect.tensor_sight_axes import axes_after, axes_before
 from tfm_core.inspect.tensor_sight_errors import explain
 from tfm_core.inspect.tensor_sight_operations import (
     OPERATIONS,
@@ -127,7 +127,7 @@ def sight(
     """
     operation = OPERATIONS[name]
     code, inputs, places = _inputs(operation, source, second)
-    axes = [_axes(operation, one) for one in inputs]
+    axes = axes_before(name, [one.dim() for one in inputs], values)
     before = tuple(
         look(letter, one, place, names)
         for letter, one, place, names in zip("xb", inputs, places, axes, strict=False)
@@ -146,7 +146,7 @@ def sight(
         )
     origins = _traced(operation, inputs, places, values, made)
     shapes = [tuple(one.shape) for one in inputs]
-    names = axes_after(name, [tuple(a) for a in axes], shapes, tuple(made.shape), values)
+    names = axes_after(name, axes, shapes, tuple(made.shape), values)
     after = look("y", made, origins, names)
     shares = tuple(_same_memory(made, one) for one in inputs)
     return Sight(operation, lines, before, after, shares, values=values)
@@ -182,11 +182,6 @@ def _memory(tensor: Tensor) -> Tensor:
 
 def _same_memory(one: Tensor, other: Tensor) -> bool:
     return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
-
-
-def _axes(operation: Operation, tensor: Tensor) -> tuple[str, ...]:
-    own = operation.axes
-    return own if len(own) == tensor.dim() else DEFAULT_AXES[tensor.dim()]
 
 
 def _inputs(

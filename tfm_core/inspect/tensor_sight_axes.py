@@ -19,6 +19,25 @@ Shape = tuple[int, ...]
 Axes = tuple[str, ...]
 
 
+def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
+    """Return a name for each axis of each input. dims: how many axes each has."""
+    found = [DEFAULT_AXES[n] for n in dims]
+    if name == "CHW to HWC" and dims[0] == 3:
+        return [("C", "Y", "X")]
+    if name == "matmul":
+        ends = (("i", "k"), ("k", "j"))
+        return [
+            (("k",) if n == 1 else (*("A", "B")[4 - n :], *end))
+            for n, end in zip(dims, ends, strict=True)
+        ]
+    if name == "einsum":
+        parts = values["equation"].partition("->")[0].split(",")
+        for place, (part, n) in enumerate(zip(parts, dims, strict=False)):
+            if len(part) == n:
+                found[place] = tuple(part)
+    return found
+
+
 def axes_after(
     name: str, axes: Sequence[Axes], shapes: Sequence[Shape], made: Shape, values: Any
 ) -> Axes:
@@ -41,7 +60,7 @@ def _named(
     if name in {"view", "reshape"}:
         return regrouped(axes[0], shapes[0], made)
     if name == "transpose":
-        i, j = values["first"] % n, values["second"] % n
+        i, j = values["first"] % n, values["other"] % n
         first[i], first[j] = first[j], first[i]
     elif name == "permute":
         first = [first[dim % n] for dim in values["dims"]]
@@ -53,8 +72,9 @@ def _named(
         del first[values["dim"] % n]
     elif name == "expand":
         first = [*["new"] * (len(made) - n), *first]
-    elif name == "matmul" and n == 2 and len(axes[1]) == 2:
-        first = [first[0], "columns of b"]
+    elif name == "matmul":
+        longer = max(axes, key=len)
+        first = [*longer[:-2], *first[-2:-1], *axes[1][-1:][: len(axes[1]) - 1]]
     return tuple(first)
 
 

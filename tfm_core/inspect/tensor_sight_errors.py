@@ -33,7 +33,7 @@ def _shape(tensor: Tensor) -> str:
 
 def _axis(name: str, inputs: Inputs, values: Values) -> str:
     n = inputs[0].dim() + (name in {"unsqueeze", "stack"})
-    asked = [values[key] for key in ("dim", "first", "second") if key in values]
+    asked = [values[key] for key in ("dim", "first", "other") if key in values]
     asked += list(values.get("dims", ()))
     wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
     return (
@@ -191,14 +191,12 @@ def _softmax(inputs: Inputs, _values: Values) -> str | None:
 def _masked(inputs: Inputs, values: Values) -> str:
     x, mask = inputs[0], values["mask"]
     shape = tuple(x.shape)
-    padded = (1,) * (len(shape) - len(mask)) + tuple(mask)
-    if len(mask) > len(shape):
-        return f"The mask has {len(mask)} axes, x only {len(shape)}."
-    for place, (size, own) in enumerate(zip(padded, shape, strict=True)):
-        if size not in {own, 1}:
+    pairs = zip(reversed(mask), reversed(shape), strict=False)
+    for place, (size, own) in enumerate(pairs, start=1):
+        if size != own and 1 not in {size, own}:
             return (
                 f"The mask is {tupled(mask)}, x is {tupled(shape)}: compared from the last axis, "
-                f"axis {place} is {size} in the mask and {own} in x. It must be equal or 1."
+                f"axis -{place} is {size} in the mask and {own} in x. They must be equal, or one 1."
             )
     if not x.is_floating_point():
         return (

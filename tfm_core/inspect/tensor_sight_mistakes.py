@@ -41,7 +41,7 @@ MISTAKES: dict[str, Mistake] = {
         "-1 that does not come out even", "reshape", "2, 3", "does not divide 6", {"sizes": "-1, 4"}
     ),
     "no-axis": Mistake(
-        "An axis that is not there", "transpose", "2, 3", "There is no axis 2", {"second": "2"}
+        "An axis that is not there", "transpose", "2, 3", "There is no axis 2", {"other": "2"}
     ),
     "permute-twice": Mistake(
         "Permute names an axis twice", "permute", "2, 3, 2", "listed twice", {"dims": "0, 0, 1"}

@@ -50,7 +50,6 @@ class Operation:
     where: str
     step: int | None = None
     second: str | None = None
-    axes: tuple[str, ...] = ()
 
 
 def _dim(label: str, default: str, name: str = "dim") -> Parameter:
@@ -156,9 +155,9 @@ _SHAPES = (
 _ORDERS = (
     Operation(
         "transpose", "Swaps two axes by swapping their strides; no number moves.",
-        "moves", "2, 3", (_dim("First axis", "0", "first"), _dim("Second axis", "1", "second")),
-        lambda i, v: i[0].transpose(v["first"], v["second"]),
-        lambda v: f"y = x.transpose({v['first']}, {v['second']})",
+        "moves", "2, 3", (_dim("First axis", "0", "first"), _dim("Second axis", "1", "other")),
+        lambda i, v: i[0].transpose(v["first"], v["other"]),
+        lambda v: f"y = x.transpose({v['first']}, {v['other']})",
         "Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ.", 7,
     ),
     Operation(
@@ -178,7 +177,6 @@ _ORDERS = (
         "moves", "3, 2, 3", (), lambda i, v: i[0].permute(1, 2, 0),
         lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
         "Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen.", 1,
-        axes=("C", "Y", "X"),
     ),
 )  # fmt: skip
 _JOINS = (

@@ -91,10 +91,14 @@ def by_loops(equation: str, inputs: Sequence[Array]) -> Array:
 
 
 def loops_code(equation: str, inputs: Sequence[Array]) -> str:
-    """Return Python loops that compute an einsum into ``y`` from ``x`` and ``b``."""
+    """Return Python loops that compute an einsum into ``y`` from ``x`` and ``b``.
+
+    The inputs get large letters there, for b may be an axis too.
+    """
     parts, out, summed = letters(equation)
     sizes = _sizes(parts, [tuple(one.shape) for one in inputs[: len(parts)]])
-    lines = [f"y = torch.zeros({', '.join(str(sizes[c]) for c in out) or '()'})"]
+    names = "X, B = x, b" if len(parts) > 1 else "X = x"
+    lines = [names, f"y = torch.zeros({', '.join(str(sizes[c]) for c in out) or '()'})"]
     depth = 0
     for letter in [*out, *summed]:
         note = "" if letter in out else "  # not in the output: summed over"
@@ -102,7 +106,7 @@ def loops_code(equation: str, inputs: Sequence[Array]) -> str:
         depth += 1
     factors = " * ".join(
         f"{name}[{', '.join(part)}]" if part else name
-        for name, part in zip("xb", parts, strict=False)
+        for name, part in zip("XB", parts, strict=False)
     )
     target = f"y[{', '.join(out)}]" if out else "y"
     lines.append(f"{'    ' * depth}{target} += {factors}")

@@ -20,7 +20,7 @@ from tfm_core.plots.palette import ThemeName, contrast
 Numbers = npt.NDArray[Any]
 Scale = dict[ThemeName, tuple[str, ...]]
 MINUS = "−"
-_INKS = ("#11161d", "#ffffff")
+_INKS = ("#000000", "#ffffff")  # one of them has a contrast of 4.5 to any colour
 PLAIN: dict[ThemeName, str] = {"light": "#efece4", "dark": "#222731"}
 
 

@@ -217,8 +217,12 @@ def reading(looks: Sequence[Look]) -> go.Figure:
             marker={"symbol": style["symbol"], "size": style["size"], "color": style["color"]},
             hovertemplate="element %{x} of " + one.name + "<br>place %{y}<extra></extra>",
         )
-    figure.update_xaxes(title={"text": "element, in the order of reading"}, rangemode="tozero")
-    figure.update_yaxes(title={"text": "place in memory"}, rangemode="tozero")
+    last = max(len(one.visits) for one in looks)
+    top = max(float(one.visits.max(initial=0)) for one in looks)
+    figure.update_xaxes(title={"text": "element, in the order of reading"}, range=(0.4, last + 0.6))
+    figure.update_yaxes(
+        title={"text": "place in memory"}, range=(-0.06 * top - 0.4, 1.06 * top + 0.4)
+    )
     figure.update_layout(
         height=300, margin={"l": 8, "r": 8, "t": 36, "b": 8}, showlegend=len(looks) > 1
     )
