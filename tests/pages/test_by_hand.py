@@ -67,7 +67,7 @@ def test_a_link_carries_words_and_vectors(open_page):
     app = open_page(PAGE, **LINK)
     assert sheets(app)["query"] == [["1.00", "2.00"], ["0.50", "−1.00"]]
     assert sheets(app)["mask"] == [["✓", "✕"], ["✓", "✓"]]
-    assert app.query_params["vectors"] == ["1,2;0.5,-1"]
+    assert "1,2;0.5,-1" in app.query_params["vectors"]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """Tensors by sight, through the frame: every operation, every famous error, bad input."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
-from tests.pages.looking import said
+from tests.pages.looking import FRAME, said
 from tfm_core.inspect.tensor_sight_mistakes import MISTAKES
 from tfm_core.inspect.tensor_sight_operations import OPERATIONS
 
+ROOT = FRAME.parents[1]
 PAGE = "learn/tensors.py"
 
 
@@ -99,3 +102,9 @@ def test_an_empty_result_is_drawn(open_page):
     app = open_page(PAGE, **{"op": "arange", "arange-end": "0"})
     assert not app.exception
     assert "shape (0,)" in boards(app)["y"]["facts"]
+
+
+@pytest.mark.parametrize("page", ["by_hand_stages", "tensors_sight"])
+def test_what_the_pages_import_does_not_bring_torch(page):
+    code = f"import sys, pages.ui.{page}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.by_hand import Bools, Floats, Matrices, layer
-from tfm_core.inspect.capture import capture
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -115,6 +114,8 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
     Raises ValueError when n_heads does not divide d_model.
     """
     import torch
+
+    from tfm_core.inspect.capture import capture
 
     own = layer(matrices, n_heads)
     x, mask = torch.tensor(vectors, dtype=torch.float32), torch.tensor(allowed)

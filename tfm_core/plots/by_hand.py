@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tfm_core.inspect import by_hand_arithmetic as arithmetic
 from tfm_core.inspect.by_hand import Attended, Bools, Floats, MultiHead
-from tfm_core.inspect.by_hand_forms import Form
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.sheet import PLAIN, Board, Cell, Line, Panel, shades, written
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.by_hand_forms import Form
 
 PLAIN_FILL = (PLAIN["light"], PLAIN["dark"])
 _GREY = (MASKED["light"], MASKED["dark"])
