@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import by_hand_stages, by_hand_words, show
+from pages.ui import by_hand_stages, by_hand_words, run_words, show
 from pages.ui.words import _, content
 
 STAGES = {
@@ -35,7 +35,7 @@ def page() -> None:
         given = by_hand_words.given(stage)
         STAGES[stage][1](given)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(run_words.escape(str(error)))
 
 
 page()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import show, tensors_controls, tensors_sight
+from pages.ui import run_words, show, tensors_controls, tensors_sight
 from pages.ui.words import _
 from tfm_core.inspect.tensor_sight import sight
 
@@ -21,7 +21,7 @@ def page() -> None:
         seen = sight(operation.name, asked.source, asked.values, asked.second)
     except ValueError as error:
         with told:
-            show.problem(str(error))
+            show.problem(run_words.escape(str(error)))
         with seen_code:
             tensors_sight.used(operation)
             tensors_controls.own_mistakes(operation)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui import show
 from pages.ui.by_hand_words import Given
+from pages.ui.run_words import escape
 from pages.ui.words import _
 from tfm_core.inspect import by_hand, by_hand_learning, by_hand_text
 from tfm_core.inspect.by_hand import Floats, Matrices
@@ -99,7 +100,7 @@ def lesson(given: Given, start: Matrices) -> Matrices:
                 given.vectors, start, chosen, given.allowed, rate=float(rate)
             )
         except ValueError as error:
-            show.problem(str(error))
+            show.problem(escape(str(error)))
             return start
         with left:
             step = _step(found)

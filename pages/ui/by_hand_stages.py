@@ -9,6 +9,7 @@ import streamlit as st
 from pages.components.number_sheet import number_sheet
 from pages.ui import by_hand_matrices, by_hand_words, walk_state, walk_step
 from pages.ui.by_hand_words import Given
+from pages.ui.run_words import escape
 from pages.ui.words import _
 from tfm_core.inspect import by_hand, by_hand_forms
 from tfm_core.inspect import by_hand_questions as questions
@@ -44,7 +45,7 @@ def one_hot(given: Given) -> None:
     scaled, plain = (
         by_hand.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
-    asked = questions.about_scale(scaled, plain, given.words, pick.query)
+    asked = questions.about_scale(scaled, plain, _safe(given), pick.query)
     if _question(asked, f"hand {given.words} {x.tobytes()!r} {pick.query}"):
         number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
     else:
@@ -57,7 +58,7 @@ def projections(given: Given) -> None:
     matrices = by_hand_matrices.lesson(given, drawn)
     found = by_hand.multi_head(given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled)
     (head,) = found.heads
-    _question(questions.about_symmetry(head, given.words), f"hand symmetry {given.words}")
+    _question(questions.about_symmetry(head, _safe(given)), f"hand symmetry {given.words}")
     pick = _pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
@@ -178,6 +179,11 @@ def _comparison(scaled: Attended, plain: Attended, given: Given) -> Line:
         scaled, plain, given.words, _("With and without the scale"),
         _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."),
     )  # fmt: skip
+
+
+def _safe(given: Given) -> tuple[str, ...]:
+    """Return the words as Markdown shows them as they stand."""
+    return tuple(escape(word) for word in given.words)
 
 
 def _question(asked: Question, name: str) -> bool:

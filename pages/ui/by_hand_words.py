@@ -8,12 +8,14 @@ from typing import Any
 import streamlit as st
 
 from pages.ui import show
+from pages.ui.run_words import escape
 from pages.ui.words import _
 from tfm_core.inspect import by_hand, by_hand_text
 from tfm_core.inspect.by_hand import Bools, Floats
 
 _BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
 _LINK = "vectors"
+_EDITOR = "hand-vectors"
 MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
 
 
@@ -99,13 +101,13 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
             "word": st.column_config.TextColumn(_("word"), disabled=True, width="small"),
             **{name: number(name, format="%.2f", step=0.01, width="small") for name in names},
         },
-        key=f"hand-vectors-{version}",
+        key=f"{_EDITOR}-{version}",
         width="stretch",
     )
     _buttons(words, n_numbers, version)
     values = [[_filled(row[name]) for name in names] for row in edited]
     vectors = by_hand_text.checked(values)
-    kept = dict(zip(words, vectors.tolist(), strict=True))
+    kept = dict(zip(by_hand.named(words), vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(kept)
     _say_in_link(vectors)
     return vectors
@@ -125,8 +127,10 @@ def _filled(value: object) -> float:
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
     """Return what the table starts from, and a number that changes whenever that does."""
     signature = (words, n_numbers)
-    known: tuple[Any, Floats, int] | None = st.session_state.get(_BASE)
-    if known is not None and known[0] == signature:
+    known: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
+    is_on_page = known is not None and f"{_EDITOR}-{known[2]}" in st.session_state
+    if known is not None and known[0] == signature and (is_on_page or known[3]):
+        st.session_state[_BASE] = (*known[:3], False)
         return known[1], known[2]
     made = by_hand.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
     if known is None and _LINK in st.query_params:
@@ -134,14 +138,16 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
             made = by_hand_text.vectors_of(st.query_params[_LINK], len(words), n_numbers)
         except ValueError as error:
             st.warning(
-                f"{error} {_('One-hot vectors are used instead.')}", icon=":material/link_off:"
+                f"{escape(str(error))} {_('One-hot vectors are used instead.')}",
+                icon=":material/link_off:",
             )
     return _start_from(signature, made)
 
 
-def _start_from(signature: Any, vectors: Floats) -> tuple[Floats, int]:
+def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tuple[Floats, int]:
+    """Start the table anew; is_new: it was asked for, so what was typed before is forgotten."""
     version = 1 + (st.session_state[_BASE][2] if _BASE in st.session_state else 0)
-    st.session_state[_BASE] = (signature, vectors, version)
+    st.session_state[_BASE] = (signature, vectors, version, is_new)
     return vectors, version
 
 
@@ -151,14 +157,16 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
         st.button(
             _("One-hot"),
             key="hand-one-hot",
-            on_click=lambda: _start_from(signature, by_hand.one_hot(n, n_numbers)),
+            on_click=lambda: _start_from(signature, by_hand.one_hot(n, n_numbers), is_new=True),
             help=_("A single 1 for each word: all words are equally different from each other."),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
-            on_click=lambda: _start_from(signature, by_hand.random_vectors(n, n_numbers, version)),
+            on_click=lambda: _start_from(
+                signature, by_hand.random_vectors(n, n_numbers, version), is_new=True
+            ),
             help=_("Normal numbers with two digits; again draws others."),
         )
 
@@ -197,7 +205,7 @@ def facts(given: Given) -> None:
     if blind:
         show.problem(
             _("Nothing is allowed to {words}: such a query gets zeros here, by decision.").format(
-                words=", ".join(f"“{word}”" for word in blind)
+                words=", ".join(f"“{escape(word)}”" for word in blind)
             )
         )
     if clicks:

@@ -215,8 +215,9 @@ def test_an_emptied_number_is_said_by_its_place():
 
 
 def test_a_word_keeps_its_vector_when_others_come_and_the_width_changes():
-    made = by_hand.with_kept(("love", "you"), 3, {"love": [0.5, 2.0]})
+    made = by_hand.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
     assert made.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.0, 0.0]]
+    assert by_hand.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
 
 
 def test_the_questions_are_answered_by_the_numbers():

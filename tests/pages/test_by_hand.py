@@ -172,3 +172,19 @@ def test_the_sheet_is_sent_as_text(open_page):
     app = open_page(PAGE, words="<b> love")
     assert not app.exception
     assert "<b>" in part_of(app, "number_sheet").json
+
+
+def test_words_are_never_read_as_markdown(open_page):
+    app = open_page(PAGE, words=":red[a] **b** $c$")
+    assert not app.exception
+    assert "“\\$c\\$”" in said(app)
+
+
+def test_vectors_stay_when_the_page_is_left(open_page):
+    app = open_page(PAGE, **LINK)
+    kept = sheets(app)["query"]
+    app.switch_page("model/masks.py").run()
+    app.switch_page(PAGE).run()
+    app.text_input(key="words").set_value("old tree").run()
+    app.button_group(key="numbers-one").set_value(2).run()
+    assert sheets(app)["query"] == kept

@@ -203,13 +203,21 @@ def mask_of(kind: str, n_words: int, n_padding: int = 1) -> Bools:
 
 
 def with_kept(words: Sequence[str], d_model: int, kept: Mapping[str, Sequence[float]]) -> Floats:
-    """Return vectors (T, d_model): a word that had one keeps it, cut or filled up with zeros."""
+    """Return vectors (T, d_model): a word that had one keeps it, cut or filled up with zeros.
+
+    kept: by the names of ``named``.
+    """
     vectors = one_hot(len(words), d_model)
-    for place, word in enumerate(words):
-        if word in kept:
-            known = list(kept[word])[:d_model]
+    for place, name in enumerate(named(words)):
+        if name in kept:
+            known = list(kept[name])[:d_model]
             vectors[place] = [*known, *[0.0] * (d_model - len(known))]
     return vectors
+
+
+def named(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a name for each word that no other has: the second “the” is ``the 2``."""
+    return tuple(f"{word} {words[: i + 1].count(word)}" for i, word in enumerate(words))
 
 
 def _numbers(tensor: Tensor) -> Floats:

@@ -171,8 +171,8 @@ def _scores(
     boards = (
         board(q, found.query, words, names, hue="query", name="query", roles=row,
               axes=("query", "number"), links=lambda i, _j: (f"q{i}",)),
-        board(f"{k}ᵀ", found.key.T, names, words, hue="key", sign="×", name="key", roles=column,
-              axes=("number", "key"), links=lambda _i, j: (f"k{j}",)),
+        board(f"{k[0]}ᵀ{k[1:]}", found.key.T, names, words, hue="key", sign="×", name="key",
+              roles=column, axes=("number", "key"), links=lambda _i, j: (f"k{j}",)),
         board("QKᵀ", found.products, words, words, sign="=", name="scores",
               axes=("query", "key"), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
@@ -186,7 +186,7 @@ def _masked(
 ) -> Line:  # fmt: skip
     place = (pick.query, pick.key)
     width = found.query.shape[1]
-    sign = f"÷ √{width} =" if found.scale != 1 else "not divided"
+    sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else "QKᵀ, not divided ="
     boards = [
         board("Scaled scores", found.scores, words, words, sign=sign, name="scaled",
               axes=("query", "key"), roles={place: "picked"}, links=_pair),

@@ -17,7 +17,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
 def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure:
     """Draw losses (S + 1,) and, by name, the wanted weights (S + 1,); step: marked by a line."""
-    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.1)
+    figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
     steps = np.arange(len(losses), dtype=np.float32)
     figure.add_scatter(
         x=steps, y=losses, name="loss", line={"color": BLUE}, row=1, col=1,
