@@ -93,7 +93,7 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
         for word, row in zip(words, base.tolist(), strict=True)
     ]
     number = st.column_config.NumberColumn
-    st.markdown(_("**Their vectors**, one word a row: double-click a number to change it"))
+    st.markdown(_("**Their vectors**, one word a row: click a number and type another"))
     edited = st.data_editor(
         rows,
         hide_index=True,
