@@ -112,16 +112,21 @@ def lesson(given: Given, start: Matrices) -> Matrices:
                 help=_("These matrices become those of the page, in every stage."),
             )  # fmt: skip
         with right:
-            lines = {
-                _arrow(given.words, (query, key)): found.weights[:, query, key]
-                for query, key in chosen.items()
-            }
-            show.figure(
-                plots.lesson(found.losses, lines, step),
-                _("The loss falls as the wanted weight nears 1. Below, every number at this step."),
-                key="hand-lesson",
-            )
+            _chart(given.words, chosen, found, step)
     return found.matrices[step]
+
+
+def _chart(
+    words: tuple[str, ...], targets: dict[int, int], found: by_hand_learning.Lesson, step: int
+) -> None:
+    lines = {
+        _arrow(words, (query, key)): found.weights[:, query, key] for query, key in targets.items()
+    }
+    show.figure(
+        plots.lesson(found.losses, lines, step),
+        _("The loss falls as the wanted weight nears 1. Below, every number at this step."),
+        key="hand-lesson",
+    )
 
 
 def _step(found: by_hand_learning.Lesson) -> int:

@@ -16,7 +16,7 @@ from tfm_core.inspect import by_hand_questions as questions
 from tfm_core.inspect.by_hand import Attended, Matrices
 from tfm_core.inspect.walk import Question
 from tfm_core.plots import by_hand as plots
-from tfm_core.plots.by_hand import Pick
+from tfm_core.plots.by_hand_boards import Pick
 from tfm_core.plots.sheet import Line
 
 _PICK = "hand-pick"

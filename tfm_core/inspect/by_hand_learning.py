@@ -73,14 +73,15 @@ def learn(
     w_key = torch.tensor(start.key, dtype=torch.float32, requires_grad=True)
     queries, keys = torch.tensor(list(targets)), torch.tensor(list(targets.values()))
     losses, maps, matrices = [], [], []
-    for step in range(min(n_steps, MOST_STEPS) + 1):
+    last = min(n_steps, MOST_STEPS)
+    for step in range(last + 1):
         weights = attention_weights(x @ w_query, x @ w_key, may)
         loss = -weights[queries, keys].clamp_min(1e-12).log().mean()
         losses.append(float(loss.detach()))
         maps.append(weights.detach().numpy().copy())
         now = (w_query.detach().numpy().copy(), w_key.detach().numpy().copy())
         matrices.append(replace(start, query=now[0], key=now[1]))
-        if step < min(n_steps, MOST_STEPS):
+        if step < last:
             slopes = torch.autograd.grad(loss, (w_query, w_key))
             with torch.no_grad():
                 w_query -= rate * slopes[0]
