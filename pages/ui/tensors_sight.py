@@ -153,8 +153,8 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
         show.figure(
             plots.reading(looks),
             _(
-                "A straight line is contiguous; jumps are strides; a line that begins again or stays "
-                "level reads the same places again."
+                "A straight line is contiguous; jumps are strides; a line that begins again, or "
+                "stays level, reads the same places again."
             ),
             key="tensors-reading",
         )
