@@ -105,10 +105,9 @@ def _current_run(run: Run, *, was_active: bool) -> None:
         st.progress(status.progress)
         st.caption(f"{run_words.progress(status)} · {status.device}")
         for name, words, icon in _VIEWS:
+            query = {"run": run.id} | ({"show": "run"} if name == "walk" else {})
             if Path(state.PAGES[name]).is_file():
-                st.page_link(
-                    state.PAGES[name], label=words, icon=icon, query_params={"run": run.id}
-                )
+                st.page_link(state.PAGES[name], label=words, icon=icon, query_params=query)
 
 
 def share() -> None:
