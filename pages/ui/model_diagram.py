@@ -34,7 +34,8 @@ FILLS = {
 MANY = 12
 """Blocks of a stack from which on those to draw are chosen: more are slow to lay out."""
 MOST_ROWS = 8
-_BLOCK, _UNFOLDED, _RANGE = "build-block", "build-unfolded", "build-range"
+_BLOCK, _LIST = "build-block", "build-block-list"
+_UNFOLDED, _RANGE = "build-unfolded", "build-range"
 _FIRST = ("encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
 
 
@@ -121,17 +122,20 @@ def _remember(name: str) -> None:
 
 def _pick(parts: dict[str, Part]) -> str:
     """Draw the list of blocks, which says the same as the marked one of the diagram."""
-    if st.session_state.get(_BLOCK) not in parts:
+    name = st.session_state.get(_BLOCK)
+    if name not in parts:
         first = [name for name in _FIRST if name in parts]
-        st.session_state[_BLOCK] = first[0] if first else next(iter(parts))
-    return st.selectbox(
+        name = first[0] if first else next(iter(parts))
+    st.session_state[_LIST] = name
+    st.selectbox(
         _("One block close up"),
         list(parts),
         format_func=lambda name: parts[name].title,
-        key=_BLOCK,
-        persist_state="session",
+        key=_LIST,
+        on_change=lambda: _remember(st.session_state[_LIST]),
         help=_("The same as a click on a block of the diagram."),
     )
+    return str(name)
 
 
 def _close_up(chosen: Chosen, one: Part) -> None:
@@ -179,7 +183,9 @@ def _steps(chosen: Chosen, one: Part) -> None:
     entries = [entry for entry in index if entry.name in one.steps]
     if not entries:
         return
-    link = {"show": chosen.name} | ({"run": chosen.run.id} if chosen.run else {})
+    link = {"show": chosen.name, "walk-source": "mine"} | (
+        {"run": chosen.run.id} if chosen.run else {}
+    )
     if one.layer is not None:
         link["block"] = str(one.layer + 1)
     st.markdown(_("**Walk through this**, with the numbers"))

@@ -107,19 +107,21 @@ def _in_block(found: re.Match[str], label: str, config: ModelConfig, *, is_folde
     block += f"s 1 to {n}" if is_folded and n > 1 else f" {place + 1}"
     words = sublayer.replace("_", "-")
     path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{place}"
-    steps = _steps(stack, sublayer, is_pair=bool(n_encoder and n_decoder))
+    is_pair = bool(n_encoder and n_decoder)
+    steps = _steps(stack, sublayer, is_pair=is_pair)
+    layer = min(place, n_encoder - 1) if is_pair else place  # as the walk counts its blocks
     if kind is None:
         code, equation = _SUBLAYER.get(sublayer, (("Block",), "block"))
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
-        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, place)
+        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
-        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, place)
+        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, layer)
     side = "before" if config.norm_first else "behind"
     title = f"{block}: {NORMS[config.norm].label} {side} {words}"
     modules = (f"{path}.{sublayer}_norm",)
-    return Part(title, modules, ("Block",), ("norm", "block"), around, place)
+    return Part(title, modules, ("Block",), ("norm", "block"), around, layer)
 
 
 def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
