@@ -176,6 +176,8 @@ function draw(root, state, viz) {
     dress(state);
     if (old) old.replaceWith(state.svg);
     else state.view.append(state.svg);
+    const top = new Map([...state.nodes].map(([name, group]) => [name, group.getBBox().y]));
+    state.nodes = new Map([...state.nodes].sort(([a], [b]) => top.get(a) - top.get(b)));
     state.drawn = data.dot;
     if (!old) state.isFitted = true;
     if (state.isFitted) fit(state);

@@ -14,30 +14,32 @@ from pages.ui.controls import plain
 from pages.ui.words import _
 
 
-def read(
-    key: str,
-    query: str,
-    names: Sequence[str],
-    first: str | None,
-    *,
-    old: Mapping[str, str] | None = None,
-) -> str | None:
+def read(key: str, query: str, names: Sequence[str], first: str | None) -> str | None:
     """Make the widget ``key`` show what the link asks for; call it before the widget is drawn.
 
-    first: the name without a link; None where nothing may be chosen. old: what earlier links said
-    -> its name. Returns a sentence where the link asks for something that does not exist.
+    first: the name without a link; None where nothing may be chosen. Returns a sentence where the
+    link asks for something that does not exist.
     """
     said = st.query_params.get(query)
-    wanted = (old or {}).get(said or "", said)
     problem = None
     if said is not None and said != st.session_state.get(_seen(key)):  # a link was opened
-        if wanted in names:
-            st.session_state[key] = wanted
+        if said in names:
+            st.session_state[key] = said
         else:
             problem = _unknown(query, said, names)
     if st.session_state.get(key) not in names:
         st.session_state[key] = first
     return problem
+
+
+def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
+    """Understand a link of earlier, which said a label (name -> label) under an ``old`` query."""
+    said = st.query_params.get(old)
+    if said is None:
+        return
+    del st.query_params[old]
+    by_label = {label: name for name, label in labels.items()}
+    st.query_params[query] = by_label.get(said, said)
 
 
 def say(key: str, query: str, name: str | None) -> None:

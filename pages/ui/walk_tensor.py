@@ -43,6 +43,7 @@ def layer_picker(subject: Subject) -> int:
         place = st.selectbox(
             _("Block"),
             range(count),
+            width=150,
             format_func=lambda place: str(place + 1),
             key=key,
             persist_state="session",

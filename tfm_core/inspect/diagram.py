@@ -147,7 +147,8 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
         words_label = f"{words:,} x {config.d_model}"
         if side == "tgt" and shape.one_vocabulary:
             count = "\\nshared with the source"
-    node = drawing.node(name, f"Embedding\\n{words_label}{count}", "embedding")
+    scale = f", times √{config.d_model}" if shape.scale_embedding else ""
+    node = drawing.node(name, f"Embedding{scale}\\n{words_label}{count}", "embedding")
     drawing.edge(ids, node, f"(B, {length})")
     node = _positions(drawing, node, f"{side}_positions", length)
     if shape.n_segments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.config import ModelConfig, ViTConfig
-from tfm_core.config.shape import ImageShape, Shape
+from tfm_core.config.shape import ImageShape, Shape, TextShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
 def _embedding(config: ModelConfig, shape: Shape) -> Equation:
     x = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
     source = "Vaswani et al. 2017, section 3.4"
+    if isinstance(shape, TextShape) and not shape.scale_embedding:
+        x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
     if isinstance(config, ViTConfig):
         x, source = r"W_p\,\mathrm{patch}_t + b_p", "Dosovitskiy et al. 2021, Eq. 1"
     position = {
