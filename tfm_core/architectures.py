@@ -1,7 +1,7 @@
 """Architectures to scale: published models as configs of ours, with the counts their papers give.
 
 Torch-free. What published models do at their ends, and ours do not, is in their ``TextShape``. Two
-things are left out: GPT-2 approximates its GELU by a tanh, and BERT's norms have an epsilon of 1e-12.
+things are left out: GPT-2's GELU is approximated by a tanh, BERT's norms have an epsilon of 1e-12.
 """
 
 from __future__ import annotations

@@ -141,6 +141,7 @@ function light(root, state, q, k, dimension) {
   else cells.output[q][dimension].classList.add("lit");
   root.querySelectorAll(`span[data-q="${q}"]`).forEach((name) => name.classList.add("on"));
   if (k !== null) root.querySelectorAll(`span[data-k="${k}"]`).forEach((name) => name.classList.add("on"));
+  state.lit = [q, k, dimension];
   state.readout.textContent = describe(view, q, k, dimension);
 }
 
@@ -239,9 +240,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const shape = JSON.stringify([data.query, data.key, data.output[0].length]);
   if (state.shape !== shape) {
     build(root, state);
+    state.lit = null;
     state.shape = shape;
   }
   if (!state.isListening) { listen(root, state); state.isListening = true; }
+  if (state.lit && state.lit[0] < data.query.length && (state.lit[1] ?? 0) < data.key.length) {
+    state.readout.textContent = describe(state.view, ...state.lit); // with the new numbers
+  }
   const draw = () => { state.dark = isDark(root); fit(root, state); paint(state); };
   draw();
   state.observer?.disconnect();

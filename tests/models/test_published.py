@@ -1,4 +1,4 @@
-"""GPT-2 and BERT compute what was published: against their arithmetic written out by torch's own."""
+"""GPT-2 and BERT compute what was published: against their arithmetic by torch's own layers."""
 
 import pytest
 import torch
