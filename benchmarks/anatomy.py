@@ -217,9 +217,9 @@ CASES = (
     ), LARGE),
     Case("Build: a click on a block", "build?show=vit-b", (
         (_click(".diagram g.node[aria-label*='feed-forward, GELU']"),
-         "says('pre', 'class FeedForward')"),
+         "says('[data-testid=stMarkdown] code', 'feed_forward.up')"),
         (_click(".diagram g.node[aria-label*=': self-attention']"),
-         "says('pre', 'class MultiHeadAttention')"),
+         "says('[data-testid=stMarkdown] code', 'attention.in_proj')"),
     )),
     Case("Parameters: another published model", "parameters?show=vit-s", (
         (_model("ViT-B/16"), _shown("86,567,656")), (_model("ViT-S/16"), _shown("22,050,664")),

@@ -59,7 +59,11 @@ def code(chosen: Chosen, title: str) -> None:
     st.download_button(
         _("Download model.py"), text, "model.py", "text/x-python", icon=":material/download:"
     )
-    with st.expander(
-        _("{n} lines of PyTorch").format(n=len(text.splitlines())), icon=":material/code:"
-    ):
-        st.code(text, language="python")
+    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
+        _("{n} lines of PyTorch").format(n=len(text.splitlines())),
+        icon=":material/code:",
+        key="build-code",
+        on_change="rerun",
+    )
+    if whole.open:
+        whole.code(text, language="python")
