@@ -114,6 +114,9 @@ def share() -> None:
     """Offer links; called behind the page, which may still change what they hold."""
     with st.sidebar, st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
         run_id = state.current_run_id()
+        if state.page() in state.LINKED_PAGES:
+            st.caption(_("Opens this page as it is."))
+            st.code(state.page_link(), language=None, wrap_lines=True)
         if run_id is not None:
             st.caption(_("Opens this run, for anyone who can reach this app."))
             st.code(state.run_link(run_id), language=None, wrap_lines=True)

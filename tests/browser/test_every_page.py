@@ -18,6 +18,11 @@ PAGES = {
     "image-attention": "attention?run=recorded-digits",
     "own-text": "attention?run=recorded-korean&example=own",
     "own-picture": "attention?run=recorded-digits&example=own",
+    "build": "build?show=transformer-base",
+    "parameters": "parameters?show=gpt2-small&versus=bert-base",
+    "masks": "masks",
+    "positions": "positions",
+    "walk": "walk?run=recorded-korean&step=10",
 }
 PHONE = {"width": 390, "height": 844}
 WIDTHS = "[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]"

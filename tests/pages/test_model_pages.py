@@ -1,6 +1,7 @@
 """Build and Parameters through the frame, with drafts, runs and models to scale."""
 
 import time
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -150,3 +151,9 @@ def test_every_block_of_every_published_model_can_be_picked(open_page, name):
         app.selectbox(key="build-block-list").select(title).run()
         assert not app.exception
         assert app.code
+
+
+def test_the_link_to_copy_opens_the_page_as_it_is(open_page):
+    app = open_page("model/parameters.py", show="gpt2-small", versus="vit-b")
+    query = parse_qs(urlsplit(app.sidebar.code[0].value).query)
+    assert query == {"show": ["gpt2-small"], "versus": ["vit-b"]}
