@@ -14,6 +14,8 @@ class TextShape:
     output_bias: the output layer has a bias where the model has biases (GPT-2's has none).
     head: ``tokens`` answers every position with a word; ``pooler`` is BERT's, a tanh layer on the
     first token. n_segments: BERT's segment embeddings, and the norm behind all embeddings.
+    scale_embedding: embeddings are multiplied by sqrt(d_model), as the first Transformer's are;
+    GPT-2's and BERT's are not.
     Raises ValueError where one vocabulary has two sizes.
     """
 
@@ -24,6 +26,7 @@ class TextShape:
     output_bias: bool = True
     head: Literal["tokens", "pooler"] = "tokens"
     n_segments: int = 0
+    scale_embedding: bool = True
 
     def __post_init__(self) -> None:
         """Refuse sizes that contradict each other."""
