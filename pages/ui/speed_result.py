@@ -70,16 +70,17 @@ def _equal(found: list[Equality]) -> None:
 def _pair(report: Report, arm: ArmReport, number: int) -> None:
     labels = {side: speed_words.side_label(report.name, side) for side in arm.sides}
     st.markdown(f"**{_(arm.part[:1].upper() + arm.part[1:])}**")
+    numbers = speed_words.places(report.name, arm)
     seconds = {labels[side]: arm.time(side) for side in arm.sides}
     gains = {labels[side]: arm.gain(side) for side in arm.sides[1:]}
     show.figure(
-        plots.times(seconds, gains, report.clock),
+        plots.times(seconds, gains, report.clock, numbers),
         speed_words.gain(report, arm),
         key=f"speed-times-{number}",
     )
     if any(arm.n_bytes.values()):
         show.figure(
-            plots.counted({labels[side]: arm.n_bytes[side] for side in arm.sides}),
+            plots.counted({labels[side]: arm.n_bytes[side] for side in arm.sides}, numbers),
             _("Counted exactly: what autograd keeps between forward and backward, without the "
               "weights. This is what limits batch and length on a GPU."),
             key=f"speed-bytes-{number}",

@@ -21,6 +21,12 @@ def side_label(name: str, side: str) -> str:
     return _(COMPARISONS[name].sides[side])
 
 
+def places(name: str, arm: ArmReport) -> list[int]:
+    """Return where the sides of an arm stand among all of their comparison."""
+    known = list(COMPARISONS[name].sides)
+    return [known.index(side) if side in known else i for i, side in enumerate(arm.sides)]
+
+
 def scaled(spread: Spread, factor: float) -> Spread:
     """Return a spread in another unit."""
     return Spread(spread.median * factor, spread.low * factor, spread.high * factor)
@@ -50,7 +56,9 @@ def gain(report: Report, arm: ArmReport) -> str:
         found = arm.gain(side)
         label = side_label(report.name, side)
         how = _("{ratio} as fast") if found.median >= 1 else _("only {ratio} as fast")
-        parts.append(f"{label}: {how.format(ratio=found.show('x'))}")
+        if is_nothing(found):
+            how = _("no difference that stands out, {ratio}")
+        parts.append(f"“{label}” {how.format(ratio=found.show('x'))}")
     where = "" if arm.x is None else _(" at {x:,.0f}").format(x=arm.x)
     return _("Beside “{first}”{where}: ").format(
         first=side_label(report.name, arm.reference), where=where

@@ -27,10 +27,16 @@ def look(number: int) -> dict[str, str]:
     return LOOKS[number % len(LOOKS)]
 
 
-def times(seconds: Mapping[str, Spread], gains: Mapping[str, Spread], clock: str) -> go.Figure:
+def times(
+    seconds: Mapping[str, Spread],
+    gains: Mapping[str, Spread],
+    clock: str,
+    numbers: Sequence[int] | None = None,
+) -> go.Figure:
     """Draw milliseconds a call as bars from label -> spread; whiskers reach over all rounds.
 
     gains: label -> how many times as fast as the first; the first needs none.
+    numbers: the places of the sides among all of their comparison, which decide their colours.
     """
     labels = list(seconds)
     middle = np.array([1000 * one.median for one in seconds.values()], np.float32)
@@ -45,7 +51,7 @@ def times(seconds: Mapping[str, Spread], gains: Mapping[str, Spread], clock: str
             y=[_broken(label) for label in labels],
             x=middle,
             orientation="h",
-            marker={"color": [look(i)["color"] for i in range(len(labels))]},
+            marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
             error_x={"type": "data", "symmetric": False, "array": high - middle,
                      "arrayminus": middle - low, "thickness": 1.5, "width": 5},
             hovertext=[
@@ -67,7 +73,7 @@ def times(seconds: Mapping[str, Spread], gains: Mapping[str, Spread], clock: str
     return _bars(figure, len(labels))
 
 
-def counted(n_bytes: Mapping[str, int]) -> go.Figure:
+def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) -> go.Figure:
     """Draw the bytes that the forward pass keeps for the backward pass, in MiB, label -> bytes."""
     labels = list(n_bytes)
     values = np.array([value / 2**20 for value in n_bytes.values()], np.float32)
@@ -76,7 +82,7 @@ def counted(n_bytes: Mapping[str, int]) -> go.Figure:
             y=[_broken(label) for label in labels],
             x=values,
             orientation="h",
-            marker={"color": [look(i)["color"] for i in range(len(labels))]},
+            marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
             text=[_amount(value, "MiB") for value in values],
             textposition="outside",
             cliponaxis=False,
