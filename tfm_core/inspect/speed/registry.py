@@ -155,7 +155,7 @@ COMPARISONS: dict[str, Comparison] = {
             "Compiled": f"{_HERE}.compiling:compiled_pass",
         },
         f"{_HERE}.compiling",
-        seconds=75,
+        seconds=110,
         limit=300.0,
         needs_consent=True,
     ),
