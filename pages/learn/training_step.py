@@ -16,11 +16,11 @@ from pages.ui import (
 from pages.ui.words import _
 
 STAGES = {
-    "batch": _("1 · Batch and forward"),
-    "loss": _("2 · Loss"),
-    "backward": _("3 · Backward"),
-    "update": _("4 · Update"),
-    "after": _("5 · After it"),
+    "batch": _("Batch and forward"),
+    "loss": _("Loss"),
+    "backward": _("Backward"),
+    "update": _("Update"),
+    "after": _("After it"),
     "ways": _("Module or function"),
     "mistakes": _("Famous mistakes"),
 }

@@ -21,7 +21,7 @@ def pick() -> Asked | None:
             _("What to compare"),
             list(COMPARISONS),
             format_func=lambda one: _(COMPARISONS[one].label),
-            key="speed-compare",
+            key="compare",
             bind="query-params",
             help=_("Each is measured on its own, in a process of its own."),
         )

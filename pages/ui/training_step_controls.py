@@ -48,7 +48,7 @@ def where(chosen: Chosen, place: Place) -> None:
 
 def rate(place: Place) -> float:
     """Draw the learning rate and the buttons; return the rate of the step to come."""
-    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    left, right = st.columns(2, vertical_alignment="bottom")
     scheduled, is_over = training_step_state.with_trainer(place, _scheduled)
     with left:
         follows = st.toggle(
@@ -59,6 +59,7 @@ def rate(place: Place) -> float:
             if is_over
             else _("What the training itself would take here; at first it is small: the warm-up."),
         )
+    with right:
         if not follows:
             picked = st.select_slider(
                 _("Learning rate"),
@@ -70,7 +71,7 @@ def rate(place: Place) -> float:
                 help=_("From crawling to exploding: watch the loss after the step."),
             )
     chosen = scheduled if follows else picked
-    with right, st.container(horizontal=True):
+    with st.container(horizontal=True):
         _buttons(place, chosen)
     return chosen
 
@@ -130,7 +131,7 @@ def history(place: Place) -> None:
         after.append(step.loss_after)
     show.figure(
         plots.history(before, after),
-        _("Each step has a batch of its own, so the next dot starts elsewhere: what helps one batch "
-          "helps the others only in part."),
+        _("Each step has a batch of its own, so the next dot starts elsewhere: what helps one "
+          "batch helps the others only in part."),
         key="training-step-history",
     )  # fmt: skip

@@ -34,12 +34,13 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
             hoverinfo="text",
         )
     )
-    figure.add_hline(
-        y=mean,
-        line={"color": VERMILION, "dash": "dash", "width": 2},
-        annotation={"text": f"loss of the batch {mean:.3f}", "font": {"color": VERMILION}},
-        annotation_position="top left",
-    )
+    figure.add_hline(y=mean, line={"color": VERMILION, "dash": "dash", "width": 2})
+    figure.add_annotation(
+        text=f"- - loss of the batch: {mean:.3f}",
+        font={"color": VERMILION},
+        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
+        showarrow=False,
+    )  # fmt: skip
     figure.update_xaxes(title={"text": "example of the batch"})
     figure.update_yaxes(title={"text": "loss (nats)"}, rangemode="tozero")
     return figure.update_layout(height=280, margin=MARGIN, bargap=0.15)
