@@ -22,6 +22,7 @@ FILLS = {
     "light": {"loss": "#f6d9c3", "group": "#cfe2f3", "single": "#fbfaf7", "parameter": "#ecd5e4"},
     "dark": {"loss": "#5a3216", "group": "#1d3d5a", "single": "#14171c", "parameter": "#4a2d40"},
 }
+_TALL = 12  # groups of a graph that gets a window of its own to scroll in
 _WINDOW = 32  # rows and columns of the heatmap
 
 
@@ -60,7 +61,8 @@ def _graph(place: Place) -> None:
     )
     folded, theme = fold(graph, opened or ""), state.theme()
     dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])
-    with st.container(border=True, height=620, horizontal_alignment="center"):
+    height = 620 if len(folded.groups) > _TALL else "content"
+    with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
     st.caption(
         _("On an arrow: the norm and the shape of the gradient that arrives. Boxes with parameters "

@@ -63,7 +63,8 @@ def loss(place: Place) -> None:
     if counted is None:
         st.info(_("The loss of this model is no cross-entropy, so there are no classes to show."))
         return
-    names, answers = counted
+    rows, answers = counted
+    names = [f"{one} → {other}" for one, other in zip(rows.inputs, rows.targets, strict=True)]
     left, right = st.columns(2)
     with left:
         example = st.selectbox(
@@ -84,6 +85,8 @@ def loss(place: Place) -> None:
     found = training_step_state.kept(
         "answer", place, (example, at), lambda trainer: _answer(trainer, example, at)
     )
+    if rows.pictures is not None:
+        st.image(png_url(rows.pictures[example]), width=84, caption=rows.targets[example])
     show.figure(
         plots.answer(found),
         _("The likeliest of {n} classes; the green one with the tick is right.").format(
@@ -133,7 +136,7 @@ def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
     return batch_rows(trainer), losses, float(found.loss)
 
 
-def _counted(trainer: Trainer) -> tuple[list[str], list[list[int]]] | None:
+def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
     import torch
 
     from tfm_core.inspect.training_step import forward
@@ -144,9 +147,7 @@ def _counted(trainer: Trainer) -> tuple[list[str], list[list[int]]] | None:
     if found.call is None:
         return None
     _losses, counts = grid(found.call, found.scores.examples)
-    rows = batch_rows(trainer)
-    names = [f"{one} → {other}" for one, other in zip(rows.inputs, rows.targets, strict=True)]
-    return names, [row.nonzero().flatten().tolist() for row in counts]
+    return batch_rows(trainer), [row.nonzero().flatten().tolist() for row in counts]
 
 
 def _answer(trainer: Trainer, example: int, at: int) -> Answer:

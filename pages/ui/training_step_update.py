@@ -43,7 +43,7 @@ def one_weight(place: Place, rate: float) -> None:
         [(line.name, line.formula, f"{line.value:.8g}") for line in lines],
         columns=[_("what"), _("how"), _("number")],
     )
-    st.dataframe(frame, hide_index=True)
+    st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
     words = _("`torch.optim` made **{real:.8g}** of it; by hand it is {hand:.8g}: {d:.1e} apart.")
     is_same = difference <= 1e-6 + 1e-4 * abs(real)
@@ -98,8 +98,10 @@ def after(place: Place, rate: float) -> None:
     show.figure(
         plots.rates(TRIED, losses, taken.loss_before, rate),
         _("The same gradient, followed further and further: too short gains little, too far "
-          "overshoots. The dotted line is your rate; the best single step is rarely the best "
-          "rate for a training."),
+          "overshoots. With {rate:g} the loss is {loss:.3g}. The dotted line is your "
+          "rate; the best single step is rarely the best rate for a training.").format(
+            rate=TRIED[-1], loss=losses[-1]
+        ),
         key="training-step-rates",
     )  # fmt: skip
     if taken.loss_after > taken.loss_before:

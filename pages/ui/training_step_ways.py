@@ -10,6 +10,7 @@ import streamlit as st
 from pages.ui import training_step_state
 from pages.ui.training_step_state import Place
 from pages.ui.words import _
+from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step_functional import TwoWays
@@ -20,6 +21,8 @@ def two_ways(place: Place, rate: float) -> None:
     from tfm_core.inspect import training_step_functional as code
     from tfm_core.inspect import training_step_update as update
 
+    kind = Experiment.model_validate_json(place.text).training.optimizer
+    rule = update.sgd if kind == "sgd" else update.adam
     taken = training_step_state.taken(training_step_state.after(place, rate))
     found: TwoWays = training_step_state.kept(
         "ways", place, (rate,), lambda trainer: code.two_ways(trainer, taken)
@@ -40,13 +43,13 @@ def two_ways(place: Place, rate: float) -> None:
         st.markdown(
             _("**`nn.Module`**: weights live in objects; the optimiser changes them in place.")
         )
-        st.code(inspect.getsource(code.with_modules), language="python")
+        st.code(inspect.getsource(code.with_modules), "python", wrap_lines=True)
     with right:
         st.markdown(
             _("**Functions**: weights are handed in, gradients handed out; nothing is changed.")
         )
-        st.code(inspect.getsource(code.with_functions), language="python")
-        st.code(inspect.getsource(update.adam), language="python")
+        st.code(inspect.getsource(code.with_functions), "python", wrap_lines=True)
+        st.code(inspect.getsource(rule), "python", wrap_lines=True)
 
 
 def mistakes(place: Place) -> None:

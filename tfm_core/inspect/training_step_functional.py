@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from tfm_core.inspect.training_step import Taken, chance, clip_scale, rows
+from tfm_core.inspect.training_step import Taken, chance, clip_scale, copied, rows
 from tfm_core.inspect.training_step_update import whole
 from tfm_core.training.loop import Trainer
 
@@ -64,15 +64,28 @@ def with_functions(
 
 
 def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
-    """Compute the step ``taken`` from ``trainer`` with functions, and compare."""
+    """Take the step ``taken`` from ``trainer`` once more in both ways, and compare.
+
+    Gradients are compared after clipping.
+    """
+    copy = copied(trainer)
+    for group in copy.optimizer.param_groups:
+        group["lr"] = taken.rate
+    with chance(trainer) as generator:
+        module_loss = with_modules(copy, rows(trainer), generator)
     with chance(trainer) as generator:
         loss, found = with_functions(trainer, rows(trainer), generator)
     _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
     kind = trainer.experiment.training.optimizer
-    gradient_difference = weight_difference = 0.0
-    for name, gradient in found.items():
-        apart = (gradient - taken.gradients[name]).abs().max()
-        gradient_difference = max(gradient_difference, float(apart))
-        moved = (whole(taken, name, gradient * scale, kind) - taken.after[name]).abs().max()
-        weight_difference = max(weight_difference, float(moved))
-    return TwoWays(taken.loss_before, float(loss.detach()), gradient_difference, weight_difference)
+    gradients, weights = [], []
+    for name, moved in copy.model.named_parameters():
+        clipped = found[name] * scale
+        theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
+        gradients.append(_apart(clipped, theirs))
+        weights.append(_apart(whole(taken, name, clipped, kind), moved.detach()))
+    losses = (float(one.detach()) for one in (module_loss, loss))
+    return TwoWays(*losses, max(gradients), max(weights))
+
+
+def _apart(one: Tensor, other: Tensor) -> float:
+    return float((one - other).abs().max())

@@ -86,13 +86,13 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     """
     norms = np.asarray(norms, np.float32)
     kept = sorted(np.argsort(-norms)[:_MOST_BARS].tolist())
-    shown = [names[i] for i in kept]
+    places = list(range(len(kept)))
     figure = go.Figure(
         go.Bar(
-            y=[escape(name) for name in shown],
+            y=places,
             x=norms[kept],
             orientation="h",
-            marker={"color": COLOURS["gradient"]},
+            marker={"color": COLOURS["gradient"], "opacity": 0.55},
             hovertext=[
                 f"{escape(names[i])}<br>{counts[i]:,} numbers<br><b>norm {norms[i]:.4g}</b>"
                 for i in kept
@@ -100,15 +100,34 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
             hoverinfo="text",
         )
     )
+    figure.add_scatter(  # names lie over their bars: beside them they would leave a phone no room
+        x=[0] * len(kept),
+        y=places,
+        mode="text",
+        text=[f" {escape(names[i])}" for i in kept],
+        textposition="middle right",
+        textfont={"size": 11},
+        hoverinfo="skip",
+    )
     figure.update_xaxes(title={"text": "norm of the gradient"}, rangemode="tozero", nticks=5)
-    figure.update_yaxes(autorange="reversed", tickfont={"size": 10}, title={"text": ""})
-    return figure.update_layout(height=90 + 19 * len(shown), margin={**MARGIN, "t": 8})
+    figure.update_yaxes(
+        range=[len(kept) - 0.5, -0.5],
+        showticklabels=False,
+        title={"text": "parameter, input to output"},
+        showgrid=False,
+    )
+    return figure.update_layout(
+        height=90 + 20 * len(kept), margin={**MARGIN, "t": 8}, showlegend=False, bargap=0.12
+    )
 
 
 def rates(
     tried: Sequence[float], losses: Sequence[float], before: float, chosen: float
 ) -> go.Figure:
-    """Draw the loss after one step over its learning rate; what is no number is left out."""
+    """Draw the loss after one step over its learning rate; what is no number is left out.
+
+    The axis is drawn for what helps: losses that explode leave it at the top.
+    """
     y = np.array([value if np.isfinite(value) else np.nan for value in losses], np.float32)
     figure = go.Figure(
         go.Scatter(
@@ -120,17 +139,27 @@ def rates(
             hovertemplate="learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>",
         )
     )
-    figure.add_hline(
-        y=before,
-        line={"color": GREY, "dash": "dash", "width": 2},
-        annotation={"text": f"before {before:.3f}", "font": {"color": GREY}},
-        annotation_position="top left",
-    )
+    figure.add_hline(y=before, line={"color": GREY, "dash": "dash", "width": 2})
+    figure.add_annotation(
+        text=f"- - before the step: {before:.3f}",
+        font={"color": GREY},
+        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
+        showarrow=False,
+    )  # fmt: skip
     figure.add_vline(x=chosen, line={"color": COLOURS["learning rate"], "dash": "dot", "width": 2})
-    figure.update_xaxes(type="log", title={"text": "learning rate of the step"}, dtick=1)
-    top = float(np.nanmax(y)) if np.isfinite(y).any() else before
-    kind = "log" if top > 8 * before else "linear"
-    figure.update_yaxes(type=kind, title={"text": "loss of the same batch (nats)"}, tickformat="~g")
+    powers = range(-5, 2)
+    figure.update_xaxes(
+        type="log",
+        title={"text": "learning rate of the step"},
+        tickvals=[10.0**power for power in powers],
+        ticktext=[f"{10.0**power:g}" for power in powers],
+    )
+    lowest = float(np.nanmin(y)) if np.isfinite(y).any() else before
+    room = max(before - lowest, 0.1 * before)
+    figure.update_yaxes(
+        title={"text": "loss of the same batch (nats)"},
+        range=[lowest - 0.3 * room, before + 1.2 * room],
+    )
     return figure.update_layout(height=330, margin=MARGIN, showlegend=False)
 
 
@@ -189,7 +218,8 @@ def _label(group: Group) -> str:
             short = ".".join(group.parameter.split(".")[-2:])
             return f"{short}\\ngradient {group.norm:.3g}"
         return name
-    words = [group.key, f"{group.n_operations} operations"]
+    count = group.n_operations
+    words = [group.key, "1 operation" if count == 1 else f"{count} operations"]
     if group.n_values:
         words.append(f"{group.n_values:,} parameters, gradient {group.norm:.3g}")
     return "\\n".join(words)
