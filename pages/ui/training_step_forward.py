@@ -125,25 +125,19 @@ def _arithmetic(found: Answer) -> None:
 
 
 def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
-    import torch
-
-    from tfm_core.inspect.training_step import forward
+    from tfm_core.inspect.training_step import predict
     from tfm_core.inspect.training_step_batch import batch_rows, example_losses
 
-    with torch.no_grad():
-        found = forward(trainer)
+    found = predict(trainer)
     losses = None if found.call is None else example_losses(found)
     return batch_rows(trainer), losses, float(found.loss)
 
 
 def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
-    import torch
-
-    from tfm_core.inspect.training_step import forward
+    from tfm_core.inspect.training_step import predict
     from tfm_core.inspect.training_step_batch import batch_rows, grid
 
-    with torch.no_grad():
-        found = forward(trainer)
+    found = predict(trainer)
     if found.call is None:
         return None
     _losses, counts = grid(found.call, found.scores.examples)
@@ -151,10 +145,7 @@ def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
 
 
 def _answer(trainer: Trainer, example: int, at: int) -> Answer:
-    import torch
-
-    from tfm_core.inspect.training_step import forward
+    from tfm_core.inspect.training_step import predict
     from tfm_core.inspect.training_step_batch import one_answer
 
-    with torch.no_grad():
-        return one_answer(trainer, forward(trainer), example, at)
+    return one_answer(trainer, predict(trainer), example, at)

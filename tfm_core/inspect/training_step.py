@@ -168,6 +168,12 @@ def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None
     return Forward(scores, listening.calls[-1] if listening.calls else None)
 
 
+@torch.no_grad()
+def predict(trainer: Trainer) -> Forward:
+    """Run the batch of the next step forward as ``forward`` does, without a graph."""
+    return forward(trainer)
+
+
 def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:
     """Return the loss and a copy of every parameter's gradient; none is left in the model."""
     trainer.model.zero_grad(set_to_none=True)

@@ -83,8 +83,7 @@ def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
         theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
         gradients.append(_apart(clipped, theirs))
         weights.append(_apart(whole(taken, name, clipped, kind), moved.detach()))
-    losses = (float(one.detach()) for one in (module_loss, loss))
-    return TwoWays(*losses, max(gradients), max(weights))
+    return TwoWays(float(module_loss.detach()), float(loss.detach()), max(gradients), max(weights))
 
 
 def _apart(one: Tensor, other: Tensor) -> float:
