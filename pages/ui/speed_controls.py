@@ -46,7 +46,8 @@ def press(asked: Asked) -> None:
         return
     comparison = COMPARISONS[asked.name]
     is_busy = speed_state.asked() is not None
-    words = _("Measure again") if speed_state.result(asked) else _("Measure")
+    report = speed_state.result(asked)
+    words = _("Measure again") if report is not None and report.timed else _("Measure")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             words,

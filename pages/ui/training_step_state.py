@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tfm_core.training.loop import Trainer
 
 MOST_STEPS = 30
-_RATES = "training-step-rates"
+_RATES = "training-step-path"
 _lock = threading.RLock()  # taken before any cache's own, so that they cannot wait for each other
 T = TypeVar("T")
 

@@ -47,8 +47,9 @@ def test_the_losses_shown_are_those_of_the_step(store):
     ]
 
 
-def test_a_step_is_taken_and_undone(store):
-    at = opened()
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_step_is_taken_and_undone(store, stage):
+    at = at_stage(opened(), stage)
     assert "**step 1**" in said(at)
     assert at.button(key="training-step-undo").disabled
     at.button(key="training-step-take").click().run()
