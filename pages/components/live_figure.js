@@ -47,7 +47,11 @@ function draw(state) {
   node.style.height = `${figure.layout.height ?? 360}px`;
   figure.layout.height = undefined;
   state.config ??= configOf(data); // the same object at every tick: plotly starts over with another
-  return window.Plotly.react(node, figure.data, figure.layout, state.config).then(() => listen(state));
+  const { data: traces, layout, frames } = figure;
+  const drawn = frames?.length // a figure that plays: its slider and buttons are plotly's own
+    ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
+    : window.Plotly.react(node, traces, layout, state.config);
+  return drawn.then(() => listen(state));
 }
 
 function configOf(data) {

@@ -14,7 +14,7 @@ KOREAN = words_of("개가 공을 본다. 개가 고양이를 본다. 고양이�
 
 
 def by_counting(words, most):
-    """Algorithm 1 written out: count all pairs anew for every merge; ties by number of the token."""
+    """Algorithm 1 written out: all pairs counted anew for every merge; ties by number."""
     counts = Counter(words)
     split = {word: [*word, END] for word in counts}
     numbers = {token: place for place, token in enumerate(sorted({*"".join(words), END}))}

@@ -1,4 +1,4 @@
-"""Embeddings: lookups, likeness and projections are what torch computes; words fall into classes."""
+"""Embeddings: lookups, likeness and projections are torch's; words fall into classes."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,10 @@ def test_a_table_narrower_than_three_can_be_drawn():
 def test_the_recorded_run_keeps_both_tables_at_every_snapshot(korean):
     assert embeddings.names_of(korean) == ["src_embedding", "tgt_embedding"]
     task = text_task(korean.experiment.task)
-    for name, known in (("src_embedding", task.src_vocabulary), ("tgt_embedding", task.tgt_vocabulary)):
+    for name, known in (
+        ("src_embedding", task.src_vocabulary),
+        ("tgt_embedding", task.tgt_vocabulary),
+    ):
         table = embeddings.table_of(korean, name)
         assert table.is_whole
         assert list(table.steps) == korean.snapshot_steps()

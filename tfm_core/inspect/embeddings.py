@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.floating[Any]]
 FIRST_COMPONENTS = 3
+MOST_KEPT = 65_536
+"""Numbers of a table that snapshots keep, see ``inspect.snapshot``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +53,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projection:
-    """The principal components of one table: mean (D,), axes (3, D), shares of the variance (3,)."""
+    """Principal components of a table: mean (D,), axes (3, D), shares of the variance (3,)."""
 
     mean: Array
     axes: Array
@@ -139,7 +141,9 @@ def look_up(table: Array, id: int) -> Lookup:
     )
 
 
-def neighbours(table: Array, place: int, *, most: int = 5, skip: int = 0) -> list[tuple[int, float]]:
+def neighbours(
+    table: Array, place: int, *, most: int = 5, skip: int = 0
+) -> list[tuple[int, float]]:
     """Return the rows most alike to a row of a table (V, D) by cosine, the most alike first.
 
     skip: leave out so many first rows, the special tokens.

@@ -53,8 +53,8 @@ def learning_curve(
     """Draw one quantity over the steps.
 
     window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
-    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. A second validation series (whole
-    sequences) gets dashes and diamonds.
+    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. A second
+    validation series (whole sequences) gets dashes and diamonds.
     """
     number = ":.1%" if is_share else ":.4f"
     lines = _train_lines(train, window, is_log, number)
