@@ -11,9 +11,7 @@ from tfm_core.inspect import padding
 from tfm_core.inspect.padding import Batch
 from tfm_core.plots import token_batch as plots
 
-EXAMPLE = (
-    "the dog sleeps\nthe small cat eats an apple in the park\na friend sees the dog\n개가 잔다"
-)
+EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
 
 
 def view() -> None:

@@ -24,8 +24,9 @@ def view() -> None:
     table = table_to_show()
     if table is None:
         return
-    _lookup(table)
-    _alike(table)
+    place = _word(table)
+    _lookup(table, place)
+    _alike(table, place)
 
 
 def table_to_show() -> Table | None:
@@ -67,9 +68,8 @@ def table_to_show() -> Table | None:
     return table
 
 
-def word(table: Table) -> int:
-    """Choose a word of the table; return its place."""
-    choices = [*range(table.n_special, len(table.tokens)), *range(table.n_special)]
+def _word(table: Table) -> int:
+    choices = by_class(table.classes)
     picked = st.selectbox(
         _("Word"),
         choices,
@@ -77,11 +77,10 @@ def word(table: Table) -> int:
         key=f"words-word-{table.name}-{len(table.tokens)}",
         help=_("Type to find one."),
     )
-    return int(picked or 0)
+    return choices[0] if picked is None else int(picked)
 
 
-def _lookup(table: Table) -> None:
-    place = word(table)
+def _lookup(table: Table, place: int) -> None:
     last = table.values[-1]
     found = embeddings.look_up(last, place)
     name = run_words.escape(table.tokens[place])
@@ -102,9 +101,8 @@ def _lookup(table: Table) -> None:
     show.code(embeddings.look_up)
 
 
-def _alike(table: Table) -> None:
+def _alike(table: Table, place: int) -> None:
     st.subheader(_("Words that grew alike"), anchor=False)
-    place = st.session_state.get(f"words-word-{table.name}-{len(table.tokens)}") or 0
     order = by_class(table.classes)
     for column, at, title in zip(
         st.columns(2), (0, -1), (_("Before training"), _("After training")), strict=True

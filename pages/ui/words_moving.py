@@ -9,6 +9,7 @@ from pages.ui.words import _
 from pages.ui.words_embeddings import table_to_show
 from tfm_core.inspect import embeddings
 from tfm_core.plots import embeddings as plots
+from tfm_core.runs.snapshots import MOST_EMBEDDED
 
 
 def view() -> None:
@@ -32,7 +33,7 @@ def view() -> None:
             _(
                 "The snapshots of this run hold no table (it is older than they are, or larger "
                 "than {most} numbers), so only the first and the last state can be shown."
-            ).format(most=f"{embeddings.MOST_KEPT:,}"),
+            ).format(most=f"{MOST_EMBEDDED:,}"),
             icon=":material/info:",
         )
     name = f"words-moving-{table.name}-{in_space}-{has_labels}"

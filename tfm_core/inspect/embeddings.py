@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.floating[Any]]
 FIRST_COMPONENTS = 3
-MOST_KEPT = 65_536
-"""Numbers of a table that snapshots keep, see ``inspect.snapshot``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,13 +14,11 @@ from tfm_core.decoding import greedy
 from tfm_core.inspect.capture import capture
 from tfm_core.models.text import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
-from tfm_core.runs.snapshots import Array, Snapshot
+from tfm_core.runs.snapshots import MOST_EMBEDDED, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
 
 N_SENTENCES = 6
 N_PICTURES = 10
-MOST_EMBEDDED = 65_536
-"""Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
 
 
 def probe_of(trainer: Trainer) -> dict[str, Any]:

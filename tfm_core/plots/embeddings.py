@@ -35,8 +35,9 @@ LOOKS: dict[str, tuple[str, str]] = {  # colour and shape; shapes that exist in 
     "word": (PURPLE, "diamond"),
     "special": (GREY, "x"),
 }
+_ANGLES = str.maketrans("<>&", "‹›+")
 _STEP_MS = 700
-_DIMENSIONS_SHOWN = 16
+_DIMENSIONS_SHOWN = 8
 
 
 def projected(
@@ -59,8 +60,7 @@ def projected(
         go.Frame(name=f"{step:,}", data=[draw(frame, *group) for group in groups])
         for step, frame in zip(table.steps, points, strict=True)
     ]
-    reach = float(np.abs(points).max()) * 1.1
-    _place_axes(figure, projection, reach, in_space=in_space)
+    _place_axes(figure, projection, _reach(points), in_space=in_space)
     _controls(figure, table.steps, redraw=in_space)
     return figure
 
@@ -84,7 +84,7 @@ def likeness(
     ticks = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}
     figure.update_xaxes(**ticks, tickangle=-90, tickfont={"size": 9})
     figure.update_yaxes(**ticks, tickfont={"size": 9})
-    return figure.update_layout(height=560)
+    return figure.update_layout(height=500)
 
 
 def lookup(table: Floats, found: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
@@ -145,7 +145,7 @@ def _group(
     has_labels: bool,
 ) -> go.Scatter | go.Scatter3d:
     colour, symbol = LOOKS[name]
-    words = [escape(table.tokens[place], quote=False) for place in places]
+    words = [_label(table.tokens[place], in_space=in_space) for place in places]
     values: dict[str, Any] = {
         "x": points[places, 0],
         "y": points[places, 1],
@@ -163,23 +163,42 @@ def _group(
     return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
 
 
-def _place_axes(figure: go.Figure, projection: Projection, reach: float, *, in_space: bool) -> None:
+def _label(token: str, *, in_space: bool) -> str:
+    """Return a token for plotly's markup, which its 3-D texts understand, but without entities."""
+    return escape(token.translate(_ANGLES) if in_space else token, quote=False)
+
+
+def _reach(points: Floats) -> list[list[float]]:
+    """Return where each axis begins and ends, so that no word leaves it in any frame."""
+    lowest, highest = points.min((0, 1)), points.max((0, 1))
+    room = np.maximum(highest - lowest, 1e-6) * 0.08
+    return [[float(a), float(b)] for a, b in zip(lowest - room, highest + room, strict=True)]
+
+
+def _place_axes(
+    figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
+) -> None:
     titles = [
         f"component {place + 1} ({share:.0%} of the variance)"
         for place, share in enumerate(projection.explained)
     ]
     if in_space:
-        axis = {"range": [-reach, reach], "backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}
+        axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}
+        camera = {"eye": {"x": 1.35, "y": 1.35, "z": 0.8}, "center": {"x": 0, "y": 0, "z": -0.15}}
         figure.update_layout(
             scene={
-                name: {**axis, "title": {"text": f"{n + 1} ({projection.explained[n]:.0%})"}}
+                name: {
+                    **axis,
+                    "range": reach[n],
+                    "title": {"text": f"{n + 1} ({projection.explained[n]:.0%})"},
+                }
                 for n, name in enumerate(("xaxis", "yaxis", "zaxis"))
             }
-            | {"aspectmode": "cube"}
+            | {"aspectmode": "cube", "camera": camera}
         )
     else:
-        figure.update_xaxes(range=[-reach, reach], title={"text": titles[0]})
-        figure.update_yaxes(range=[-reach, reach], title={"text": titles[1]})
+        figure.update_xaxes(range=reach[0], title={"text": titles[0]})
+        figure.update_yaxes(range=reach[1], title={"text": titles[1]})
 
 
 def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:

@@ -11,9 +11,10 @@ import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.padding import Batch
-from tfm_core.plots.attention import SCALES, Theme, short
+from tfm_core.plots.attention import SCALES, Theme
 from tfm_core.plots.palette import CARDS, COLOURS, INKS
 
+_MAX_WORD = 7
 _SPECIAL: dict[Theme, str] = {"light": "#f3dfb8", "dark": "#4a3d22"}
 
 
@@ -43,11 +44,15 @@ def _labels(batch: Batch) -> list[list[str]]:
     wide = batch.ids.shape[1] <= 12
     return [
         [
-            f"{id}<br>{short(token)[:9]}" if wide else str(id)
+            f"{id}<br>{_cut(token)}" if wide else str(id)
             for id, token in zip(row, words, strict=True)
         ]
         for row, words in zip(batch.ids.tolist(), batch.tokens, strict=True)
     ]
+
+
+def _cut(token: str) -> str:
+    return escape(token if len(token) <= _MAX_WORD else f"{token[: _MAX_WORD - 1]}…", quote=False)
 
 
 def _cells(

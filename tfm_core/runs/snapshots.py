@@ -22,6 +22,8 @@ from safetensors.numpy import save
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 
 Array = npt.NDArray[Any]
+MOST_EMBEDDED = 65_536
+"""Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
