@@ -52,13 +52,13 @@ def choose(found: Runs) -> str:
         wrap=True,
         label_visibility="collapsed",
     )
-    marks = "  ".join(
-        f":green-badge[:material/check_circle: {name}]"
-        if key in done
-        else f":gray-badge[:material/radio_button_unchecked: {name}]"
-        for key, name in STEPS.items()
+    marks = " ".join(
+        f":green-badge[:material/check_circle: {place}]"
+        if name in done
+        else f":gray-badge[:material/radio_button_unchecked: {place}]"
+        for place, name in enumerate(STEPS, 1)
     )
-    st.markdown(marks)
+    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
     return str(picked) if picked in STEPS else "split"
 
 

@@ -32,7 +32,7 @@ def best_of(tries: int, share: float, n: int) -> float:
     for k in range(1, n + 1):
         below += _binomial(k - 1, n, share)
         total += 1 - min(1.0, below) ** tries
-    return total / n
+    return max(share, total / n)  # never below what one try expects, also by rounding
 
 
 def _binomial(k: int, n: int, share: float) -> float:
