@@ -22,7 +22,7 @@ def view(runs: Runs) -> None:
             steps=practice.PATIENCE * practice.guided("early").training.validate_every,
         )
     )
-    practice_steps.starter(["early"], _("Train with patience (about 15 s)"), runs)
+    practice_steps.starter(["early"], _("Train with patience"), runs)
     if "early" in runs:
         practice_steps.live(["early"], runs, _draw)
     show.code(Patience)

@@ -11,6 +11,7 @@ from pages.ui.words import _, content
 from tfm_core.inspect import judgement, practice
 from tfm_core.inspect.judgement import Judgement
 from tfm_core.inspect.practice import Kind
+from tfm_core.machine import slowness
 from tfm_core.runs.run import Run
 
 Runs = dict[Kind, Run]
@@ -95,12 +96,14 @@ def starter(kinds: list[Kind], label: str, found: Runs) -> None:
     missing = [kind for kind in kinds if kind not in found or found[kind].status.can_resume]
     if not missing:
         return
+    seconds = sum(practice.SECONDS[kind] for kind in missing) * slowness()
+    label = _("{label} (about {time})").format(label=label, time=show.duration(seconds))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
             name = _("Practice: {what}").format(what=NAMES[kind])
             if run_actions.begin(practice.guided(kind), name=name) is None:
                 return  # it was said why
-        state.notify(_("It trains for about half a minute a run; watch the curves here."))
+        state.notify(_("It waits for its turn and then trains; watch the curves here."))
         st.rerun()
 
 

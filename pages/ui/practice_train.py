@@ -19,7 +19,7 @@ _WINDOW = 20
 
 def view(runs: Runs) -> None:
     """Train the guided run and mark where it begins to overfit."""
-    practice_steps.starter(["plain"], _("Train the guided run (about 30 s)"), runs)
+    practice_steps.starter(["plain"], _("Train the guided run"), runs)
     if "plain" in runs:
         practice_steps.live(["plain"], runs, _one)
 
@@ -34,7 +34,7 @@ def augmentation(runs: Runs) -> None:
             "{rotation:g}° and scales them by up to {scale:.0%}."
         ).format(**practice.AUGMENTATION)
     )
-    practice_steps.starter(kinds, _("Train with augmentation (about 30 s)"), runs)
+    practice_steps.starter(kinds, _("Train with augmentation"), runs)
     if any(kind in runs for kind in kinds):
         practice_steps.live(kinds, runs, _side_by_side)
 
@@ -54,6 +54,7 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
         is_share=not is_loss,
     )
     if is_loss:
+        figure.update_yaxes(range=[0, practice.TOP_LOSS])
         _mark_turn(figure, curves)
     words = _("Loss, the lower the better: the ring is the lowest validation loss.")
     if not is_loss:

@@ -134,5 +134,5 @@ def promises(rows: Sequence[tuple[str, str, int, int]]) -> go.Figure:
         )
     axes(figure, "pictures right", "")
     figure.update_xaxes(tickformat=".0%")
-    figure.update_yaxes(autorange="reversed", type="category")
+    figure.update_yaxes(range=[len(rows) - 0.4, -0.6], type="category")
     return figure.update_layout(height=110 + 56 * len(rows), margin={**MARGIN, "t": 8})
