@@ -45,5 +45,8 @@ def test_words_move_and_the_axes_stay(open_tab: OpenTab) -> None:
     play.click()
     tab.await_plotly(FIGURE, f"{PLACES} !== arg && node._fullLayout.sliders[0].active < 11", last)
     pause.click()
+    rail = tab.figure(FIGURE).locator(".slider-rail-touch-rect")
+    rail.click(position={"x": rail.bounding_box()["width"] - 3, "y": 5})
+    tab.await_plotly(FIGURE, f"{PLACES} === arg && node._fullLayout.sliders[0].active === 11", last)
     assert tab.plotly(FIGURE, RANGES) == ranges
     assert tab.drawn == before, "playing asks the server"

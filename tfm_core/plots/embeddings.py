@@ -219,6 +219,7 @@ def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
             {
                 "label": f"{step:,}",
                 "method": "animate",
+                "execute": False,
                 "args": [[f"{step:,}"], shown | {"frame": {"duration": 0, "redraw": redraw}}],
             }
             for step in steps
@@ -242,8 +243,8 @@ def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
         "bordercolor": GREY,
         "pad": {"b": 4},
         "buttons": [
-            {"label": "▶ Play", "method": "animate", "args": [None, motion]},
-            {"label": "❚❚ Pause", "method": "animate", "args": [[None], shown]},
+            {"label": label, "method": "animate", "execute": False, "args": list(args)}
+            for label, args in (("▶ Play", (None, motion)), ("❚❚ Pause", ([None], shown)))
         ],
     }
     figure.update_layout(
