@@ -54,8 +54,9 @@ def test_no_picture_stands_in_two_splits_and_classes_keep_their_share():
 
 def test_the_turn_of_the_validation_loss_is_where_it_is_lowest(run):
     turn = practice.overfitting(run.curves())
-    assert (turn.step, turn.last_step) == (150, 250)
+    assert (turn.step, turn.last_step) == (150, 300)
     assert turn.has_begun
+    assert turn.waited == practice.LEAST_WAIT
     assert turn.validation_best == pytest.approx(0.9)
     assert turn.train_last < turn.train_best
 
@@ -64,10 +65,11 @@ def test_validation_chooses_the_lowest_loss(store, run):
     curves = run.curves()
     lower = run.curves()
     lower.validation = lower.validation.with_records(
-        [{"step": 300, "loss": 0.1, "accuracy": 0.9, "sequence_accuracy": None}]
+        [{"step": 350, "loss": 0.1, "accuracy": 0.9, "sequence_accuracy": None}]
     )
     both = {"plain": (run, curves), "augmented": (run, lower)}
-    assert practice.chosen(both) == ("augmented", 300, pytest.approx(0.1))
+    assert practice.chosen(both) == ("augmented", 350, pytest.approx(0.1))
+    assert not practice.overfitting(lower).has_begun  # it still falls
     assert practice.chosen({}) is None
 
 

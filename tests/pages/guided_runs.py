@@ -13,7 +13,7 @@ from tfm_core.training import checkpoints
 from tfm_core.training.events import Measured, Step, to_record
 from tfm_core.training.loop import build, train
 
-TURN = (2.0, 1.2, 0.9, 1.1, 1.3)  # validation losses: the third is the lowest
+TURN = (2.0, 1.2, 0.9, 1.1, 1.2, 1.3)  # validation losses: the third is the lowest
 
 
 def guided_run(store: RunStore, kind: practice.Kind, *, steps: int = 3, lower: float = 0.0) -> Run:
@@ -29,7 +29,7 @@ def guided_run(store: RunStore, kind: practice.Kind, *, steps: int = 3, lower: f
                 break
     for name in ("best", "last"):
         checkpoints.save(trainer, run.folder / "checkpoints" / name)
-    end = 5 * experiment.training.validate_every
+    end = len(TURN) * experiment.training.validate_every
     for k in range(steps + 1, end + 1):
         loss = 2.0 * 0.99**k
         record = {**records[-1], "step": k, "loss": loss, "accuracy": 1 - loss / 2.5}

@@ -95,7 +95,7 @@ def test_runs_that_stopped_early_or_were_augmented_stand_beside(store, open_page
     guided_run(store, "early")
     guided_run(store, "augmented", lower=0.5)
     app = at_step(open_page(PAGE), "early")
-    assert "Stopped at step **250**" in said(app)
+    assert "Stopped at step **300**" in said(app)
     at_step(app, "augment")
     assert said(app).count("ahead of validation") == 2
     at_step(app, "errors")

@@ -29,6 +29,8 @@ STEPS = 1200
 AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
 SECONDS: dict[Kind, int] = {"plain": 24, "early": 15, "augmented": 25}
 """CPU-seconds of training on one thread of a plain 2-core machine."""
+LEAST_WAIT = 3
+"""Validations after the best from which on a rise is no longer taken for noise."""
 TOP_LOSS = 2.6
 """Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
 SPLITS = ("train", "validation", "test")
@@ -57,7 +59,8 @@ class Splits:
 class Overfitting:
     """The turn of the validation loss: losses there and at the last validation, both splits.
 
-    gap: accuracy of training minus that of validation, at the last validation.
+    gap: accuracy of training minus that of validation, at the last validation. waited: validations
+    since the best.
     """
 
     step: int
@@ -67,12 +70,13 @@ class Overfitting:
     train_best: float
     train_last: float
     gap: float
+    waited: int
 
     @property
     def has_begun(self) -> bool:
-        """Whether validation got worse after its best while training went on getting better."""
+        """Whether validation got worse for a while after its best, and training went on better."""
         return (
-            self.last_step > self.step
+            self.waited >= LEAST_WAIT
             and self.validation_last > self.validation_best
             and self.train_last < self.train_best
         )
@@ -152,6 +156,7 @@ def overfitting(curves: Curves) -> Overfitting | None:
         _trained_to(curves, "loss", step),
         _trained_to(curves, "loss", last),
         accuracy,
+        len(rows) - 1 - place,
     )
 
 
