@@ -38,8 +38,8 @@ def part(run: Run) -> None:
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
-            if run.experiment.task.kind == "text"
-            else _("Accuracy: how many pictures are right, against the line of guessing."),
+            if run.experiment.task.facts.answer != "label"
+            else _("Accuracy: how many examples are right, against the line of guessing."),
             key=f"accuracy-{run.id}",
         )
     _controls()
@@ -93,7 +93,7 @@ def _figures(
         **shared,
     )
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
-    if _run.experiment.task.kind == "text":
+    if _run.experiment.task.facts.answer != "label":
         tokens = [
             ("accuracy", _("validation")),
             ("sequence_accuracy", _("whole sequences")),

@@ -31,6 +31,7 @@ from tfm_core.training.events import (
     Started,
     Step,
 )
+from tfm_core.training.masked import MaskedObjective
 from tfm_core.training.models import new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
@@ -110,7 +111,8 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         assert isinstance(task, TextTaskConfig)
         data = load_text(task, seed=experiment.seed)
         data = data.to(place)
-        objective = TextObjective(data, label_smoothing=smoothing)
+        kind = MaskedObjective if task.facts.answer == "blanks" else TextObjective
+        objective = kind(data, label_smoothing=smoothing)
     model = new_model(experiment).to(place)
     return Trainer(
         experiment=experiment,
@@ -183,7 +185,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
         model.train()
     with autocast(trainer):
         scores = trainer.objective.scores(model, trainer.batch_indices(step), generator)
-    loss = float(scores.loss.detach())
+    loss = float((scores.loss if scores.shown is None else scores.shown).detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
             f"The loss became {loss} at step {step}: the learning rate "
