@@ -42,9 +42,7 @@ class Architecture:
 def of_experiment(experiment: Experiment, label: str) -> Architecture:
     """Return the architecture of an experiment, with the longest sequences of its task."""
     task = experiment.task
-    src, tgt = (
-        (task.max_src_len, task.max_tgt_len + 1) if isinstance(task, TextTaskConfig) else (0, 0)
-    )
+    src, tgt = (task.max_src_len, task.n_answers) if isinstance(task, TextTaskConfig) else (0, 0)
     return Architecture("", label, experiment.model, data_shape(experiment), src, tgt)
 
 

@@ -7,7 +7,7 @@ import torch
 
 from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tfm_core.architectures import ARCHITECTURES
-from tfm_core.config import Experiment
+from tfm_core.config import TEXT_TASKS, Experiment
 from tfm_core.inspect.capture import capture
 from tfm_core.inspect.walk import AXES, walk
 from tfm_core.inspect.walk_index import walk_index
@@ -16,9 +16,15 @@ from tfm_core.inspect.walk_subject import Subject, book_example, by_shape, subje
 from tfm_core.models.build import build_model
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
+READERS = [
+    ("sentiment", {"pooling": "mean"}),
+    ("sentiment", {"pooling": "cls", "window": 2}),
+    ("masked-words", {}),
+]
 VARIANTS = [
     *TEXT_VARIANTS,
     *(("vit", {**settings, "patch_size": 7}) for settings in VIT_VARIANTS),
+    *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
 ]
 FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only", "vit"]
 
@@ -29,10 +35,11 @@ def experiment(family, **settings):
         if family == "encoder-decoder"
         else {"n_layers": 2}
     )
+    name = settings.pop("task", "numbers")
     task = (
         {"kind": "image", "name": "mnist-5000"}
         if family == "vit"
-        else {"kind": "text", "name": "numbers", "size": 4}
+        else {"kind": "text", "name": name, "size": TEXT_TASKS[name].default_size}
     )
     model = {"family": family, **SMALL, **layers, **settings}
     return Experiment.parse({"model": model, "task": task})

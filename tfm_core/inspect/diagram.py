@@ -111,6 +111,8 @@ def diagram(
         else:
             start = _embedded(drawing, "src", seen.encoder)
             last = _stack(drawing, start, "encoder", seen.encoder, None, 0)
+            if shape.is_label:
+                last = _pooled(drawing, last, shape, seen.encoder)
         words = f"(B, {seen.answers}, {d})"
     _answer(drawing, last, words, seen.answers)
     return Diagram(_document(drawing), drawing.nodes)
@@ -137,6 +139,8 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
         title = "Source, then target ids"
+    if shape.head == "cls":
+        title = "Source ids, CLS in front"
     ids = drawing.node(f"{side} ids", title, "data")
     name = f"{side}_embedding"
     count = drawing.count(name)
@@ -293,6 +297,14 @@ def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tup
     return pool, f"(B, {d})"
 
 
+def _pooled(drawing: _Drawing, x: str, shape: TextShape, length: int) -> str:
+    """Draw how many vectors become one."""
+    label = "Take the CLS token" if shape.head == "cls" else "Mean of all words"
+    pool = drawing.node("pool", label, "data")
+    drawing.edge(x, pool, f"(B, {length}, {drawing.config.d_model})")
+    return pool
+
+
 def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
     config, shape = drawing.config, drawing.shape
     if isinstance(shape, ImageShape):
@@ -301,6 +313,9 @@ def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
     elif shape.head == "pooler":
         label = f"Pooler: first token, tanh{drawing.count('output')}"
         out = f"(B, {config.d_model})"
+    elif shape.is_label:
+        label = f"Linear\\n{config.d_model} x {shape.n_labels}{drawing.count('output')}"
+        out = f"(B, 1, {shape.n_labels})"
     else:
         count = drawing.count("output") or "\\nthe embedding's matrix: tied"
         label = f"Linear\\n{config.d_model} x {shape.tgt_vocabulary:,}{count}"

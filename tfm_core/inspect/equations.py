@@ -123,8 +123,18 @@ def _output(config: ModelConfig, shape: Shape) -> Equation:
     assert not isinstance(shape, ImageShape)
     if shape.head == "pooler":
         return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+    if shape.is_label:
+        return _label(config, shape)
     matrix = r"E^\top" if config.tie_embeddings else "W"
     bias = bias if config.bias and shape.output_bias else ""
     latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
     source = "Press & Wolf 2017" if config.tie_embeddings else "Vaswani et al. 2017, section 3.4"
+    return Equation("The answer", latex, source)
+
+
+def _label(config: ModelConfig, shape: TextShape) -> Equation:
+    pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
+    bias = " + b" if config.bias and shape.output_bias else ""
+    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
+    source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
     return Equation("The answer", latex, source)

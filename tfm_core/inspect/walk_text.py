@@ -18,6 +18,7 @@ from tfm_core.layers.masks import window_mask
 def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     """Return the steps; layer: the block that steps 6 to 14, 16 and 17 open, from 0."""
     place = _place(subject, layer, example)
+    assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
     found = [
         tokens(subject, example),
@@ -37,6 +38,8 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     ]
     if not is_causal:
         found.append(walk_answer.encoder_stack(place))
+    if subject.shape.is_label:
+        found.append(walk_answer.pooling(place))
     if isinstance(subject.config, EncoderDecoderConfig):
         decoder = min(layer, subject.config.n_decoder_layers - 1)
         other = Place(subject, f"decoder.layers.{decoder}", "T:tgt", example)
@@ -78,11 +81,19 @@ def tokens(subject: Subject, example: int) -> Step:
             (src.numel(),),
         )
     return Step(
-        1, "tokens", "Token tensors", ("tokens", f"tokens-{_family(subject)}"),
+        1, "tokens", "Token tensors", ("tokens", f"tokens-{_reader(subject)}"),
         "src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n"
         "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])",
         (), _ids(subject), question, names=names,
     )  # fmt: skip
+
+
+def _reader(subject: Subject) -> str:
+    """Return the family, or what an encoder-only model is asked for where it is no sequence."""
+    assert isinstance(subject.shape, TextShape)
+    if subject.shape.is_label:
+        return "label"
+    return "blanks" if subject.shape.mask_id else _family(subject)
 
 
 def _family(subject: Subject) -> str:
@@ -154,7 +165,7 @@ def masks(subject: Subject, place: Place) -> Step:
             mask_seen(mask, "src"),
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{family}"] + (["window"] if window else [])
+    topics = [f"masks-{_reader(subject)}"] + (["window"] if window else [])
     question = _mask_question(after[-1], place.example)
     return Step(3, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
                 shown=after[-1].name)  # fmt: skip
@@ -201,7 +212,7 @@ def embedding(subject: Subject, place: Place) -> Step:
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return Step(
         4, "embedding", "Embedding",
-        ("embedding" if is_scaled else "embedding-unscaled", f"embedding-{_family(subject)}"),
+        ("embedding" if is_scaled else "embedding-unscaled", f"embedding-{_reader(subject)}"),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", "ids", ids, f"B {words}"),),
         (seen("embedded", "a vector for each token", embedded, f"B {words} d_model"),),

@@ -28,6 +28,7 @@ from tfm_core.layers.positions import (
     sinusoidal,
     sinusoidal_2d,
 )
+from tfm_core.models.labels import LabelOutput
 from tfm_core.models.text import (
     DecoderOnly,
     EncoderDecoder,
@@ -65,11 +66,13 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
             src_embedding=src,
             src_positions=_text_positions(config),
             encoder=_stack(config, config.n_layers),
-            output=output if shape.head == "tokens" else Pooler(config.d_model, config.bias),
+            output=_reader(config, shape, output),
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
             segments=_segments(config, shape),
+            pooling=shape.head if shape.is_label else "",
+            mask_id=shape.mask_id,
         )
         tied = src
     elif isinstance(config, DecoderOnlyConfig):
@@ -102,6 +105,15 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     if config.tie_embeddings and tied.table.weight.shape == output.weight.shape:
         output.weight = tied.table.weight
     return model
+
+
+def _reader(config: TextModelConfig, shape: TextShape, output: nn.Linear) -> nn.Module:
+    """Return what answers at the end of an encoder-only model."""
+    if shape.is_label:
+        return LabelOutput(
+            config.d_model, shape.tgt_vocabulary, shape.n_labels, bias=output.bias is not None
+        )
+    return Pooler(config.d_model, config.bias) if shape.head == "pooler" else output
 
 
 def _segments(config: TextModelConfig, shape: TextShape) -> Segments | None:
