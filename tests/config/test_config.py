@@ -6,9 +6,8 @@ import pytest
 
 from tfm_core.config import (
     FAMILIES,
-    IMAGE_TASKS,
     MODEL_CONFIGS,
-    TEXT_TASKS,
+    TASK_FACTS,
     ConfigError,
     Experiment,
     from_json,
@@ -32,7 +31,7 @@ def test_presets_survive_json_and_links(name):
 
 
 @pytest.mark.parametrize("family", MODEL_CONFIGS)
-@pytest.mark.parametrize("task", [*TEXT_TASKS, *IMAGE_TASKS])
+@pytest.mark.parametrize("task", TASK_FACTS)
 def test_defaults_of_a_family_and_a_fitting_task_make_an_experiment(family, task):
     if task not in tasks_for(family) or task == "cifar-10":
         return

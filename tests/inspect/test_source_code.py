@@ -59,7 +59,7 @@ def _cases():
         shape = ARCHITECTURES[name].shape
         shape = type(shape)(
             TGT_WORDS, TGT_WORDS, one_vocabulary=True, output_bias=shape.output_bias,
-            head=shape.head, n_segments=shape.n_segments,
+            head=shape.head, n_segments=shape.n_segments, scale_embedding=shape.scale_embedding,
         )  # fmt: skip
         yield name, build_model(config, shape), config, shape, text_batch()
 

@@ -19,7 +19,8 @@ class TextShape:
     first token; ``mean`` and ``cls`` give one label for the text, read from the mean of its words
     or from a <bos> put in front of it. n_labels: the last words of the target vocabulary, which
     alone are labels. mask_id: the source token that hides a word, 0 where none does. n_segments:
-    BERT's segment embeddings, and the norm behind all embeddings.
+    BERT's segment embeddings, and the norm behind all embeddings. scale_embedding: embeddings are
+    multiplied by sqrt(d_model), as the first Transformer's are; GPT-2's and BERT's are not.
     Raises ValueError where one vocabulary has two sizes.
     """
 
@@ -30,6 +31,7 @@ class TextShape:
     output_bias: bool = True
     head: Literal["tokens", "pooler", "mean", "cls"] = "tokens"
     n_segments: int = 0
+    scale_embedding: bool = True
     n_labels: int = 0
     mask_id: int = 0
 

@@ -48,7 +48,7 @@ def _embedding(config: ModelConfig, shape: Shape) -> list[str]:
     if isinstance(config, ViTConfig):
         return [models.patches(config), models.positions(config, shape)]
     assert isinstance(shape, TextShape)
-    parts = [models.TOKEN_EMBEDDING, models.positions(config, shape)]
+    parts = [models.token_embedding(shape), models.positions(config, shape)]
     parts += [models.SEGMENTS] if shape.n_segments else []
     if shape.is_label:
         bias = "" if config.bias and shape.output_bias else ", bias=False"

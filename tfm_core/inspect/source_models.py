@@ -88,6 +88,17 @@ TOKEN_EMBEDDING = class_(
     "return self.table(ids) * math.sqrt(D_MODEL)",
 )
 
+
+def token_embedding(shape: TextShape) -> str:
+    """Return the source of the class ``TokenEmbedding``, scaled or not."""
+    if shape.scale_embedding:
+        return TOKEN_EMBEDDING
+    plain = TOKEN_EMBEDDING.replace(" * math.sqrt(D_MODEL)", "").replace(
+        ", times sqrt(D_MODEL)", ""
+    )
+    return plain.replace("std=D_MODEL**-0.5", "std=0.02")
+
+
 SEGMENTS = class_(
     '''
     class Segments(nn.Module):

@@ -8,7 +8,7 @@ import torch
 
 from tfm_core.config import DecoderOnlyConfig, EncoderDecoderConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.inspect import walk_answer, walk_attention, walk_block
+from tfm_core.inspect import walk_answer, walk_attention, walk_block, walk_pooler
 from tfm_core.inspect.walk import Question, Seen, Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_attention import MODULES, Place, mask_seen
 from tfm_core.inspect.walk_subject import Subject
@@ -44,6 +44,8 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
         decoder = min(layer, subject.config.n_decoder_layers - 1)
         other = Place(subject, f"decoder.layers.{decoder}", "T:tgt", example)
         found += [walk_answer.decoder_attention(other), walk_answer.cross_attention(other)]
+    if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
+        return (*found, walk_pooler.answer(place), walk_pooler.whole(subject))
     return (*found, walk_answer.logits(place), walk_answer.whole(subject, example))
 
 
@@ -207,9 +209,11 @@ def embedding(subject: Subject, place: Place) -> Step:
         joined = tape["positions.unplaced"]
         extra = [seen("joined", "source and target, one sequence", joined, f"B {words} d_model")]
     n_words = table.get_parameter("weight").size(0)
+    is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return Step(
-        4, "embedding", "Embedding", ("embedding", f"embedding-{_reader(subject)}"),
-        "embedded = table(ids) * math.sqrt(d_model)",
+        4, "embedding", "Embedding",
+        ("embedding" if is_scaled else "embedding-unscaled", f"embedding-{_reader(subject)}"),
+        f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", "ids", ids, f"B {words}"),),
         (seen("embedded", "a vector for each token", embedded, f"B {words} d_model"),),
         shape_question(
@@ -224,4 +228,6 @@ def embedding(subject: Subject, place: Place) -> Step:
 def positions(subject: Subject, place: Place) -> Step:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    return walk_answer.positions(subject, place.axis, name, 5)
+    step = walk_answer.positions(subject, place.axis, name, 5)
+    has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
+    return walk_pooler.positions(subject, step) if has_segments else step

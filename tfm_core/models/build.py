@@ -58,7 +58,8 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     """Build one of the three text topologies."""
     has_bias = config.bias and shape.output_bias
     output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=has_bias)
-    src = TokenEmbedding(shape.src_vocabulary, config.d_model)
+    embedding = partial(TokenEmbedding, d_model=config.d_model, is_scaled=shape.scale_embedding)
+    src = embedding(shape.src_vocabulary)
     model: TextModel
     if isinstance(config, EncoderOnlyConfig):
         model = EncoderOnly(
@@ -76,7 +77,7 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
         )
         tied = src
     elif isinstance(config, DecoderOnlyConfig):
-        tied = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        tied = src if shape.one_vocabulary else embedding(shape.tgt_vocabulary)
         model = DecoderOnly(
             src_embedding=src,
             tgt_embedding=tied,
@@ -89,7 +90,7 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
         )
     else:
         assert isinstance(config, EncoderDecoderConfig)
-        tied = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        tied = src if shape.one_vocabulary else embedding(shape.tgt_vocabulary)
         model = EncoderDecoder(
             src_embedding=src,
             tgt_embedding=tied,

@@ -17,21 +17,23 @@ from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.models.labels import mean_pool
 
+UNSCALED_STD = 0.02  # as GPT-2's and BERT's tables start
+
 
 class TokenEmbedding(nn.Module):
-    """Ids to vectors, times sqrt(d_model) (Vaswani et al. 2017, section 3.4), and dropout."""
+    """Ids to vectors, times sqrt(d_model) (Vaswani et al. 2017, section 3.4) unless said."""
 
-    def __init__(self, n_tokens: int, d_model: int) -> None:
-        """Start with vectors of unit length on average."""
+    def __init__(self, n_tokens: int, d_model: int, *, is_scaled: bool = True) -> None:
+        """Start with rows of unit length on average; unscaled ones with a deviation of 0.02."""
         super().__init__()
         self.table = nn.Embedding(n_tokens, d_model)
-        nn.init.normal_(self.table.weight, std=d_model**-0.5)
-        self.scale = math.sqrt(d_model)
+        nn.init.normal_(self.table.weight, std=d_model**-0.5 if is_scaled else UNSCALED_STD)
+        self.scale = math.sqrt(d_model) if is_scaled else 1.0
 
     def forward(self, ids: Tensor) -> Tensor:
         """Map (B, T) ids to (B, T, d_model)."""
         rows = self.table(ids)
-        out: Tensor = rows * self.scale
+        out: Tensor = rows * self.scale if self.scale != 1.0 else rows
         tape.record(self, ids=ids, rows=rows, embedded=out)
         return out
 
