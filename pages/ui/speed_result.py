@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pandas as pd
 import streamlit as st
 
@@ -13,6 +11,7 @@ from tfm_core.inspect.speed.arms import Equality
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import ArmReport, Report
+from tfm_core.inspect.speed.source import source_of
 from tfm_core.plots import speed as plots
 
 
@@ -129,10 +128,6 @@ def _curves(report: Report, timed: list[ArmReport]) -> None:
 def code(name: str) -> None:
     """Show the source of both sides."""
     with st.expander(_("The code of both sides"), icon=":material/code:"):
-        import inspect
-
         for label, place in COMPARISONS[name].code.items():
-            module, _colon, function = place.partition(":")
             st.markdown(f"**{_(label)}** · `{place.replace(':', '.')}`")
-            source = inspect.getsource(getattr(import_module(module), function))
-            st.code(source, language="python")
+            st.code(source_of(place), language="python")
