@@ -46,7 +46,7 @@ def _equal(found: list[Equality]) -> None:
     bad = [one for one in found if not one.is_equal]
     worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
     rule = _(
-        "Largest difference {difference:.1e} ({what}); rounding explains up to {tolerance:.1e}."
+        "Nearest to its limit: {what}, {difference:.1e} apart; rounding explains up to {tolerance:.1e}."
     )
     words = rule.format(difference=worst.difference, what=_(worst.what), tolerance=worst.tolerance)
     if worst.tolerance == 0 and not bad:
@@ -119,8 +119,8 @@ def _curves(report: Report, timed: list[ArmReport]) -> None:
         figure = plots.curves(kept, x_title, _("saved for backward (MiB)"), "MiB")
         show.figure(
             figure,
-            _("Counted exactly. Twice the length: a straight line twice as high grows with the "
-              "length, four times as high with its square."),
+            _("Counted exactly. Where twice the length keeps twice the bytes, they grow with the "
+              "length; where it keeps four times as many, with its square."),
             "speed-kept",
         )  # fmt: skip
 

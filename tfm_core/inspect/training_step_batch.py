@@ -12,7 +12,8 @@ from torch import Tensor
 
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
-from tfm_core.inspect.training_step import Forward, LossCall, rows
+from tfm_core.inspect.training_step import Forward, rows
+from tfm_core.inspect.training_step_loss import LossCall
 from tfm_core.training.loop import Trainer
 
 Floats = npt.NDArray[np.float32]
