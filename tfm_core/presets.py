@@ -150,5 +150,27 @@ PRESETS: dict[str, Preset] = {
             task="mnist",
             training={"steps": 3500, "batch_size": 128},
         ),
+        _preset(
+            "sentiment",
+            "Judge a review",
+            "An encoder-only model tells praise from blame: not, very, but and although decide.",
+            "99 % of unseen sentences",
+            seconds=15,
+            family="encoder-only",
+            task="sentiment",
+            model={"position": "rotary"},
+            training={"steps": 1200},
+        ),
+        _preset(
+            "masked-words",
+            "Guess hidden words",
+            "BERT's task: an encoder-only model guesses words from what stands on both sides.",
+            "unseen words within 0.05 nats of the best possible",
+            seconds=40,
+            family="encoder-only",
+            task="masked-words",
+            model={"position": "rotary"},
+            training={"steps": 2000, "batch_size": 128},
+        ),
     )
 }
