@@ -126,13 +126,7 @@ def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None
     listening = Listening()
     with chance(where) as generator, listening:
         scores = trainer.objective.scores(model or trainer.model, rows(where), generator)
-    return Forward(scores, listening.calls[-1] if listening.calls else None)
-
-
-@torch.no_grad()
-def predict(trainer: Trainer) -> Forward:
-    """Run the batch of the next step forward as ``forward`` does, without a graph."""
-    return forward(trainer)
+    return Forward(scores, listening.call_of(scores.loss))
 
 
 def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:

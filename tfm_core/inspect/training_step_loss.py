@@ -27,7 +27,7 @@ class Listening(TorchFunctionMode):
     def __init__(self) -> None:
         """Start with none."""
         super().__init__()
-        self.calls: list[LossCall] = []
+        self.calls: list[tuple[LossCall, Tensor]] = []
 
     def __torch_function__(
         self,
@@ -38,14 +38,13 @@ class Listening(TorchFunctionMode):
     ) -> Any:
         """Note the arguments, and call."""
         named = dict(kwargs or {})
+        out = func(*args, **named)
         if func is F.cross_entropy:
             logits, targets = args[:2]
-            self.calls.append(
-                LossCall(
-                    logits,
-                    targets,
-                    named.get("ignore_index", -100),
-                    named.get("label_smoothing", 0.0),
-                )
-            )
-        return func(*args, **named)
+            ignored, smoothing = named.get("ignore_index", -100), named.get("label_smoothing", 0.0)
+            self.calls.append((LossCall(logits, targets, ignored, smoothing), out))
+        return out
+
+    def call_of(self, loss: Tensor) -> LossCall | None:
+        """Return the call that gave a loss, None where no cross-entropy did."""
+        return next((call for call, out in self.calls if out is loss), None)
