@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 TextTaskName = Literal["english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition"]
-SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
+SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 """The families that turn one sequence into another."""
 
 

@@ -7,62 +7,25 @@ Equal blocks of a stack are drawn once, in a frame that says how many there are,
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.config.choices import ACTIVATIONS, NORMS, PATCH_POSITIONS
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.inspect.compute import layers, lengths
-from tfm_core.inspect.parameter_table import parameter_table
+from tfm_core.inspect.diagram_recurrent import recurrent
+from tfm_core.inspect.drawing import Drawing, Look
+
+__all__ = ["MOST_UNFOLDED", "Look", "diagram"]
 
 MOST_UNFOLDED = 12
 """Blocks of a stack that are drawn one by one at most; more cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Colours of a diagram: ink, lines, and the fill of each kind of node."""
-
-    ink: str
-    line: str
-    fills: dict[str, str]
-
-
-@dataclass(slots=True)
-class _Drawing:
-    config: ModelConfig
-    shape: Shape
-    look: Look
-    unfolded: bool
-    lines: list[str] = field(default_factory=list)
-    edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
-
-    def count(self, prefix: str) -> str:
-        rows = parameter_table(self.config, self.shape).rows
-        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(f"{prefix}."))
-        return f"\\n{n:,} parameters" if n else ""
-
-    def node(self, name: str, label: str, kind: str) -> str:
-        fill = self.look.fills[kind]
-        self.lines.append(f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}"];')
-        return name
-
-    def plus(self, name: str) -> str:
-        self.lines.append(
-            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, '
-            f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
-        )
-        return name
-
-    def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
-        words = [f'label=" {label}"'] if label else []
-        words += ["style=dashed"] if dashed else []
-        self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
 
 
 def diagram(
@@ -75,10 +38,12 @@ def diagram(
     unfolded: bool = False,
 ) -> str:
     """Return the DOT source. Shapes are (B, tokens, width), B the batch."""
-    drawing = _Drawing(config, shape, look, unfolded)
+    drawing = Drawing(config, shape, look, unfolded)
     seen = lengths(config, shape, src_len, tgt_len)
     d = config.d_model
-    if isinstance(config, ViTConfig):
+    if isinstance(config, RecurrentConfig):
+        last, words = recurrent(drawing, config, src_len, tgt_len)
+    elif isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         last, words = _vit(drawing, config, shape, seen.encoder)
     else:
@@ -97,23 +62,10 @@ def diagram(
             last = _stack(drawing, start, "encoder", seen.encoder, None, 0)
         words = f"(B, {seen.answers}, {d})"
     _answer(drawing, last, words, seen.answers)
-    return _document(drawing)
+    return drawing.document()
 
 
-def _document(drawing: _Drawing) -> str:
-    ink, line = drawing.look.ink, drawing.look.line
-    font = 'fontname="Helvetica"'
-    head = [
-        "digraph model {",
-        f'rankdir=TB; bgcolor="transparent"; nodesep=0.3; ranksep=0.32; {font}; fontcolor="{ink}";',
-        f'node [shape=box, style="rounded,filled", {font}, fontsize=12, fontcolor="{ink}", '
-        f'color="{line}", margin="0.16,0.07"];',
-        f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
-    ]
-    return "\n".join([*head, *drawing.lines, *drawing.edges, "}"])
-
-
-def _embedded(drawing: _Drawing, side: str, length: int) -> str:
+def _embedded(drawing: Drawing, side: str, length: int) -> str:
     """Draw ids, embedding and positions of one side; return the last node."""
     config, shape = drawing.config, drawing.shape
     assert isinstance(shape, TextShape)
@@ -142,7 +94,7 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     return node
 
 
-def _positions(drawing: _Drawing, node: str, name: str, length: int) -> str:
+def _positions(drawing: Drawing, node: str, name: str, length: int) -> str:
     config = drawing.config
     if config.position in {"none", "rotary", "alibi"}:
         return node
@@ -154,10 +106,11 @@ def _positions(drawing: _Drawing, node: str, name: str, length: int) -> str:
 
 
 def _stack(
-    drawing: _Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
+    drawing: Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
 ) -> str:
     """Draw a stack, folded or not; return its last node."""
     config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
     n_encoder, n_decoder = layers(config)
     n = n_encoder if name == "encoder" else n_decoder
     is_unfolded = drawing.unfolded and n <= MOST_UNFOLDED
@@ -182,10 +135,12 @@ def _stack(
 
 
 def _block(
-    drawing: _Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
+    drawing: Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
 ) -> str:
-    width = f"(B, {length}, {drawing.config.d_model})"
-    for part, label in _sublayers(drawing.config, name, memory is not None):
+    config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
+    width = f"(B, {length}, {config.d_model})"
+    for part, label in _sublayers(config, name, memory is not None):
         kind = "feed-forward" if part == "feed_forward" else "attention"
         kind = "cross" if part == "cross_attention" else kind
         text = f"{label}{drawing.count(f'{name}.{part}')}"
@@ -193,8 +148,8 @@ def _block(
         norm = f"{name}.{part} norm"
         drawing.node(node, text, kind)
         drawing.plus(total)
-        drawing.node(norm, NORMS[drawing.config.norm].label, "norm")
-        if drawing.config.norm_first:
+        drawing.node(norm, NORMS[config.norm].label, "norm")
+        if config.norm_first:
             drawing.edge(x, norm, width)
             drawing.edge(norm, node)
         else:
@@ -202,15 +157,15 @@ def _block(
         drawing.edge(node, total)
         drawing.edge(x, total, dashed=True)
         if part == "cross_attention" and memory is not None:
-            drawing.edge(memory, node, f"memory (B, {memory_len}, {drawing.config.d_model})")
+            drawing.edge(memory, node, f"memory (B, {memory_len}, {config.d_model})")
         x = total
-        if not drawing.config.norm_first:
+        if not config.norm_first:
             drawing.edge(total, norm)
             x = norm
     return x
 
 
-def _sublayers(config: ModelConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
+def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
     heads = f"{config.n_heads} heads x {config.d_head}"
     is_causal = name.startswith("decoder")
     notes = ["causal"] if is_causal else []
@@ -226,7 +181,7 @@ def _sublayers(config: ModelConfig, name: str, has_cross: bool) -> Iterator[tupl
     yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"
 
 
-def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
+def _vit(drawing: Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
     """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
     d, has_cls = config.d_model, config.pooling == "cls"
     side = shape.image_size // config.patch_size
@@ -246,7 +201,7 @@ def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tup
     return pool, f"(B, {d})"
 
 
-def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
+def _answer(drawing: Drawing, x: str, words: str, answers: int) -> None:
     config, shape = drawing.config, drawing.shape
     if isinstance(shape, ImageShape):
         label, out = f"Linear\\n{config.d_model} x {shape.n_classes}", f"(B, {shape.n_classes})"

@@ -19,7 +19,9 @@ from tfm_core.config import (
     Experiment,
     ImageTaskConfig,
     ModelConfig,
+    RecurrentConfig,
     TextTaskConfig,
+    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
@@ -90,6 +92,7 @@ def subject(
     has more than MOST_REAL parameters, only its shapes. items, images: the examples, as a probe
     holds them; without them some are drawn.
     """
+    _check(experiment.model)
     if model is None:
         with torch.device("meta"):
             model = new_model(experiment)
@@ -118,6 +121,7 @@ def by_shape(
 
     Pictures have no lengths. Raises ValueError for a text model without an answer for each token.
     """
+    config = _check(config)
     with torch.device("meta"):
         if isinstance(shape, ImageShape):
             assert isinstance(config, ViTConfig)
@@ -174,7 +178,7 @@ def _of_texts(
     every = [vocabulary.token(i) for i in range(len(vocabulary))]
     words = _text_words(*names, every)
     return Subject(
-        experiment.model, model, shape, inputs, tape, words,
+        _check(experiment.model), model, shape, inputs, tape, words,
         truth=[[*pair[1], "<eos>"] for pair in pairs],
     )  # fmt: skip
 
@@ -220,7 +224,7 @@ def _of_pictures(
     tokens = ["CLS", *patches] if experiment.model.pooling == "cls" else patches
     names = config.facts.class_names
     return Subject(
-        experiment.model, model, shape, inputs, _run(model, inputs),
+        _check(experiment.model), model, shape, inputs, _run(model, inputs),
         {"tokens": [tokens], "patches": [patches], "classes": [list(names)]},
         truth=[[names[label]] for label in labels], pictures=images,
         statistics=(mean, std), note=note,
@@ -257,3 +261,13 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
 def with_note(subject: Subject, note: str) -> Subject:
     """Return the subject with a sentence on where it comes from."""
     return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note.strip()))))
+
+
+def _check(config: ModelConfig) -> TransformerConfig:
+    """Raise ValueError, in a sentence, for a model that the walk does not fit."""
+    if isinstance(config, RecurrentConfig):
+        raise ValueError(
+            "The walk goes through the layers of a Transformer, and this is an RNN with attention: "
+            "the Build page shows its parts, and Before the Transformer what it attends to."
+        )
+    return config

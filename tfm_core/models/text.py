@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
+from tfm_core.models.recurrent import RecurrentTranslator
 
 
 class TokenEmbedding(nn.Module):
@@ -209,7 +210,7 @@ class DecoderOnly(nn.Module):
         return out
 
 
-TextModel = EncoderDecoder | EncoderOnly | DecoderOnly
+TextModel = EncoderDecoder | EncoderOnly | DecoderOnly | RecurrentTranslator
 
 
 def within(mask: Tensor, length: int, window: int) -> Tensor:
