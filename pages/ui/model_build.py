@@ -28,7 +28,9 @@ FILLS = {
 }  # fmt: skip
 PARTS = {
     "embedding": _("Embedding"),
+    "encoder": _("Encoder"),
     "attention": _("Attention"),
+    "decoder": _("Decoder"),
     "feed-forward": _("Feed-forward"),
     "block": _("Block"),
     "stack": _("Stack and norm"),
@@ -36,7 +38,9 @@ PARTS = {
 }
 _MODULES = {  # part -> what its modules' names hold
     "embedding": ("embedding", "positions", "stem", "segments"),
-    "attention": ("attention.in_projection", "attention.out_projection"),
+    "encoder": ("encoder.",),
+    "attention": ("attention.in_projection", "attention.out_projection", "attention.score"),
+    "decoder": ("decoder.steps", "bridge"),
     "feed-forward": ("feed_forward.",),
     "block": (".layers.",),
     "stack": ("norm",),
@@ -108,23 +112,29 @@ def diagram(chosen: Chosen) -> None:
     )
     with st.container(horizontal_alignment="center", border=True):
         st.graphviz_chart(dot, width="content")
-    st.caption(
-        _(
+    if chosen.model.family == "recurrent":
+        words = _(
+            "B is the batch. Every step of the decoder needs the one before it; the states of the "
+            "encoder are read again at each step. Their width is {d} everywhere."
+        )
+    else:
+        words = _(
             "B is the batch. Dashed arrows are residuals: they carry each token past a layer "
             "unchanged. Follow the width, {d}: it never changes inside the stack."
-        ).format(d=chosen.model.d_model)
-    )
+        )
+    st.caption(words.format(d=chosen.model.d_model))
 
 
 def part(chosen: Chosen) -> None:
     """Show one block close up: its equation, its parameters and its lines of code."""
     st.subheader(_("One part close up"), anchor=False)
+    parts = source.sections(chosen.model)
     picked = st.segmented_control(
         _("Part"),
-        list(PARTS),
+        parts,
         format_func=PARTS.__getitem__,
         default="attention",
-        key="build-part",
+        key=f"build-part-{len(parts)}",
         label_visibility="collapsed",
         persist_state="session",
     )

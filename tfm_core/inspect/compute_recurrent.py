@@ -10,6 +10,8 @@ from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 
 GATES = {"lstm": 4, "gru": 3}
+WORKSPACE = 12
+"""Vectors a token that PyTorch's LSTM over a whole sequence keeps besides, measured on a CPU."""
 
 
 def macs(config: RecurrentConfig, shape: TextShape, src_len: int, tgt_len: int) -> dict[str, int]:
@@ -41,8 +43,12 @@ def activations(config: RecurrentConfig, shape: TextShape, src_len: int, tgt_len
     """Return the numbers kept for the backward pass of one example, about."""
     d, n, gates = config.d_model, config.n_layers, GATES[config.cell]
     is_pairwise = config.attention in {"additive", "concat"}
-    per_word = n * (gates + 4) * d + 2 * d
-    per_step = n * (2 * gates + 3) * d + (6 if config.attention == "additive" else 4) * d
+    whole = WORKSPACE if config.cell == "lstm" else 0
+    per_word = n * (gates + 4 + whole) * d + 2 * d
+    if config.attention == "additive":
+        per_step = n * (2 * gates + 3) * d + 6 * d
+    else:
+        per_step = n * (2 * gates + 3 + whole) * d + 4 * d
     pairs = src_len * tgt_len * (d if is_pairwise else 0)
     return (
         src_len * per_word
