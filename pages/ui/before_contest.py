@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import before_maps, run_actions, runs_access, show, state
-from pages.ui.before_words import LABELS
+from pages.ui.before_words import FIGURES, LABELS, SHORT
 from pages.ui.words import _
 from tfm_core.config import TEXT_TASKS
 from tfm_core.inspect import before
@@ -74,7 +74,7 @@ def _press() -> None:
 def _start(task: str, steps: int, seed: int) -> None:
     """Queue one run a model; a refusal is said in its words, and what is queued stays."""
     racers = before.racers(task, steps=steps, seed=seed)
-    for name, racer in reversed(racers.items()):  # the newest stands first in every list
+    for name, racer in racers.items():
         label = f"{_(TEXT_TASKS[task].label)}: {LABELS[name]}"
         if run_actions.begin(racer, name=label) is None:
             return
@@ -87,7 +87,7 @@ def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not any(run.status.is_active for run in contest.runs.values()):
         st.rerun()  # once: drawn anew, it no longer ticks
     looks = {name: before.looked(run) for name, run in contest.runs.items()}
-    left, right = st.columns([1, 1], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         _curves(contest)
     with right:
@@ -106,65 +106,50 @@ def _curves(contest: Contest) -> None:
         return
     show.live_figure(
         plots.race(series, _("step"), _("whole sequences right")),
-        _(
-            "Unseen examples, measured while training; every token of a sequence must be right."
-        ),
+        _("Unseen examples, measured while training; every token of a sequence must be right."),
         key="before-curves",
     )
 
 
 def _table(contest: Contest, looks: dict[str, Looked | None]) -> None:
-    rows = [_row(name, run, looks[name]) for name, run in contest.runs.items()]
-    number, progress = st.column_config.NumberColumn, st.column_config.ProgressColumn
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        height=38 + 35 * len(rows),
-        column_config={
-            "model": st.column_config.TextColumn(_("Model"), width="medium"),
-            "whole": progress(_("Whole right"), format="percent", min_value=0, max_value=1),
-            "share": progress(
-                _("On the true source"), format="percent", min_value=0, max_value=1,
-                help=_("Share of the cross-attention on true source words, best head."),
-            ),
-            "aer": number(
-                _("Error rate"), format="%.3f",
-                help=_("Alignment error rate (Och & Ney 2003); 0 is perfect."),
-            ),
-            "parameters": number(_("Parameters"), format="localized"),
-            "seconds": number(_("Trained, s"), format="%.1f",
-                              help=_("Wall clock of the training itself, on this machine.")),
-            "ms": number(_("ms a step"), format="%.1f"),
-        },
-    )  # fmt: skip
-    st.caption(_words(rows))
+    """Show one column a model, one row a figure; a dash where there is none yet."""
+    columns = {SHORT[name]: _column(run, looks[name]) for name, run in contest.runs.items()}
+    st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
+    st.caption(_words(contest))
 
 
-def _row(name: str, run: Run, look: Looked | None) -> dict[str, object]:
+def _column(run: Run, look: Looked | None) -> list[str]:
     curves, status = runs_access.curves(run), run.status
     whole = curves.test.last("sequence_accuracy")
     if whole is None:
         whole = curves.validation.last("sequence_accuracy")
-    return {
-        "model": LABELS[name],
-        "whole": whole,
-        "share": None if look is None else look.share,
-        "aer": None if look is None else look.aer,
-        "parameters": _parameters(run.id, run),
-        "seconds": status.seconds or None,
-        "ms": 1000 * status.seconds / status.step if status.step else None,
+    scored = look if look is not None and look.is_scored else None
+    return [
+        "–" if whole is None else show.percent(whole),
+        "–" if scored is None else show.percent(scored.share),
+        "–" if scored is None else f"{scored.aer:.3f}",
+        f"{_parameters(run.id, run):,}",
+        show.duration(status.seconds) if status.seconds else "–",
+        f"{1000 * status.seconds / status.step:.1f} ms" if status.step else "–",
+    ]
+
+
+def _words(contest: Contest) -> str:
+    """Say what the figures are, with the ratio of times where there is one."""
+    words = _(
+        "Unseen sequences, the test set once a run has finished. The share and the alignment error "
+        "rate (Och & Ney 2003; 0 is perfect) are of the head of the cross-attention that aligns "
+        "best. Times are wall clock on this machine. "
+    )
+    took = {
+        name: run.status.seconds / run.status.step
+        for name, run in contest.runs.items()
+        if run.status.state == "finished" and run.status.step and run.status.seconds
     }
-
-
-def _words(rows: list[dict[str, object]]) -> str:
-    """Say what the figures mean, with the ratio of times where there is one."""
-    words = _("Unseen sequences, the test set where a run has finished. ")
-    times = [row["ms"] for row in rows]
-    if len(rows) == len(before.RACERS) and all(isinstance(ms, float) for ms in times):
-        ratio = float(str(times[0])) / float(str(times[1]))
-        words += _(
-            "A step of the RNN took **{n} times** as long as one of the Transformer."
-        ).format(n=f"{ratio:.1f}")
+    if {"additive", "one-head"} <= took.keys():
+        words += _("A step of the RNN took **{n} times** as long as one with one head.").format(
+            n=f"{took['additive'] / took['one-head']:.1f}"
+        )
     return words
 
 

@@ -10,13 +10,14 @@ from pages.ui.words import _, content
 EQUATIONS = {
     "2014": r"c = h_S,\quad s_t = f(s_{t-1}, [y_{t-1}; c])",
     "2015": (
-        r"e_{tj} = v^\top \tanh(W s_{t-1} + U h_j),\quad \alpha_{tj} = "
-        r"\frac{\exp e_{tj}}{\sum_k \exp e_{tk}},\quad c_t = \sum_j \alpha_{tj} h_j"
+        r"\begin{gathered} e_{tj} = v^\top \tanh(W s_{t-1} + U h_j) \\ \alpha_{tj} = "
+        r"\frac{\exp e_{tj}}{\sum_k \exp e_{tk}} \\ c_t = \sum_j \alpha_{tj} h_j \end{gathered}"
     ),
     "2015 b": (
-        r"e_{tj} = \begin{cases} s_t^\top h_j & \text{dot} \\ s_t^\top W h_j & \text{general} \\ "
-        r"v^\top \tanh(W [s_t; h_j]) & \text{concat} \end{cases}\qquad "
-        r"\tilde{s}_t = \tanh(W_c [c_t; s_t])"
+        r"\begin{gathered} e_{tj} = \begin{cases} s_t^\top h_j & \text{dot} \\ "
+        r"s_t^\top W h_j & \text{general} \\ "
+        r"v^\top \tanh(W [s_t; h_j]) & \text{concat} \end{cases} \\ "
+        r"\tilde{s}_t = \tanh(W_c [c_t; s_t]) \end{gathered}"
     ),
     "2017": r"\mathrm{softmax}\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V",
 }

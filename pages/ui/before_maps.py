@@ -77,9 +77,9 @@ def _map(name: str, run: Run, look: Looked, place: int) -> None:
     words = _("Step {step}, over all {n} sentences of the probe: {share} on the true words").format(
         step=f"{look.step:,}", n=len(look.weights), share=show.percent(look.share)
     )
-    if look.share != look.share:  # nothing to align
+    if not look.is_scored:
         words = _("Step {step}: this task has no true source words.").format(step=f"{look.step:,}")
-    elif look.even == look.even:
+    else:
         words += _(" (even attention: {even}).").format(even=show.percent(look.even))
     if len(look.weights[place]) > 1:
         words += _(" Head {head}.").format(head=look.head + 1)

@@ -25,7 +25,7 @@ def view() -> None:
         _(
             "A recurrent network must finish token 1 before token 2; a Transformer takes all "
             "tokens of a sequence through the same few products. Forward and backward pass, "
-            "{batch} sequences, width {d}, one thread of this machine."
+            "{batch} sequences, width {d}, the work of one thread of this machine."
         ).format(batch=BATCH, d=before.WIDTH)
     )
     if press.button(

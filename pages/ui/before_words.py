@@ -4,22 +4,38 @@ from __future__ import annotations
 
 from pages.ui.words import _
 from tfm_core.inspect.before import HEADS
-from tfm_core.inspect.equations_recurrent import attention_latex
 
 LABELS = {
     "additive": _("RNN, additive attention (2015)"),
     "one-head": _("Transformer, one head (2017)"),
     "many-heads": _("Transformer, {n} heads (2017)").format(n=HEADS),
 }
+SHORT = {
+    "additive": _("RNN, additive"),
+    "one-head": _("Transformer, 1 head"),
+    "many-heads": _("Transformer, {n} heads").format(n=HEADS),
+}
+FIGURES = (
+    _("Whole sequences right"),
+    _("Attention on true words"),
+    _("Alignment error rate"),
+    _("Parameters"),
+    _("Trained in"),
+    _("A step"),
+)
+_SOFTMAX = r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj}),\ \ c_t = \sum_j \alpha_{tj} "
 LATEX = {
-    "additive": attention_latex("additive"),
+    "additive": (
+        r"\begin{gathered} e_{tj} = v^\top \tanh\left(W s_{t-1} + U h_j\right) \\ "
+        rf"{_SOFTMAX} h_j \end{{gathered}}"
+    ),
     "one-head": (
-        r"e_{tj} = \frac{q_t^\top k_j}{\sqrt{d}},\quad \alpha_{tj} = \mathrm{softmax}_j(e_{tj}),"
-        r"\quad c_t = \sum_j \alpha_{tj} v_j"
+        r"\begin{gathered} e_{tj} = q_t^\top k_j / \sqrt{d} \\ "
+        rf"{_SOFTMAX} v_j \end{{gathered}}"
     ),
     "many-heads": (
-        r"e^h_{tj} = \frac{(q^h_t)^\top k^h_j}{\sqrt{d/H}},\quad "
-        r"\mathrm{out}_t = [c^1_t; \dots; c^H_t]\,W_O"
+        r"\begin{gathered} e^h_{tj} = (q^h_t)^\top k^h_j / \sqrt{d/H} \\ "
+        r"\mathrm{out}_t = [c^1_t; \dots; c^H_t]\,W_O \end{gathered}"
     ),
 }
 ASKS = {

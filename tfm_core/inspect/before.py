@@ -55,6 +55,11 @@ class Looked:
     names: list[Axes]
     truth: list[npt.NDArray[np.bool_]]
 
+    @property
+    def is_scored(self) -> bool:
+        """Whether any target token has a known source to hold the attention against."""
+        return not np.isnan(self.share)
+
 
 def tasks() -> list[str]:
     """Return the text tasks that all three models can learn."""

@@ -30,7 +30,7 @@ CELLS = {
 }
 
 
-def attention_latex(name: str) -> str:
+def _attention_latex(name: str) -> str:
     """Return score, softmax and context of one kind of attention."""
     return (
         SCORES[name][0]
@@ -55,7 +55,7 @@ def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
         ),
         "encoder": Equation("The cell f, and reading", rf"{cell} \qquad {reads}", source),
         "attention": Equation(
-            "Attention", attention_latex(config.attention), SCORES[config.attention][1]
+            "Attention", _attention_latex(config.attention), SCORES[config.attention][1]
         ),
         "decoder": Equation(
             "Writing",

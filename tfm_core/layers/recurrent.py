@@ -35,9 +35,14 @@ class AdditiveScore(nn.Module):
         out: Tensor = self.of_source(memory)
         return out
 
+    def asked(self, states: Tensor) -> Tensor:
+        """Return W s, the share of the decoder states."""
+        out: Tensor = self.of_state(states)
+        return out
+
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) of decoder states (B, Q, D)."""
-        return _sum_of_tanh(self.of_state(states), prepared, self.v)
+        return _sum_of_tanh(self.asked(states), prepared, self.v)
 
 
 class ConcatScore(nn.Module):
@@ -53,10 +58,13 @@ class ConcatScore(nn.Module):
         """Return the right half of W times h: a product with [s; h] is the sum of two halves."""
         return memory @ self.joined.weight[:, memory.size(-1) :].T
 
+    def asked(self, states: Tensor) -> Tensor:
+        """Return the left half of W times s."""
+        return states @ self.joined.weight[:, : states.size(-1)].T
+
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) of decoder states (B, Q, D)."""
-        asked = states @ self.joined.weight[:, : states.size(-1)].T
-        return _sum_of_tanh(asked, prepared, self.v)
+        return _sum_of_tanh(self.asked(states), prepared, self.v)
 
 
 class DotScore(nn.Module):
@@ -69,6 +77,10 @@ class DotScore(nn.Module):
     def prepare(self, memory: Tensor) -> Tensor:
         """Return h as it is."""
         return memory
+
+    def asked(self, states: Tensor) -> Tensor:
+        """Return s as it is."""
+        return states
 
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) of decoder states (B, Q, D)."""
@@ -87,6 +99,10 @@ class GeneralScore(nn.Module):
         """Return W h."""
         out: Tensor = self.matrix(memory)
         return out
+
+    def asked(self, states: Tensor) -> Tensor:
+        """Return s as it is."""
+        return states
 
     def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) of decoder states (B, Q, D)."""
@@ -151,9 +167,9 @@ class RecurrentAttention(nn.Module):
             tape.record(
                 self,
                 asking=states,
-                prepared=source.prepared,
-                query=states[:, None],
-                key=source.memory[:, None],
+                asked=source.memory,
+                query=self.score.asked(states)[:, None],
+                key=source.prepared[:, None],
                 value=source.memory[:, None],
                 mask=source.mask[:, None],
                 scores=looked.scores[:, None],
@@ -161,6 +177,8 @@ class RecurrentAttention(nn.Module):
                 weights=looked.weights[:, None],
                 heads=looked.context[:, None],
             )
+            if isinstance(self.score, (AdditiveScore, ConcatScore)):
+                tape.record(self, v=self.score.v.weight.expand(len(states), -1))
 
 
 def _sum_of_tanh(asked: Tensor, prepared: Tensor, v: nn.Module) -> Tensor:
