@@ -139,7 +139,7 @@ def _words(contest: Contest) -> str:
     words = _(
         "Unseen sequences, the test set once a run has finished. The share and the alignment error "
         "rate (Och & Ney 2003; 0 is perfect) are of the head of the cross-attention that aligns "
-        "best. Times are wall clock on this machine. "
+        "best. Times are wall clock on this machine, with whatever else it did. "
     )
     took = {
         name: run.status.seconds / run.status.step

@@ -14,7 +14,7 @@ from tfm_core.inspect import before
 from tfm_core.inspect.step_times import BATCH, LENGTHS
 from tfm_core.plots import before as plots
 
-TICK = 1.0
+TICK = 1.5
 _ROUND = "before-round"
 
 
@@ -76,7 +76,8 @@ def _draw(number: int, was_open: bool) -> None:
             _("How many times as long the sequential model takes. Dotted: as long as the other."),
             key="before-ratios",
         )
-    _sentence(frame)
+    if not was_open:
+        _sentence(frame)
 
 
 def _sentence(frame: pd.DataFrame) -> None:

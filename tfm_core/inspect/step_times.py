@@ -19,9 +19,9 @@ LENGTHS = (8, 16, 32, 64, 128)
 BATCH = 16
 WORDS = 48
 """Words of each vocabulary, about those of the small tasks."""
-LEAST_SECONDS = 0.2
+LEAST_SECONDS = 0.1
 """Each model is measured for at least this long at each length, and at least REPEATS times."""
-REPEATS = 4
+REPEATS = 3
 
 
 def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:

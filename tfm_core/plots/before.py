@@ -40,7 +40,7 @@ def times(
         _line(figure, name, label, x, y, "%{x} tokens: %{y:.2f} ms")
     axes(figure, x_title, y_title)
     _lengths(figure, series)
-    return figure.update_yaxes(type="log", nticks=6, tickformat="~g")
+    return figure.update_yaxes(type="log", dtick="D2", tickformat="~g")
 
 
 def ratios(
