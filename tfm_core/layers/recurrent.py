@@ -40,9 +40,9 @@ class AdditiveScore(nn.Module):
         out: Tensor = self.of_state(states)
         return out
 
-    def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) of decoder states (B, Q, D)."""
-        return _sum_of_tanh(self.asked(states), prepared, self.v)
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return _sum_of_tanh(asked, prepared, self.v)
 
 
 class ConcatScore(nn.Module):
@@ -62,9 +62,9 @@ class ConcatScore(nn.Module):
         """Return the left half of W times s."""
         return states @ self.joined.weight[:, : states.size(-1)].T
 
-    def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) of decoder states (B, Q, D)."""
-        return _sum_of_tanh(self.asked(states), prepared, self.v)
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return _sum_of_tanh(asked, prepared, self.v)
 
 
 class DotScore(nn.Module):
@@ -82,9 +82,9 @@ class DotScore(nn.Module):
         """Return s as it is."""
         return states
 
-    def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) of decoder states (B, Q, D)."""
-        return states @ prepared.mT
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return asked @ prepared.mT
 
 
 class GeneralScore(nn.Module):
@@ -104,9 +104,9 @@ class GeneralScore(nn.Module):
         """Return s as it is."""
         return states
 
-    def forward(self, states: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) of decoder states (B, Q, D)."""
-        return states @ prepared.mT
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return asked @ prepared.mT
 
 
 AnyScore = AdditiveScore | ConcatScore | DotScore | GeneralScore
@@ -132,12 +132,16 @@ class Source(NamedTuple):
 
 
 class Looked(NamedTuple):
-    """One look at the source: context (B, Q, D); scores, masked scores, weights (B, Q, K)."""
+    """One look at the source: context (B, Q, D); scores, masked scores, weights (B, Q, K).
+
+    asked: the decoder states' share of the scores (B, Q, D).
+    """
 
     context: Tensor
     scores: Tensor
     masked: Tensor
     weights: Tensor
+    asked: Tensor
 
 
 class RecurrentAttention(nn.Module):
@@ -156,10 +160,11 @@ class RecurrentAttention(nn.Module):
 
     def forward(self, states: Tensor, source: Source) -> Looked:
         """Look at the source from decoder states (B, Q, D)."""
-        scores: Tensor = self.score(states, source.prepared)
+        asked = self.score.asked(states)
+        scores: Tensor = self.score(asked, source.prepared)
         masked = scores.masked_fill(~source.mask, torch.finfo(scores.dtype).min)
         weights = masked_softmax(masked, source.mask)
-        return Looked(weights @ source.memory, scores, masked, weights)
+        return Looked(weights @ source.memory, scores, masked, weights, asked)
 
     def record(self, states: Tensor, source: Source, looked: Looked) -> None:
         """Leave what was computed for all target tokens, as one head, on the tape in force."""
@@ -168,7 +173,7 @@ class RecurrentAttention(nn.Module):
                 self,
                 asking=states,
                 asked=source.memory,
-                query=self.score.asked(states)[:, None],
+                query=looked.asked[:, None],
                 key=source.prepared[:, None],
                 value=source.memory[:, None],
                 mask=source.mask[:, None],
