@@ -58,9 +58,8 @@ def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
             ("train", _("Curves"), ":material/show_chart:"),
             ("walk", _("Walk"), ":material/directions_walk:"),
         ):
-            if page != "walk" or name != "additive":
-                query = {"run": run.id}
-                st.page_link(state.PAGES[page], label=label, icon=icon, query_params=query)
+            query = {"run": run.id}
+            st.page_link(state.PAGES[page], label=label, icon=icon, query_params=query)
 
 
 def _map(name: str, run: Run, look: Looked, place: int) -> None:

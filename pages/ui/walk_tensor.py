@@ -36,7 +36,8 @@ def layer_picker(subject: Subject) -> int:
     """Choose the block that the steps open, from 0."""
     config = subject.config
     count = getattr(config, "n_layers", None) or getattr(config, "n_encoder_layers", 1)
-    if count == 1:
+    is_recurrent = getattr(config, "family", "") == "recurrent"  # its steps open no block
+    if count == 1 or is_recurrent:
         return 0
     return st.selectbox(
         _("Block"),

@@ -21,7 +21,6 @@ from tfm_core.config import (
     ModelConfig,
     RecurrentConfig,
     TextTaskConfig,
-    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
@@ -49,7 +48,7 @@ class Subject:
     statistics: mean and deviation (C,) that the pictures were normalised with.
     """
 
-    config: BlockConfig
+    config: BlockConfig | RecurrentConfig
     model: Model
     shape: TextShape | ImageShape
     inputs: tuple[Tensor, ...]
@@ -59,6 +58,12 @@ class Subject:
     pictures: npt.NDArray[np.uint8] | None = None
     statistics: tuple[Tensor, Tensor] | None = None
     note: str = ""
+
+    @property
+    def block(self) -> BlockConfig:
+        """The settings of a Transformer's blocks; a recurrent model has none."""
+        assert isinstance(self.config, BlockConfig)
+        return self.config
 
     @property
     def is_real(self) -> bool:
@@ -92,7 +97,6 @@ def subject(
     has more than MOST_REAL parameters, only its shapes. items, images: the examples, as a probe
     holds them; without them some are drawn.
     """
-    _check(experiment.model)
     if model is None:
         with torch.device("meta"):
             model = new_model(experiment)
@@ -121,7 +125,6 @@ def by_shape(
 
     Pictures have no lengths. Raises ValueError for a text model without an answer for each token.
     """
-    config = _check(config)
     with torch.device("meta"):
         if isinstance(shape, ImageShape):
             assert isinstance(config, ViTConfig)
@@ -178,7 +181,7 @@ def _of_texts(
     every = [vocabulary.token(i) for i in range(len(vocabulary))]
     words = _text_words(*names, every)
     return Subject(
-        _check(experiment.model), model, shape, inputs, tape, words,
+        experiment.model, model, shape, inputs, tape, words,
         truth=[[*pair[1], "<eos>"] for pair in pairs],
     )  # fmt: skip
 
@@ -224,7 +227,7 @@ def _of_pictures(
     tokens = ["CLS", *patches] if experiment.model.pooling == "cls" else patches
     names = config.facts.class_names
     return Subject(
-        _check(experiment.model), model, shape, inputs, _run(model, inputs),
+        experiment.model, model, shape, inputs, _run(model, inputs),
         {"tokens": [tokens], "patches": [patches], "classes": [list(names)]},
         truth=[[names[label]] for label in labels], pictures=images,
         statistics=(mean, std), note=note,
@@ -261,13 +264,3 @@ def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Ten
 def with_note(subject: Subject, note: str) -> Subject:
     """Return the subject with a sentence on where it comes from."""
     return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note.strip()))))
-
-
-def _check(config: ModelConfig) -> TransformerConfig:
-    """Raise ValueError, in a sentence, for a model that the walk does not fit."""
-    if isinstance(config, RecurrentConfig):
-        raise ValueError(
-            "The walk goes through the layers of a Transformer, and this is an RNN with attention: "
-            "the Build page shows its parts, and Before the Transformer what it attends to."
-        )
-    return config
