@@ -103,10 +103,10 @@ def _sentence(frame: pd.DataFrame) -> None:
     st.caption(
         _(
             "On one thread the Transformer gains from doing few large products instead of many "
-            "small ones; on a GPU, where thousands of numbers are worked out at the same time, the "
-            "gap is far wider. In theory: n steps in a row against a constant number, but scores "
-            "for n × n pairs (Vaswani et al. 2017, Table 1). Additive attention has those pairs, "
-            "too."
+            "small ones. A GPU works out thousands of numbers at the same time; a chain of small "
+            "steps leaves most of it idle. In theory: n steps in a row against a constant number, "
+            "but scores for n × n pairs (Vaswani et al. 2017, Table 1), which additive attention "
+            "has, too."
         )
     )
 
