@@ -138,6 +138,7 @@ def _draw(
                 icon=":material/footprint:",
                 query_params={
                     "run": run.id,
+                    "show": "run",
                     "step": SCORES_STEP.get(run.experiment.model.family, "8"),
                 },
             )

@@ -44,7 +44,7 @@ def _encoder(drawing: Drawing, config: RecurrentConfig, src_len: int) -> tuple[s
     """Draw the encoder; return its last layer and what makes the decoder's first state."""
     cell, width = CELLS[config.cell].label, f"(B, {src_len}, {config.d_model})"
     x = _embedded(drawing, "src", src_len)
-    n = config.n_layers if drawing.unfolded else 1
+    n = config.n_layers if drawing.opened else 1
     for place in range(n):
         times = f"  x {config.n_layers}" if config.n_layers > n else ""
         number = f" {place + 1}" if n > 1 else ""
@@ -64,7 +64,7 @@ def _frame(drawing: Drawing, name: str, title: str) -> None:
     kind = name.split()[0]
     drawing.lines.append(f'subgraph "cluster {name}" {{')
     drawing.lines.append(
-        f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; '
+        f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; class="{kind}"; '
         f'color="{drawing.look.line}"; fillcolor="{drawing.look.fills[kind]}";'
     )
 

@@ -25,26 +25,32 @@ class Drawing:
     config: ModelConfig
     shape: Shape
     look: Look
-    unfolded: bool
+    opened: range  # the blocks drawn one by one, counted from 0; none: folded
+    nodes: dict[str, str] = field(default_factory=dict)  # name -> label
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
 
-    def count(self, prefix: str) -> str:
-        """Return the parameters below a module as a line of a label, or nothing."""
+    def count(self, *modules: str) -> str:
+        """Return the parameters below modules as a line of a label, or nothing."""
         rows = parameter_table(self.config, self.shape).rows
-        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(f"{prefix}."))
+        starts = tuple(f"{name}." for name in modules)
+        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(starts))
         return f"\\n{n:,} parameters" if n else ""
 
     def node(self, name: str, label: str, kind: str) -> str:
         """Draw a box and return its name."""
         fill = self.look.fills[kind]
-        self.lines.append(f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}"];')
+        self.nodes[name] = label
+        self.lines.append(
+            f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}", class="{kind}"];'
+        )
         return name
 
     def plus(self, name: str) -> str:
         """Draw the sum of a residual and return its name."""
+        self.nodes[name] = "+"
         self.lines.append(
-            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, '
+            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, class="sum", '
             f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
         )
         return name
