@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import Experiment, TextTaskConfig, ViTConfig
+from tfm_core.config import Experiment, RecurrentConfig, TextTaskConfig, ViTConfig
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.mask_lab import Array
@@ -57,9 +57,15 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """Return the experiment once with each kind of positions, ``steps`` steps each.
 
     The learned table gets twice the rows that the task needs, so that it can be asked beyond the
-    trained length. Raises ConfigError where a kind does not fit the model.
+    trained length. Raises ConfigError where a kind does not fit the model, ValueError where the
+    model has no positions.
     """
     model = experiment.model
+    if isinstance(model, RecurrentConfig):
+        raise ValueError(
+            "An RNN with attention has no positions to compare: it reads one token after the "
+            "other. Choose a Transformer on the Train page."
+        )
     common: dict[str, object] = {}
     if not isinstance(model, ViTConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))

@@ -16,6 +16,7 @@ from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.models.labels import mean_pool
+from tfm_core.models.recurrent import RecurrentTranslator
 
 UNSCALED_STD = 0.02  # as GPT-2's and BERT's tables start
 
@@ -227,7 +228,7 @@ class DecoderOnly(nn.Module):
         return out
 
 
-TextModel = EncoderDecoder | EncoderOnly | DecoderOnly
+TextModel = EncoderDecoder | EncoderOnly | DecoderOnly | RecurrentTranslator
 
 
 def within(mask: Tensor, length: int, window: int) -> Tensor:
