@@ -1,4 +1,4 @@
-"""Decoding: from a text model to the words it writes."""
+"""Decoding: from a model to the words it writes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.models.captioner import Captioner
 from tfm_core.models.text import EncoderDecoder, EncoderOnly, TextModel
 
 
@@ -21,8 +22,10 @@ class Written:
     confidence: Tensor
 
 
-def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
-    """Write the likeliest token at each step, for src: (B, S), at most ``max_len`` tokens each.
+def greedy(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Written:
+    """Write the likeliest token at each step, at most ``max_len`` tokens for each source.
+
+    src: (B, S) ids, or pictures (B, C, H, W) for a captioner.
 
     confidence is the probability the model gave to each token it wrote, 0 in the padding.
     """
@@ -31,7 +34,7 @@ def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
 
 
 @torch.no_grad()
-def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Written]:
+def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Iterator[Written]:
     """Yield what is written after each token, (B, 1) to (B, T); see ``greedy``.
 
     An encoder-only model writes all positions at once, so it yields once. The model's mode is
@@ -45,13 +48,13 @@ def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Wri
         if isinstance(model, EncoderOnly):
             yield _at_once(model, src, max_len)
             return
-        memory = model.encode(src) if isinstance(model, EncoderDecoder) else None
-        tgt_in = src.new_full((len(src), 1), BOS)
+        memory = model.encode(src) if isinstance(model, EncoderDecoder | Captioner) else None
+        tgt_in = torch.full((len(src), 1), BOS, device=src.device)
         confidence = torch.zeros(len(src), 0, device=src.device)
         done = torch.zeros(len(src), dtype=torch.bool, device=src.device)
         for _ in range(max_len):
             if memory is not None:
-                assert isinstance(model, EncoderDecoder)
+                assert isinstance(model, EncoderDecoder | Captioner)
                 logits = model.decode(tgt_in, *memory)
             else:
                 logits = model(src, tgt_in)

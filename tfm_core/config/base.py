@@ -110,7 +110,16 @@ class CrossError(ValueError):
         super().__init__(sentence)
 
 
-_TAGS = {"encoder-decoder", "encoder-only", "decoder-only", "vit", "text", "image"}
+_TAGS = {
+    "encoder-decoder",
+    "encoder-only",
+    "decoder-only",
+    "vit",
+    "text",
+    "image",
+    "captioner",
+    "caption",
+}
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "greater than"),

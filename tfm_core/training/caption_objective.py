@@ -1,0 +1,57 @@
+"""Learning to describe pictures: the next word of a caption, given the picture and those before."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.data.captions import CaptionData, CaptionSplit
+from tfm_core.training.objectives import Scores, measured_tokens, token_scores
+
+
+class CaptionObjective:
+    """Next-word prediction; training pictures are composed anew, with digits a little changed."""
+
+    def __init__(self, data: CaptionData, *, label_smoothing: float = 0.0) -> None:
+        """Take data that lies on the device."""
+        self.data, self.label_smoothing = data, label_smoothing
+        self.n_train = len(data.train)
+        self.n_classes = len(data.vocabulary)
+
+    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+        """See Objective; ``generator`` draws each digit's rotation and size."""
+        split, config = self.data.train, self.data.config
+        shape = (2, len(indices), split.chosen.size(1))
+        turn, shrink = torch.rand(shape, generator=generator).to(split.chosen.device)
+        return self._scores(
+            model,
+            split,
+            indices,
+            self.label_smoothing,
+            angle=(turn * 2 - 1) * config.rotation,
+            zoom=1 - shrink * config.scale,
+        )
+
+    def _scores(
+        self,
+        model: nn.Module,
+        split: CaptionSplit,
+        indices: Tensor,
+        smoothing: float,
+        angle: Tensor | None = None,
+        zoom: Tensor | None = None,
+    ) -> Scores:
+        rows = indices.to(split.tgt.device)
+        images = self.data.normalise(split.pictures(rows, angle=angle, zoom=zoom))
+        tgt = split.tgt[rows]
+        return token_scores(model(images, tgt[:, :-1]), tgt[:, 1:], smoothing)
+
+    def floor(self) -> float | None:
+        """Nobody knows how ambiguous handwriting is."""
+        return None
+
+    @torch.no_grad()
+    def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
+        """See Objective; the pictures are the same every time, and the loss is not smoothed."""
+        part = self.data.validation if split == "validation" else self.data.test
+        return measured_tokens(len(part), lambda rows: self._scores(model, part, rows, 0.0))
