@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from tfm_core.config.base import Choice, Config, knob
+from tfm_core.config.base import Config, knob
+from tfm_core.config.choices import LanguageName
 
 CaptionTaskName = Literal["captions"]
-LanguageName = Literal["english", "korean"]
-LANGUAGES: dict[str, Choice] = {
-    "english": Choice("English", "“a seven above a three”"),
-    "korean": Choice("Korean", "“칠은 삼 위에 있다”: the verb last, particles that agree."),
-}
 N_DIGITS = range(1, 4)
 
 
@@ -67,7 +63,7 @@ class CaptionTaskConfig(Config):
     scale: float = knob(
         0.1,
         "Scale",
-        "Each digit of a training picture shrinks by up to this share, anew every time.",
+        "Each digit of a training picture grows or shrinks by up to this share, anew every time.",
         ge=0,
         le=0.5,
         step=0.05,

@@ -25,6 +25,11 @@ PATCH_POSITIONS: dict[str, Choice] = {
     ),
 }
 
+WordPositionName = Literal["none", "sinusoidal", "learned"]
+WORD_POSITIONS = {name: POSITIONS[name] for name in ("none", "sinusoidal", "learned")}
+GridPositionName = Literal["none", "sinusoidal", "learned", "sinusoidal-2d"]
+GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
+
 NormName = Literal["layernorm", "rmsnorm"]
 NORMS: dict[str, Choice] = {
     "layernorm": Choice(
@@ -54,6 +59,12 @@ STEMS: dict[str, Choice] = {
         "A 3x3 convolution before the patches: sees strokes across patch borders "
         "(Xiao et al. 2021).",
     ),
+}
+
+LanguageName = Literal["english", "korean"]
+LANGUAGES: dict[str, Choice] = {
+    "english": Choice("English", "“a three above a seven”"),
+    "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
 }
 
 OptimizerName = Literal["adamw", "adam", "sgd"]

@@ -49,6 +49,7 @@ def sequence_len(experiment: Experiment) -> int:
         assert isinstance(task, ImageTaskConfig)
         return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
     if isinstance(model, CaptionerConfig):
+        assert isinstance(task, CaptionTaskConfig)
         return (task.facts.image_size // model.patch_size) ** 2
     assert isinstance(task, TextTaskConfig)
     src, tgt = task.max_src_len, task.max_tgt_len + 1  # + <eos>, or <bos> where it is shifted

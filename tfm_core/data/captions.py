@@ -56,7 +56,7 @@ class CaptionSplit:
     def digits_of(self, rows: Tensor) -> Tensor:
         """Return the digits of some scenes: uint8 (B, n, 28, 28)."""
         chosen = self.chosen[rows]
-        return self.digits.images[chosen.flatten(), 0].unflatten(0, chosen.shape)
+        return self.digits.images[chosen.flatten(), 0].view(*chosen.shape, 28, 28)
 
     def pictures(
         self, rows: Tensor, *, angle: Tensor | None = None, zoom: Tensor | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tfm_core.data.scenes import CANVAS, LARGE, MARGIN, SMALL
+from tfm_core.data.scenes import CANVAS, GRID, LARGE, MARGIN, SMALL
 
 _TRIES = 32768  # scenes drawn at once; those that are not plain are dropped
 
@@ -25,8 +25,9 @@ def draw_scenes(
         chosen = torch.randint(len(labels), shape, generator=generator)
         is_large = torch.randint(2, shape, generator=generator) == 1
         side = torch.where(is_large, LARGE, SMALL) if sizes else torch.full(shape, LARGE)
-        corner = torch.rand((*shape, 2), generator=generator) * (CANVAS - side + 1)[..., None]
-        places = torch.cat([corner.long(), side[..., None]], -1)
+        n_corners = ((CANVAS - side) // GRID + 1)[..., None]
+        corner = (torch.rand((*shape, 2), generator=generator) * n_corners).long() * GRID
+        places = torch.cat([corner, side[..., None]], -1)
         kept = plain(places, labels[chosen])
         found.append((chosen[kept], places[kept]))
         total += int(kept.sum())

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CANVAS = 48  # pixels to a side
-LARGE, SMALL = 20, 14  # sides of places, in pixels
+GRID = 4  # places stand on every fourth pixel
+LARGE, SMALL = 20, 12  # sides of places, in pixels
 MARGIN = 4  # pixels by which a drawn scene is plain: see is_plain
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 
 BYTES = 4  # of one number in fp32
 STEM_WIDTH = 8  # channels of the convolutional stem
@@ -53,11 +54,15 @@ class Memory:
 
 
 def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Lengths:
-    """Return how many tokens each stack sees; pictures ignore the lengths of text."""
+    """Return how many tokens each stack sees; a picture has as many as patches."""
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         patches = (shape.image_size // config.patch_size) ** 2
         return Lengths(patches + (config.pooling == "cls"), 0, 1)
+    if isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        patches = (shape.image_size // config.patch_size) ** 2
+        return Lengths(patches, tgt_len or shape.tgt_len, tgt_len or shape.tgt_len)
     if isinstance(config, EncoderDecoderConfig):
         return Lengths(src_len, tgt_len, tgt_len)
     if isinstance(config, DecoderOnlyConfig):
@@ -77,7 +82,7 @@ def macs(
         found["projections"] += n * 4 * length * d * d
         found["scores"] += n * 2 * length * length * d
         found["feed-forward"] += n * matrices(config) * length * d * config.d_ff
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
         found["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
     found["embedding"] = _embedding(config, shape)
@@ -105,11 +110,11 @@ def memory(
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
         numbers += n * length * (8 * d + hidden * config.d_ff)
         weights += n * config.n_heads * length * length
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         numbers += n_decoder * (4 * seen.decoder * d + 2 * seen.encoder * d)
         weights += n_decoder * config.n_heads * seen.decoder * seen.encoder
     numbers += (seen.encoder + seen.decoder) * d
-    if isinstance(shape, TextShape) and shape.head == "tokens":
+    if isinstance(shape, CaptionShape) or (isinstance(shape, TextShape) and shape.head == "tokens"):
         numbers += seen.answers * shape.tgt_vocabulary  # the logits
     kept = BYTES * n_parameters
     return Memory(
@@ -119,7 +124,7 @@ def memory(
 
 def layers(config: ModelConfig) -> tuple[int, int]:
     """Return how many encoder and decoder blocks a model has."""
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         return config.n_encoder_layers, config.n_decoder_layers
     return (0, config.n_layers) if isinstance(config, DecoderOnlyConfig) else (config.n_layers, 0)
 
@@ -138,7 +143,7 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
     The length of a text is the caller's to multiply. Nothing is validated: sizes may go beyond what
     can be trained here.
     """
-    if axis == "length" and isinstance(shape, ImageShape):
+    if axis == "length" and isinstance(shape, ImageShape | CaptionShape):
         return config, replace(shape, image_size=shape.image_size * factor)
     if axis == "width":
         wide = {name: factor * getattr(config, name) for name in ("d_model", "n_heads", "d_ff")}
@@ -152,9 +157,9 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
 
 
 def _embedding(config: ModelConfig, shape: Shape) -> int:
-    if not isinstance(config, ViTConfig):
+    if not isinstance(config, ViTConfig | CaptionerConfig):
         return 0  # a look-up
-    assert isinstance(shape, ImageShape)
+    assert isinstance(shape, ImageShape | CaptionShape)
     pixels = (shape.image_size // config.patch_size * config.patch_size) ** 2
     if config.stem == "conv":
         convolution = shape.image_size**2 * STEM_WIDTH * 9 * shape.channels
@@ -165,6 +170,6 @@ def _embedding(config: ModelConfig, shape: Shape) -> int:
 def _output(config: ModelConfig, shape: Shape, seen: Lengths) -> int:
     if isinstance(shape, ImageShape):
         return config.d_model * shape.n_classes
-    if shape.head == "pooler":
+    if isinstance(shape, TextShape) and shape.head == "pooler":
         return config.d_model**2
     return seen.answers * config.d_model * shape.tgt_vocabulary

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
     ViTConfig,
 )
 from tfm_core.config.choices import ACTIVATIONS, NORMS, PATCH_POSITIONS
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.compute import layers, lengths
 from tfm_core.inspect.parameter_table import parameter_table
 
@@ -81,6 +82,13 @@ def diagram(
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         last, words = _vit(drawing, config, shape, seen.encoder)
+    elif isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        read = _positions(drawing, _stem(drawing, config, shape), "positions", seen.encoder)
+        memory = _stack(drawing, read, "encoder", seen.encoder, None, 0)
+        start = _embedded(drawing, "tgt", seen.decoder)
+        last = _stack(drawing, start, "decoder", seen.decoder, memory, seen.encoder)
+        words = f"(B, {seen.answers}, {d})"
     else:
         assert isinstance(shape, TextShape)
         if isinstance(config, EncoderDecoderConfig):
@@ -116,24 +124,27 @@ def _document(drawing: _Drawing) -> str:
 def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     """Draw ids, embedding and positions of one side; return the last node."""
     config, shape = drawing.config, drawing.shape
-    assert isinstance(shape, TextShape)
-    words = shape.src_vocabulary if side == "src" else shape.tgt_vocabulary
+    assert isinstance(shape, TextShape | CaptionShape)
+    is_shared = isinstance(shape, TextShape) and shape.one_vocabulary
+    reads_src = isinstance(shape, TextShape) and side == "src"
+    words = shape.src_vocabulary if reads_src else shape.tgt_vocabulary
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
         title = "Source, then target ids"
     ids = drawing.node(f"{side} ids", title, "data")
     name = f"{side}_embedding"
     count = drawing.count(name)
-    if isinstance(config, DecoderOnlyConfig) and not shape.one_vocabulary:
+    if isinstance(config, DecoderOnlyConfig) and not is_shared:
+        assert isinstance(shape, TextShape)
         words_label = f"{shape.src_vocabulary:,} + {shape.tgt_vocabulary:,} x {config.d_model}"
     else:
         words_label = f"{words:,} x {config.d_model}"
-        if side == "tgt" and shape.one_vocabulary:
+        if side == "tgt" and is_shared:
             count = "\\nshared with the source"
     node = drawing.node(name, f"Embedding\\n{words_label}{count}", "embedding")
     drawing.edge(ids, node, f"(B, {length})")
     node = _positions(drawing, node, f"{side}_positions", length)
-    if shape.n_segments:
+    if isinstance(shape, TextShape) and shape.n_segments:
         segments = drawing.node(
             "segments", f"Segments and norm{drawing.count('segments')}", "embedding"
         )
@@ -144,10 +155,13 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
 
 def _positions(drawing: _Drawing, node: str, name: str, length: int) -> str:
     config = drawing.config
-    if config.position in {"none", "rotary", "alibi"}:
+    position: str = config.position
+    if isinstance(config, CaptionerConfig) and name == "tgt_positions":
+        position = config.text_position
+    if position in {"none", "rotary", "alibi"}:
         return node
     own = "positions" if isinstance(config, (DecoderOnlyConfig, ViTConfig)) else name
-    label = f"+ positions\\n{PATCH_POSITIONS[config.position].label.lower()}{drawing.count(own)}"
+    label = f"+ positions\\n{PATCH_POSITIONS[position].label.lower()}{drawing.count(own)}"
     added = drawing.node(name, label, "embedding")
     drawing.edge(node, added, f"(B, {length}, {config.d_model})")
     return added
@@ -226,15 +240,23 @@ def _sublayers(config: ModelConfig, name: str, has_cross: bool) -> Iterator[tupl
     yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"
 
 
-def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
-    """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
-    d, has_cls = config.d_model, config.pooling == "cls"
-    side = shape.image_size // config.patch_size
+def _stem(
+    drawing: _Drawing, config: ViTConfig | CaptionerConfig, shape: ImageShape | CaptionShape
+) -> str:
+    """Draw the picture and its patches; return the last node."""
     image = drawing.node("image", "Picture", "data")
     kind = "3x3 convolution, then patches" if config.stem == "conv" else "Patches"
     label = f"{kind} of {config.patch_size} x {config.patch_size}, projected"
     stem = drawing.node("stem", f"{label}{drawing.count('stem')}", "embedding")
     drawing.edge(image, stem, f"(B, {shape.channels}, {shape.image_size}, {shape.image_size})")
+    return stem
+
+
+def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
+    """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
+    d, has_cls = config.d_model, config.pooling == "cls"
+    side = shape.image_size // config.patch_size
+    stem = _stem(drawing, config, shape)
     if has_cls:
         cls = drawing.node("cls", f"CLS token in front\\n{d} parameters", "embedding")
         drawing.edge(stem, cls, f"(B, {side**2}, {d})")
@@ -251,7 +273,7 @@ def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
     if isinstance(shape, ImageShape):
         label, out = f"Linear\\n{config.d_model} x {shape.n_classes}", f"(B, {shape.n_classes})"
         label += drawing.count("head")
-    elif shape.head == "pooler":
+    elif isinstance(shape, TextShape) and shape.head == "pooler":
         label = f"Pooler: first token, tanh{drawing.count('output')}"
         out = f"(B, {config.d_model})"
     else:

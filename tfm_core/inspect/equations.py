@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.config import ModelConfig, ViTConfig
-from tfm_core.config.shape import ImageShape, Shape
+from tfm_core.config import CaptionerConfig, ModelConfig, ViTConfig
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
 def _embedding(config: ModelConfig, shape: Shape) -> Equation:
     x = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
     source = "Vaswani et al. 2017, section 3.4"
-    if isinstance(config, ViTConfig):
+    if isinstance(config, ViTConfig | CaptionerConfig):
         x, source = r"W_p\,\mathrm{patch}_t + b_p", "Dosovitskiy et al. 2021, Eq. 1"
     position = {
         "learned": "P_t",
@@ -45,7 +45,17 @@ def _embedding(config: ModelConfig, shape: Shape) -> Equation:
             r",\quad \mathrm{PE}_{t,2i} = \sin\frac{t}{10000^{2i/" + str(config.d_model) + "}},"
             r"\ \mathrm{PE}_{t,2i+1} = \cos\frac{t}{10000^{2i/" + str(config.d_model) + "}}"
         )
+    if isinstance(config, CaptionerConfig):
+        latex = _with_words(config, latex)
     return Equation("Embedding and positions", latex, source)
+
+
+def _with_words(config: CaptionerConfig, patches: str) -> str:
+    """Return the equation of the patches, and under it that of the words."""
+    position = {"learned": r" + P^{\mathrm{word}}_t", "sinusoidal": r" + \mathrm{PE}_t"}
+    words = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}{position.get(config.text_position, '')}"
+    rows = (rf"&\text{{patch: }}{patches}", rf"&\text{{word: }}y_t = {words}")
+    return r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
 
 
 def _attention(config: ModelConfig) -> Equation:
@@ -87,7 +97,9 @@ def _block(config: ModelConfig) -> Equation:
     inside = r"\mathrm{Norm}(x)" if config.norm_first else "x"
     drop = (lambda y: rf"\mathrm{{Dropout}}({y})") if config.dropout else (lambda y: y)
     names = [r"\mathrm{SelfAttention}"]
-    names += [r"\mathrm{CrossAttention}"] if config.family == "encoder-decoder" else []
+    names += (
+        [r"\mathrm{CrossAttention}"] if config.family in {"encoder-decoder", "captioner"} else []
+    )
     lines = []
     for name in [*names, r"\mathrm{FFN}"]:
         memory = r", \mathrm{memory}" if "Cross" in name else ""
@@ -116,7 +128,10 @@ def _output(config: ModelConfig, shape: Shape) -> Equation:
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
         return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
-    assert not isinstance(shape, ImageShape)
+    if isinstance(config, CaptionerConfig):
+        latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
+        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+    assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
         return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
     matrix = r"E^\top" if config.tie_embeddings else "W"

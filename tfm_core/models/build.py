@@ -158,9 +158,7 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
         encoder=_stack(config, config.n_encoder_layers),
         tgt_embedding=TokenEmbedding(shape.tgt_vocabulary, d_model),
         tgt_positions=_text_positions(config.text_position, d_model, shape.tgt_len),
-        decoder=_stack(
-            config, config.n_decoder_layers, position=config.text_position, has_cross=True
-        ),
+        decoder=_stack(config, config.n_decoder_layers, has_cross=True),
         output=nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
         pad_id=shape.pad_id,
         dropout=config.dropout,
@@ -179,13 +177,12 @@ def _stack(
     config: TextModelConfig | PatchConfig,
     n_layers: int,
     *,
-    position: str | None = None,
     has_cross: bool = False,
     norm_eps: float = NORM_EPS,
 ) -> Stack:
     blocks = [_block(config, has_cross, norm_eps) for _ in range(n_layers)]
     final_norm = make_norm(config.norm, config.d_model, norm_eps) if config.norm_first else None
-    return Stack(blocks, final_norm, relative=_relative(config, position or config.position))
+    return Stack(blocks, final_norm, relative=_relative(config))
 
 
 def _block(config: BlockConfig, has_cross: bool, norm_eps: float) -> Block:
@@ -204,11 +201,11 @@ def _block(config: BlockConfig, has_cross: bool, norm_eps: float) -> Block:
 
 
 def _relative(
-    config: BlockConfig, position: str
+    config: TextModelConfig | PatchConfig,
 ) -> Callable[[Tensor], dict[str, Tensor | Rotation]] | None:
-    if position == "rotary":
+    if config.position == "rotary":
         return partial(_rotation, d_head=config.d_head)
-    if position == "alibi":
+    if config.position == "alibi":
         return partial(_bias, n_heads=config.n_heads)
     return None
 

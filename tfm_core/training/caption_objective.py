@@ -22,14 +22,14 @@ class CaptionObjective:
         """See Objective; ``generator`` draws each digit's rotation and size."""
         split, config = self.data.train, self.data.config
         shape = (2, len(indices), split.chosen.size(1))
-        turn, shrink = torch.rand(shape, generator=generator).to(split.chosen.device)
+        turn, grow = torch.rand(shape, generator=generator).to(split.chosen.device)
         return self._scores(
             model,
             split,
             indices,
             self.label_smoothing,
             angle=(turn * 2 - 1) * config.rotation,
-            zoom=1 - shrink * config.scale,
+            zoom=1 + (grow * 2 - 1) * config.scale,
         )
 
     def _scores(
