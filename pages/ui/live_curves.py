@@ -38,7 +38,7 @@ def part(run: Run) -> None:
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
-            if run.experiment.task.kind == "text"
+            if run.experiment.task.kind != "image"
             else _("Accuracy: how many pictures are right, against the line of guessing."),
             key=f"accuracy-{run.id}",
         )
@@ -91,7 +91,7 @@ def _figures(
         **shared,
     )
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
-    if _run.experiment.task.kind == "text":
+    if _run.experiment.task.kind != "image":
         tokens = [
             ("accuracy", _("validation")),
             ("sequence_accuracy", _("whole sequences")),

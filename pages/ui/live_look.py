@@ -16,7 +16,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
-_FIRST_KINDS = ("cross", "sequence", "slots", "patches", "encoder", "decoder")
+_FIRST_KINDS = ("cross", "picture", "sequence", "slots", "patches", "encoder", "decoder")
 
 
 def part(run: Run) -> None:
@@ -36,6 +36,8 @@ def part(run: Run) -> None:
     st.caption(words.format(step=f"{snapshot.step:,}"))
     if probe.kind == "text":
         st.html(_texts(str(run.folder), snapshot.step))
+    elif probe.kind == "caption":
+        st.html(_captions(str(run.folder), snapshot.step))
     else:
         st.html(_pictures(str(run.folder), snapshot.step, run.experiment.task.facts.class_names))
     _attention(run, probe, snapshot)
@@ -102,6 +104,8 @@ def _example_words(run: Run, probe: Probe, n: int) -> str:
     item = probe.items[n]
     if probe.kind == "text":
         return f"{n + 1}: {item['src_text']}"
+    if probe.kind == "caption":
+        return _("Picture {n}: {label}").format(n=n + 1, label=item["tgt_text"])
     names = run.experiment.task.facts.class_names
     return _("Picture {n}: {label}").format(n=n + 1, label=names[item["label"]])
 
@@ -154,6 +158,12 @@ def _snapshot(folder: str, step: int) -> Snapshot:
 def _texts(folder: str, step: int) -> str:
     snapshot = _snapshot(folder, step)
     return text_rows(_probe(folder).items, snapshot.tokens or [], snapshot.confidence)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _captions(folder: str, step: int) -> str:
+    probe, snapshot = _probe(folder), _snapshot(folder, step)
+    return text_rows(probe.items, snapshot.tokens or [], snapshot.confidence, probe.images)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -27,7 +27,7 @@ CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
         "Pictures to words",
         "Say in words which handwritten digits a picture shows, and where they stand.",
-        48,
+        49,
         1,
     ),
 }

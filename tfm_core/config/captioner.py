@@ -18,7 +18,7 @@ class CaptionerConfig(BlockConfig):
     n_encoder_layers: int = knob(2, "Encoder layers", "Blocks that read the picture.", ge=1, le=48)
     n_decoder_layers: int = knob(1, "Decoder layers", "Blocks that write the words.", ge=1, le=48)
     patch_size: int = knob(
-        8, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
+        7, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
     )
     position: GridPositionName = knob(
         "learned", "Positions", "How the encoder knows where a patch lies."

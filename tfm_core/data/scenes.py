@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-CANVAS = 48  # pixels to a side
-GRID = 4  # places stand on every fourth pixel
-LARGE, SMALL = 20, 12  # sides of places, in pixels
-MARGIN = 4  # pixels by which a drawn scene is plain: see is_plain
+CANVAS = 49  # pixels to a side
+GRID = 7  # the corner of a drawn place lies on every seventh pixel
+LARGE, SMALL = 21, 14  # sides of places, in pixels
+MARGIN = 7  # pixels by which a drawn scene is plain: see is_plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,8 +126,9 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     config, shape = drawing.config, drawing.shape
     assert isinstance(shape, TextShape | CaptionShape)
     is_shared = isinstance(shape, TextShape) and shape.one_vocabulary
-    reads_src = isinstance(shape, TextShape) and side == "src"
-    words = shape.src_vocabulary if reads_src else shape.tgt_vocabulary
+    words = shape.tgt_vocabulary
+    if isinstance(shape, TextShape) and side == "src":
+        words = shape.src_vocabulary
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
         title = "Source, then target ids"

@@ -192,8 +192,10 @@ def axis_tokens(
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     model, task = experiment.model, experiment.task
-    is_cut = isinstance(model, ViTConfig | CaptionerConfig)
-    if not (is_cut and isinstance(task, ImageTaskConfig | CaptionTaskConfig)):
+    if not (
+        isinstance(model, ViTConfig | CaptionerConfig)
+        and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
+    ):
         raise ValueError("Only a Vision Transformer cuts pictures into patches; this reads text.")
     return task.facts.image_size // model.patch_size
 

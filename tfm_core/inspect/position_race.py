@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from tfm_core.config import Experiment, TextTaskConfig, ViTConfig
+from tfm_core.config import Experiment, TextModelConfig, TextTaskConfig
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.mask_lab import Array
@@ -57,11 +57,13 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """Return the experiment once with each kind of positions, ``steps`` steps each.
 
     The learned table gets twice the rows that the task needs, so that it can be asked beyond the
-    trained length. Raises ConfigError where a kind does not fit the model.
+    trained length. Kinds that the family does not offer are left out. Raises ConfigError where a
+    kind does not fit the model.
     """
     model = experiment.model
+    offered = get_args(type(model).model_fields["position"].annotation)
     common: dict[str, object] = {}
-    if not isinstance(model, ViTConfig):
+    if isinstance(model, TextModelConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
     training = experiment.training.replace(steps=steps).model_dump()
     return {
@@ -69,6 +71,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
             model=model.replace(position=name, **common).model_dump(), training=training
         )
         for name in RACERS
+        if name in offered
     }
 
 

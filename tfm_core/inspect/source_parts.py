@@ -54,7 +54,7 @@ def placed(config: BlockConfig, name: str, x: str, position: str | None = None) 
 
     position: the kind, where it is not the configuration's ``position``.
     """
-    x = f"self.{name}({x})" if adds(position or getattr(config, "position", "none")) else x
+    x = f"self.{name}({x})" if adds(str(position or getattr(config, "position", "none"))) else x
     return f"self.dropout({x})" if config.dropout else x
 
 
