@@ -150,5 +150,26 @@ PRESETS: dict[str, Preset] = {
             task="mnist",
             training={"steps": 3500, "batch_size": 128},
         ),
+        _preset(
+            "captions",
+            "Describe pictures",
+            "A Vision Transformer's encoder and a text decoder say which digits stand where.",
+            "94 % of unseen pictures, every word right",
+            seconds=140,
+            family="captioner",
+            task="captions",
+            training={"steps": 2500},
+        ),
+        _preset(
+            "captions-korean",
+            "Describe pictures in Korean",
+            "The same pictures in Korean: the relation behind both digits, the verb at the end.",
+            "94 % of unseen pictures, every word right",
+            seconds=140,
+            family="captioner",
+            task="captions",
+            task_settings={"language": "korean"},
+            training={"steps": 2500},
+        ),
     )
 }

@@ -21,7 +21,7 @@ class CaptionerConfig(BlockConfig):
         7, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
     )
     position: GridPositionName = knob(
-        "learned", "Positions", "How the encoder knows where a patch lies."
+        "sinusoidal-2d", "Positions", "How the encoder knows where a patch lies."
     )
     text_position: WordPositionName = knob(
         "learned", "Word positions", "How the decoder knows where a word stands."
