@@ -13,7 +13,7 @@ from pages.ui.words import _
 from tfm_core.config import IMAGE_TASKS, CaptionTaskConfig
 from tfm_core.data.own_picture import picture_to_input
 from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, Placed
-from tfm_core.inspect.caption_look import Piece, unseen_scene, unseen_digits
+from tfm_core.inspect.caption_look import Piece, unseen_digits, unseen_scene
 from tfm_core.runs.run import Run
 
 _FIELDS = ("number", "left", "top", "side")

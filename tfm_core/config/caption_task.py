@@ -69,6 +69,24 @@ class CaptionTaskConfig(Config):
         step=0.05,
         advanced=True,
     )
+    slant: float = knob(
+        0.2,
+        "Slant",
+        "Each digit of a training picture leans by up to this share of its height.",
+        ge=0,
+        le=1,
+        step=0.05,
+        advanced=True,
+    )
+    shift: float = knob(
+        1.5,
+        "Shift",
+        "Each digit of a training picture moves within its place by up to this many pixels.",
+        ge=0,
+        le=7,
+        step=0.5,
+        advanced=True,
+    )
     n_train: int = knob(
         20000,
         "Training pictures",

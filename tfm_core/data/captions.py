@@ -16,7 +16,7 @@ from torch import Tensor
 from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, vocabulary
-from tfm_core.data.compose import compose
+from tfm_core.data.compose import Changes, compose
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
 from tfm_core.data.scene_draws import draw_scenes
 from tfm_core.data.scenes import Placed, Scene
@@ -58,11 +58,9 @@ class CaptionSplit:
         chosen = self.chosen[rows]
         return self.digits.images[chosen.flatten(), 0].view(*chosen.shape, 28, 28)
 
-    def pictures(
-        self, rows: Tensor, *, angle: Tensor | None = None, zoom: Tensor | None = None
-    ) -> Tensor:
+    def pictures(self, rows: Tensor, changes: Changes | None = None) -> Tensor:
         """Return the pictures of some scenes: uint8 (B, 1, size, size); see ``compose``."""
-        return compose(self.digits_of(rows), self.places[rows], angle=angle, zoom=zoom)
+        return compose(self.digits_of(rows), self.places[rows], changes)
 
     def scene(self, row: int) -> Scene:
         """Return a scene in words' terms."""

@@ -150,6 +150,23 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     return _look(run, example, probabilities[:n_words], names)
 
 
+def look_at_unseen(run: Run, row: int) -> Look:
+    """Let the model describe a picture of its test set. Raises ValueError, in a sentence."""
+    import torch
+
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.inspect.caption_items import items_of
+
+    model = run.experiment.model
+    if not isinstance(model, CaptionerConfig):
+        raise ValueError(_NO_CAPTIONER)
+    data = data_of(run.experiment)
+    assert isinstance(data, CaptionData)
+    (item,) = items_of(data.config, data.test, [row], model.patch_size)
+    picture = data.test.pictures(torch.tensor([row]))[0].numpy()
+    return look_at_picture(run, picture, item)
+
+
 def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Return the item of the words that a model wrote, beside the true ones.
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.data.captions import CaptionData, CaptionSplit
+from tfm_core.data.compose import Changes
 from tfm_core.training.objectives import Scores, measured_tokens, token_scores
 
 
@@ -19,17 +20,20 @@ class CaptionObjective:
         self.n_classes = len(data.vocabulary)
 
     def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
-        """See Objective; ``generator`` draws each digit's rotation and size."""
-        split, config = self.data.train, self.data.config
-        shape = (2, len(indices), split.chosen.size(1))
-        turn, grow = torch.rand(shape, generator=generator).to(split.chosen.device)
-        return self._scores(
-            model,
-            split,
-            indices,
-            self.label_smoothing,
-            angle=(turn * 2 - 1) * config.rotation,
-            zoom=1 + (grow * 2 - 1) * config.scale,
+        """See Objective; ``generator`` draws how each digit is changed."""
+        changes = self._changes(len(indices), generator)
+        return self._scores(model, self.data.train, indices, self.label_smoothing, changes)
+
+    def _changes(self, batch: int, generator: torch.Generator) -> Changes:
+        config, chosen = self.data.config, self.data.train.chosen
+        drawn = torch.rand((5, batch, chosen.size(1)), generator=generator) * 2 - 1
+        turn, grow, lean, right, down = drawn.to(chosen.device)
+        return Changes(
+            angle=turn * config.rotation,
+            zoom=1 + grow * config.scale,
+            slant=lean * config.slant,
+            right=right * config.shift,
+            down=down * config.shift,
         )
 
     def _scores(
@@ -38,11 +42,10 @@ class CaptionObjective:
         split: CaptionSplit,
         indices: Tensor,
         smoothing: float,
-        angle: Tensor | None = None,
-        zoom: Tensor | None = None,
+        changes: Changes | None = None,
     ) -> Scores:
         rows = indices.to(split.tgt.device)
-        images = self.data.normalise(split.pictures(rows, angle=angle, zoom=zoom))
+        images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
         return token_scores(model(images, tgt[:, :-1]), tgt[:, 1:], smoothing)
 
