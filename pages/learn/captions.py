@@ -33,6 +33,7 @@ def _compose(run: Run) -> None:
         chosen = captions_view.heads(run, look)
         captions_view.strip(look, chosen)
     with place:
+        captions_view.picture(look)
         captions_view.inside(look, chosen)
     captions_view.word_by_word(look, chosen)
     show.code(caption_look.look_at_picture)

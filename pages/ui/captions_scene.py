@@ -16,7 +16,7 @@ from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, Placed
 from tfm_core.inspect.caption_look import Piece, unseen_digits, unseen_scene
 from tfm_core.runs.run import Run
 
-_FIELDS = ("number", "left", "top", "side")
+_FIELDS = ("number", "left", "top")
 _SCENE = "captions-scene"  # which test picture was laid out last, and for which run
 _FREE = "captions-free"
 
@@ -136,11 +136,11 @@ def _next(run: Run) -> None:
 
 def _lay_out(run: Run, row: int) -> None:
     st.session_state[_SCENE] = {"run": run.id, "row": row}
-    for i, placed in enumerate(unseen_scene(run, row)):
-        for name in _FIELDS[:3]:
+    for i, (placed, hand) in enumerate(unseen_scene(run, row)):
+        for name in _FIELDS:
             st.session_state[_key(name, i)] = getattr(placed, name)
         st.session_state[_key("large", i)] = placed.side >= LARGE
-        st.session_state[_key("hand", i)] = row * 7 + i  # another handwriting every time
+        st.session_state[_key("hand", i)] = hand
         st.session_state[_key("drawn", i)] = False
 
 

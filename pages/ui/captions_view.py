@@ -81,6 +81,12 @@ def strip(look: Look, chosen: Heads) -> None:
     )
 
 
+def picture(look: Look) -> None:
+    """Show the picture as the model gets it."""
+    assert look.example.picture is not None
+    st.image(look.example.picture[0], width=196, caption=_("What the model sees, 49 by 49 pixels"))
+
+
 def inside(look: Look, chosen: Heads) -> None:
     """Say how much of the attention lies inside the true box, for each digit that is named."""
     found = scores(look, chosen)
@@ -88,24 +94,17 @@ def inside(look: Look, chosen: Heads) -> None:
         st.caption(_("The model named none of these digits, so there is no box to score it by."))
         return
     st.markdown(_("**Attention inside the true box**"))
-    st.dataframe(
-        pd.DataFrame(found),
-        hide_index=True,
-        column_config={
-            "word": _("Word"),
-            "share": st.column_config.ProgressColumn(
-                _("Inside"), format="percent", min_value=0, max_value=1
-            ),
-            "best": st.column_config.ProgressColumn(
-                _("Best head"),
-                format="percent",
-                min_value=0,
-                max_value=1,
-                help=_("The head of any layer with the largest share for this word."),
-            ),
-            "head": _("Which"),
-        },
-    )
+    rule = _("**{word}**: {share}; of the best head, {head}, {best}")
+    lines = [
+        rule.format(
+            word=escape(row["word"]),
+            share=show.percent(row["share"]),
+            head=row["head"],
+            best=show.percent(row["best"]),
+        )
+        for row in found
+    ]
+    st.markdown("\n".join(f"- {line}" for line in lines))
     st.caption(
         _("Even attention would put {share} there: the patches that the boxes touch.").format(
             share=show.percent(look.even)

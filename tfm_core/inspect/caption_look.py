@@ -222,10 +222,18 @@ def unseen_digits(run: Run, number: int) -> Array:
     return np.asarray(digits.images[digits.labels == number, 0].numpy())
 
 
-def unseen_scene(run: Run, row: int) -> tuple[Placed, ...]:
-    """Return a scene of the run's test pictures, counted around."""
+def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
+    """Return a scene of the run's test pictures, counted around, and whose handwriting it is.
+
+    Each digit comes with its place among the handwritings of ``unseen_digits``.
+    """
     from tfm_core.data.captions import CaptionData
 
     data = data_of(run.experiment)
     assert isinstance(data, CaptionData)
-    return data.test.scene(row % len(data.test))
+    split, row = data.test, row % len(data.test)
+    found = []
+    for placed, digit in zip(split.scene(row), split.chosen[row].tolist(), strict=True):
+        same = split.digits.labels[:digit] == placed.number
+        found.append((placed, int(same.sum())))
+    return found
