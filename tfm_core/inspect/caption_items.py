@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.caption_words import Caption, join
-from tfm_core.data.scenes import covered
+from tfm_core.data.scenes import CANVAS, covered
+from tfm_core.inspect.labels import patch_names
 
 if TYPE_CHECKING:
     from tfm_core.data.captions import CaptionSplit
@@ -37,11 +38,13 @@ def item_of(
     """Return a captioned picture as an item of a probe.
 
     boxes: left, top, right, bottom in pixels of the ink of each digit of the scene, the last two
-    behind it. The item holds ``tgt`` words, ``tgt_text``, for each word ``boxes``, the box of the
-    digit that it names, or None, and ``alignment``, the patches that this box touches.
+    behind it. The item holds ``src``, the names of the patches, ``tgt`` words, ``tgt_text``, and
+    for each word ``boxes``, the box of the digit that it names, or None, and ``alignment``, the
+    patches that this box touches.
     """
     named = [None if digit is None else list(boxes[digit]) for digit in caption.names]
     return {
+        "src": list(patch_names(CANVAS // patch_size)),
         "tgt": list(caption.words),
         "tgt_text": join(caption.words, config),
         "boxes": named,

@@ -179,6 +179,7 @@ def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[s
             left.setdefault(word, []).append(place)
     places = [left[word].pop(0) if left.get(word) else None for word in said]
     return {
+        "src": truth["src"],
         "tgt": list(said),
         "said": text,
         "truth": list(truth["tgt"]),
