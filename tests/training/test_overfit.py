@@ -3,14 +3,14 @@
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.config import IMAGE_TASKS, MODEL_CONFIGS, TEXT_TASKS
+from tfm_core.config import IMAGE_TASKS, TEXT_TASKS
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 
 STEPS = 150
 
 
-@pytest.mark.parametrize("family", [name for name in MODEL_CONFIGS if name != "vit"])
+@pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
 @pytest.mark.parametrize("task", TEXT_TASKS)
 def test_one_batch_of_text_is_learned_by_heart(family, task):
     last = learn(family, task, {"n_train": 8})
@@ -22,6 +22,16 @@ def test_one_batch_of_text_is_learned_by_heart(family, task):
 @pytest.mark.parametrize("task", [name for name in IMAGE_TASKS if name == "mnist-5000"])
 def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
     last = learn("vit", task, {"shift": 0.0}, {"stem": stem})
+    assert last.accuracy == 1.0
+    assert last.loss < 0.1
+
+
+@pytest.mark.parametrize("language", ["english", "korean"])
+def test_one_batch_of_captions_is_learned_by_heart(language):
+    still = {"rotation": 0.0, "scale": 0.0, "slant": 0.0, "shift": 0.0}
+    last = learn(
+        "captioner", "captions", {"n_train": 8, "n_digits": 3, "language": language, **still}
+    )
     assert last.accuracy == 1.0
     assert last.loss < 0.1
 

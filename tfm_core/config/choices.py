@@ -63,7 +63,7 @@ STEMS: dict[str, Choice] = {
 
 LanguageName = Literal["english", "korean"]
 LANGUAGES: dict[str, Choice] = {
-    "english": Choice("English", "“a three above a seven”"),
+    "english": Choice("English", "“a three above a seven”: each number with its article."),
     "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
 }
 

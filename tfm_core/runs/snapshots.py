@@ -50,9 +50,9 @@ class Probe:
     """The fixed examples that every snapshot of a run looks at.
 
     items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
-    items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes`` and
-    ``alignment`` (see ``inspect.caption_items``). images: (P, C, height, width) uint8, for pictures
-    and captions.
+    items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
+    and ``alignment`` (see ``inspect.caption_items``). images: (P, C, height, width) uint8, but
+    for texts.
     """
 
     kind: str
