@@ -115,8 +115,9 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     truth: the item of the picture, as in a probe. Raises ValueError, in a sentence, where the run
     describes no pictures or has no checkpoint.
     """
-    from tfm_core.data.caption_words import join
+    from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import greedy
     from tfm_core.inspect.capture import capture
     from tfm_core.models.captioner import Captioner
@@ -130,7 +131,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     assert isinstance(data, CaptionData)
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)
     written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
-    said = tuple(data.vocabulary.decode(written.ids[0].tolist()))
+    said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
     item = answered(said, truth, join(said, config))
     inputs = inputs_of(run, item, picture)
     with capture(model, only={"weights"}) as tape:
@@ -145,7 +146,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
         answer_text=item["said"],
         confidence=written.confidence[0, : len(said)].numpy(),
     )
-    n_words = int((written.ids[0] != 0).sum())
+    n_words = len(said) + int((written.ids[0] == EOS).any())
     names = [data.vocabulary.token(i) for i in range(len(data.vocabulary))]
     return _look(run, example, probabilities[:n_words], names)
 
