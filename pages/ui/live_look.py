@@ -8,9 +8,10 @@ import streamlit as st
 
 from pages.ui import show, state
 from pages.ui.words import _
-from tfm_core.inspect.example import example_of
-from tfm_core.inspect.labels import axes, kind_of, layer_of, modules_by_kind
-from tfm_core.plots.attention import head_map
+from tfm_core.inspect.example import Example, example_of
+from tfm_core.inspect.labels import axes, kind_of, layer_of, modules_by_kind, patches_per_side
+from tfm_core.plots.attention import Floats, head_map
+from tfm_core.plots.caption_strip import caption_strip
 from tfm_core.plots.predictions import picture_cards, text_rows
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
@@ -116,6 +117,9 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
         example = example_of(run.experiment, probe, snapshot, n)
         names = axes(run.experiment, example.item, module)
         kind = kind_of(run.experiment, module)
+        if kind.name == "picture":
+            _words(run, example, example.attention[module][head], f"{module} {n}")
+            return
         figure = head_map(
             example.attention[module][head],
             names.query,
@@ -135,6 +139,22 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
         _("Query token down, key token across: a row says where that token looks."),
         key=f"map-{run.id}",
     )
+
+
+def _words(run: Run, example: Example, weights: Floats, name: str) -> None:
+    """Draw what a head of a captioner looks at for each word, over the picture."""
+    side = patches_per_side(run.experiment)
+    assert example.picture is not None
+    figure = caption_strip(
+        weights.reshape(len(weights), side, side),
+        example.picture,
+        [*example.item["tgt"], "<eos>"],
+        [*example.item["boxes"], None],
+        state.theme(),
+    )
+    figure.update_layout(uirevision=name)
+    words = _("Where it looks for each word. Outlined: the digit that the word names.")
+    show.live_figure(figure, words, key=f"words-{run.id}")
 
 
 def _keep(key: str, options: object) -> None:

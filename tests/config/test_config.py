@@ -104,7 +104,7 @@ def test_configs_are_frozen():
         (
             {**CAPTIONER, "model.patch_size": "8"},
             "model.patch_size",
-            "does not divide the 49x49 pictures of Pictures to words; 1, 7, 49 would",
+            "does not divide the 49x49 pictures of Captions of digits; 1, 7, 49 would",
         ),
         (
             {**CAPTIONER, "model.position": "rotary"},

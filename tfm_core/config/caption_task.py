@@ -25,7 +25,7 @@ class CaptionTaskFacts:
 
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
-        "Pictures to words",
+        "Captions of digits",
         "Say in words which handwritten digits a picture shows, and where they stand.",
         49,
         1,

@@ -26,7 +26,7 @@ FAMILIES: dict[str, Choice] = {
     "decoder-only": Choice("Decoder-only", "Continues one sequence from left to right (GPT)."),
     "vit": Choice("Vision Transformer", "Cuts a picture into patches and attends over them (ViT)."),
     "captioner": Choice(
-        "Picture to words", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
+        "Captioner", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
     ),
 }
 
