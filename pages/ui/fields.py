@@ -11,7 +11,15 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Choice, Config, Experiment, task_config
+from tfm_core.config import (
+    MODEL_CONFIGS,
+    TASK_FACTS,
+    TEXT_TASKS,
+    Choice,
+    Config,
+    Experiment,
+    task_config,
+)
 from tfm_core.config import choices as names
 from tfm_core.config.training import TrainingConfig
 
@@ -71,6 +79,8 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]
+    if getattr(TASK_FACTS[task_name], "answer", "") != "label":
+        found = [setting for setting in found if setting.path != "model.pooling"]
     return [
         _sized(setting, task_name) if setting.path == "task.size" else setting for setting in found
     ]

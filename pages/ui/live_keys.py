@@ -53,7 +53,7 @@ def _progress_words(curves: Curves, status: Status) -> str:
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
     """Return label, value and help of each card; a value not known yet is a dash."""
-    is_over, is_text = _is_tested(curves), run.experiment.task.kind != "image"
+    is_over, has_wholes = _is_tested(curves), run.experiment.task.facts.answer != "label"
     measured = curves.test if is_over else curves.validation
     where = _("measured on the test set") if is_over else _("newest measurement on validation")
     cards = [
@@ -65,7 +65,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             ),
         )
     ]
-    if is_text:
+    if has_wholes:
         cards.append(
             (
                 _("Whole sequences"),

@@ -17,7 +17,17 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
-_FIRST_KINDS = ("cross", "picture", "sequence", "slots", "patches", "encoder", "decoder")
+_FIRST_KINDS = (
+    "cross",
+    "picture",
+    "sequence",
+    "slots",
+    "words",
+    "blanks",
+    "patches",
+    "encoder",
+    "decoder",
+)
 
 
 def part(run: Run) -> None:

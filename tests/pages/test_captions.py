@@ -118,6 +118,7 @@ def test_another_picture_and_another_hand(open_page, store):
 @pytest.mark.parametrize("path", [
     "train/train.py", "train/runs.py", "look/attention.py", "model/build.py",
     "model/parameters.py", "model/masks.py", "model/positions.py", "model/walk.py",
+    "learn/training_step.py", "learn/practice.py", "learn/speed.py", "learn/encoders.py",
 ])  # fmt: skip
 def test_every_page_takes_a_run_that_describes(open_page, store, path):
     clean(open_page(path, run=described(store, language="korean").id))

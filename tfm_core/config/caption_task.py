@@ -21,6 +21,7 @@ class CaptionTaskFacts:
     image_size: int
     channels: int
     families: tuple[str, ...] = ("captioner",)
+    answer: Literal["sequence"] = "sequence"
 
 
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {

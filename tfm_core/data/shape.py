@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from tfm_core.config import CaptionTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import (
+    CaptionTaskConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    ImageTaskConfig,
+    TextTaskConfig,
+)
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data import caption_words
 from tfm_core.data.text import text_task
-from tfm_core.data.vocabulary import PAD
+from tfm_core.data.vocabulary import MASK, PAD
 
 
 def data_shape(experiment: Experiment) -> Shape:
@@ -20,4 +26,9 @@ def data_shape(experiment: Experiment) -> Shape:
         return CaptionShape(drawn.image_size, drawn.channels, len(words), longest, PAD)
     assert isinstance(experiment.task, TextTaskConfig)
     task = text_task(experiment.task)
-    return TextShape(len(task.src_vocabulary), len(task.tgt_vocabulary), PAD)
+    sizes = len(task.src_vocabulary), len(task.tgt_vocabulary)
+    answer, model = experiment.task.facts.answer, experiment.model
+    if answer == "label" and isinstance(model, EncoderOnlyConfig):
+        return TextShape(*sizes, PAD, head=model.pooling, n_labels=len(task.tgt_vocabulary.tokens))
+    mask_id = task.src_vocabulary.id_of(MASK) if answer == "blanks" else 0
+    return TextShape(*sizes, PAD, mask_id=mask_id)

@@ -67,6 +67,8 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
         return Lengths(src_len, tgt_len, tgt_len)
     if isinstance(config, DecoderOnlyConfig):
         return Lengths(0, src_len + tgt_len, tgt_len)
+    if isinstance(shape, TextShape) and shape.is_label:
+        return Lengths(src_len + (shape.head == "cls"), 0, 1)
     return Lengths(max(src_len, tgt_len), 0, tgt_len)
 
 
@@ -172,4 +174,7 @@ def _output(config: ModelConfig, shape: Shape, seen: Lengths) -> int:
         return config.d_model * shape.n_classes
     if isinstance(shape, TextShape) and shape.head == "pooler":
         return config.d_model**2
-    return seen.answers * config.d_model * shape.tgt_vocabulary
+    words = shape.tgt_vocabulary
+    if isinstance(shape, TextShape) and shape.is_label:
+        words = shape.n_labels
+    return seen.answers * config.d_model * words

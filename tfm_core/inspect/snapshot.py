@@ -18,8 +18,9 @@ from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.decoding import greedy
 from tfm_core.inspect.caption_items import items_of
 from tfm_core.inspect.capture import capture
+from tfm_core.models.text import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
-from tfm_core.runs.snapshots import Array, Snapshot
+from tfm_core.runs.snapshots import MOST_EMBEDDED, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
 
 N_SENTENCES = 6
@@ -129,6 +130,7 @@ def _take_words(
         tokens=tokens,
         texts=[joined(tuple(row)) for row in tokens],
         positions=_positions(trainer),
+        embeddings=_embeddings(trainer),
     )
 
 
@@ -137,6 +139,14 @@ def _positions(trainer: Trainer) -> dict[str, Array]:
         name: _half(parameter)
         for name, parameter in trainer.model.named_parameters()
         if "positions" in name
+    }
+
+
+def _embeddings(trainer: Trainer) -> dict[str, Array]:
+    return {
+        name: _half(module.table.weight)
+        for name, module in trainer.model.named_modules()
+        if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MOST_EMBEDDED
     }
 
 
