@@ -127,7 +127,16 @@ def goals() -> list[Goal]:
         *found,
         Goal("vit-digits", digits, official, _by_official_test, 0.975, 60, True),
         Goal("vit-mnist", mnist, official, _by_accuracy, 0.985, 60, True),
+        *_described(),
         Goal("vit-mnist, 4 layers", deeper(), official, _by_accuracy, 0.991, 300, True),
+    ]
+
+
+def _described() -> list[Goal]:
+    """Return what is to be reached by models that describe pictures."""
+    return [
+        Goal(name, PRESETS[name].experiment, "whole captions", _by_sequences, 0.95, 180)
+        for name in ("captions", "captions-korean")
     ]
 
 

@@ -17,7 +17,7 @@ from tfm_core.config import (
     TextTaskConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data.shape import data_shape
 
 
@@ -42,8 +42,11 @@ class Architecture:
 def of_experiment(experiment: Experiment, label: str) -> Architecture:
     """Return the architecture of an experiment, with the longest sequences of its task."""
     task = experiment.task
+    shape = data_shape(experiment)
     src, tgt = (task.max_src_len, task.n_answers) if isinstance(task, TextTaskConfig) else (0, 0)
-    return Architecture("", label, experiment.model, data_shape(experiment), src, tgt)
+    if isinstance(shape, CaptionShape):
+        tgt = shape.tgt_len
+    return Architecture("", label, experiment.model, shape, src, tgt)
 
 
 def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Architecture:

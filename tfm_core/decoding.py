@@ -1,4 +1,4 @@
-"""Decoding: from a text model to the words it writes."""
+"""Decoding: from a model to the words it writes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.models.captioner import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import EncoderDecoder, EncoderOnly, TextModel
 
@@ -23,8 +24,10 @@ class Written:
     confidence: Tensor
 
 
-def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
-    """Write the likeliest token at each step, for src: (B, S), at most ``max_len`` tokens each.
+def greedy(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Written:
+    """Write the likeliest token at each step, at most ``max_len`` tokens for each source.
+
+    src: (B, S) ids, or pictures (B, C, H, W) for a captioner.
 
     confidence is the probability the model gave to each token it wrote, 0 in the padding.
     """
@@ -33,7 +36,7 @@ def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
 
 
 @torch.no_grad()
-def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Written]:
+def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Iterator[Written]:
     """Yield what is written after each token, (B, 1) to (B, T); see ``greedy``.
 
     An encoder-only model writes all positions at once, so it yields once; one that fills in hidden
@@ -49,7 +52,7 @@ def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Wri
             yield _at_once(model, src, max_len)
             return
         next_logits = _writer(model, src)
-        tgt_in = src.new_full((len(src), 1), BOS)
+        tgt_in = torch.full((len(src), 1), BOS, device=src.device)
         confidence = torch.zeros(len(src), 0, device=src.device)
         done = torch.zeros(len(src), dtype=torch.bool, device=src.device)
         for _ in range(max_len):
@@ -66,7 +69,7 @@ def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Wri
         model.train(was_training)
 
 
-def _writer(model: TextModel, src: Tensor) -> Callable[[Tensor], Tensor]:
+def _writer(model: TextModel | Captioner, src: Tensor) -> Callable[[Tensor], Tensor]:
     """Return a function from what is written so far (B, T) to logits (B, vocabulary) of the next.
 
     The source is encoded once; a recurrent model reads each written token once, too.
@@ -81,6 +84,9 @@ def _writer(model: TextModel, src: Tensor) -> Callable[[Tensor], Tensor]:
             return logits[:, -1]
 
         return step
+    if isinstance(model, Captioner):
+        seen = model.encode(src)
+        return lambda tgt_in: model.decode(tgt_in, *seen)[:, -1]
     if isinstance(model, EncoderDecoder):
         memory, keep = model.encode(src)
         return lambda tgt_in: model.decode(tgt_in, memory, keep)[:, -1]

@@ -193,5 +193,27 @@ PRESETS: dict[str, Preset] = {
             model={"cell": "lstm", "attention": "general"},
             training={"steps": 500},
         ),
+        _preset(
+            "captions",
+            "Describe pictures",
+            "A Vision Transformer's encoder and a text decoder say which digits stand where.",
+            "94 % of unseen pictures, every word right",
+            seconds=165,
+            family="captioner",
+            task="captions",
+            task_settings={"n_train": 60000},
+            training={"steps": 3000},
+        ),
+        _preset(
+            "captions-korean",
+            "Describe pictures in Korean",
+            "The same pictures in Korean: the relation behind both digits, the verb at the end.",
+            "94 % of unseen pictures, every word right",
+            seconds=165,
+            family="captioner",
+            task="captions",
+            task_settings={"language": "korean", "n_train": 60000},
+            training={"steps": 3000},
+        ),
     )
 }

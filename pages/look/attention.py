@@ -128,7 +128,7 @@ def _draw(
             look_answer.details(run.experiment, example)
         with right:
             if example.picture is not None:
-                look_patches.patches(run, example, chosen, offer)
+                look_patches.over_picture(run, example, chosen, offer)
             look_figures.one_head(
                 run, example, chosen, top=top, label=labels[place] if labels else ""
             )

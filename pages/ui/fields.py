@@ -30,6 +30,9 @@ _REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
     for registry in (
         names.POSITIONS,
         names.PATCH_POSITIONS,
+        names.WORD_POSITIONS,
+        names.GRID_POSITIONS,
+        names.LANGUAGES,
         names.NORMS,
         names.ACTIVATIONS,
         names.POOLINGS,

@@ -8,15 +8,26 @@ import streamlit as st
 
 from pages.ui import show, state
 from pages.ui.words import _
-from tfm_core.inspect.example import example_of
-from tfm_core.inspect.labels import axes, kind_of, layer_of, modules_by_kind
-from tfm_core.plots.attention import head_map
+from tfm_core.inspect.example import Example, example_of
+from tfm_core.inspect.labels import axes, kind_of, layer_of, modules_by_kind, patches_per_side
+from tfm_core.plots.attention import Floats, head_map
+from tfm_core.plots.caption_strip import caption_strip
 from tfm_core.plots.predictions import picture_cards, text_rows
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
-_FIRST_KINDS = ("cross", "sequence", "slots", "words", "blanks", "patches", "encoder", "decoder")
+_FIRST_KINDS = (
+    "cross",
+    "picture",
+    "sequence",
+    "slots",
+    "words",
+    "blanks",
+    "patches",
+    "encoder",
+    "decoder",
+)
 
 
 def part(run: Run) -> None:
@@ -36,6 +47,8 @@ def part(run: Run) -> None:
     st.caption(words.format(step=f"{snapshot.step:,}"))
     if probe.kind == "text":
         st.html(_texts(str(run.folder), snapshot.step))
+    elif probe.kind == "caption":
+        st.html(_captions(str(run.folder), snapshot.step))
     else:
         st.html(_pictures(str(run.folder), snapshot.step, run.experiment.task.facts.class_names))
     _attention(run, probe, snapshot)
@@ -102,6 +115,8 @@ def _example_words(run: Run, probe: Probe, n: int) -> str:
     item = probe.items[n]
     if probe.kind == "text":
         return f"{n + 1}: {item['src_text']}"
+    if probe.kind == "caption":
+        return _("Picture {n}: {label}").format(n=n + 1, label=item["tgt_text"])
     names = run.experiment.task.facts.class_names
     return _("Picture {n}: {label}").format(n=n + 1, label=names[item["label"]])
 
@@ -112,6 +127,9 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
         example = example_of(run.experiment, probe, snapshot, n)
         names = axes(run.experiment, example.item, module)
         kind = kind_of(run.experiment, module)
+        if kind.name == "picture":
+            _words(run, example, example.attention[module][head], f"{module} {n}")
+            return
         figure = head_map(
             example.attention[module][head],
             names.query,
@@ -131,6 +149,22 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
         _("Query token down, key token across: a row says where that token looks."),
         key=f"map-{run.id}",
     )
+
+
+def _words(run: Run, example: Example, weights: Floats, name: str) -> None:
+    """Draw what a head of a captioner looks at for each word, over the picture."""
+    side = patches_per_side(run.experiment)
+    assert example.picture is not None
+    figure = caption_strip(
+        weights.reshape(len(weights), side, side),
+        example.picture,
+        [*example.item["tgt"], "<eos>"],
+        [*example.item["boxes"], None],
+        state.theme(),
+    )
+    figure.update_layout(uirevision=name)
+    words = _("Where it looks for each word. Outlined: the digit that the word names.")
+    show.live_figure(figure, words, key=f"words-{run.id}")
 
 
 def _keep(key: str, options: object) -> None:
@@ -154,6 +188,12 @@ def _snapshot(folder: str, step: int) -> Snapshot:
 def _texts(folder: str, step: int) -> str:
     snapshot = _snapshot(folder, step)
     return text_rows(_probe(folder).items, snapshot.tokens or [], snapshot.confidence)
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _captions(folder: str, step: int) -> str:
+    probe, snapshot = _probe(folder), _snapshot(folder, step)
+    return text_rows(probe.items, snapshot.tokens or [], snapshot.confidence, probe.images)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -35,7 +35,8 @@ def details(experiment: Experiment, example: Example) -> None:
 
 def _sentence_verdict(example: Example) -> None:
     item = example.item
-    _said(_("Source"), item["src_text"])
+    if "src_text" in item:
+        _said(_("Source"), item["src_text"])
     truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
     if truth is not None:
         _said(_("Truth"), item["tgt_text"])

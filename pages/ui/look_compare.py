@@ -176,7 +176,7 @@ def _maps(
         _title(selection.layer, selection.head, example.step, None),
         _title(versus.layer, versus.head, theirs.step, None if other.id == run.id else other),
     )
-    top = None if selection.kind == "patches" else 1.0
+    top = None if selection.kind in {"patches", "picture"} else 1.0
     shared = {"theme": state.theme(), "may_attend": names.may_attend}
     figures = (
         head_map(left, names.query, names.key, top=top, **shared),

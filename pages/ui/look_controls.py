@@ -18,6 +18,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
 
 MEAN = "mean"
+_PATCHES = ("patches", "picture")  # kinds of attention that share themselves out thinly
 FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
 
 
@@ -26,8 +27,9 @@ def offer_of(run: Run, probe: Probe) -> Offer:
     experiment = run.experiment
     modules = modules_by_kind(experiment)
     kinds = {name: len(names) for name, names in modules.items()}
-    if "cross" in kinds:  # first what shows most
-        kinds = {"cross": kinds.pop("cross"), **kinds}
+    for name in ("cross", "picture"):  # first what shows most
+        if name in kinds:
+            kinds = {name: kinds.pop(name), **kinds}
     patches: tuple[str, ...] = ()
     if "patches" in modules:
         names = axes(experiment, {}, modules["patches"][0]).query
@@ -68,6 +70,8 @@ def example_name(experiment: Experiment, probe: Probe, place: int) -> str:
     if probe.kind == "image":
         name = experiment.task.facts.class_names[item["label"]]
         return _("Picture {n}: {name}").format(n=place + 1, name=name)
+    if probe.kind == "caption":
+        return _("Picture {n}: {name}").format(n=place + 1, name=item["tgt_text"])
     return f"{place + 1}: {item['src_text']} → {item['tgt_text']}"
 
 
@@ -134,13 +138,13 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
 
 def full_scale(kind: str) -> bool:
     """Choose what the darkest colour means; return whether it is a weight of 1."""
-    key = _key(f"scale-{'patches' if kind == 'patches' else 'text'}")
+    key = _key(f"scale-{'patches' if kind in _PATCHES else 'text'}")
     names = {True: _("0 to 1"), False: _("0 to the largest")}
     picked = st.segmented_control(
         _("Colours"),
         list(names),
         format_func=names.__getitem__,
-        default=kind != "patches",
+        default=kind not in _PATCHES,
         key=key,
         persist_state="session",
         help=_(
@@ -148,7 +152,7 @@ def full_scale(kind: str) -> bool:
             "heads that share their attention out thinly."
         ),
     )
-    return kind != "patches" if picked is None else picked
+    return kind not in _PATCHES if picked is None else picked
 
 
 def _move(

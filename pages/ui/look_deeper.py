@@ -66,7 +66,7 @@ def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[s
         names["heads"] = _("What heads do")
         if alignment.can_be_scored(run.experiment, probe):
             names["alignment"] = _("Which head aligns")
-    if example.picture is not None:
+    if example.probabilities is not None:
         names["explain"] = _("What explains the answer")
     if offer.steps and look_positions.are_learned(run.experiment):
         names["positions"] = _("What positions learn")

@@ -20,7 +20,13 @@ from tfm_core.plots import attention as plots
 from tfm_core.plots.palette import COLOURS
 from tfm_core.runs.run import Run
 
-KIND_COLOURS = {"encoder": "encoder", "slots": "encoder", "patches": "encoder", "cross": "cross"}
+KIND_COLOURS = {
+    "encoder": "encoder",
+    "slots": "encoder",
+    "patches": "encoder",
+    "cross": "cross",
+    "picture": "cross",
+}
 
 
 def heads(
@@ -112,6 +118,8 @@ def _map(
         query_title=_(kind.query),
         key_title=_(kind.key),
     )
+    if selection.kind == "picture":  # few words, many patches: square cells would be tiny
+        figure.update_yaxes(scaleanchor=None).update_layout(height=300)
     is_known = look_alignment.outline(figure, run.experiment, example, module)
     if selection.view == "arithmetic":
         place = look_arithmetic.place_of(example, selection, module, names)
@@ -125,7 +133,11 @@ def _map(
     )
     words = _("{look_for} Click a cell for its arithmetic.").format(look_for=_(kind.look_for))
     if is_known:
-        words += _(" Outlined: the source words that a token truly comes from.")
+        words += (
+            _(" Outlined: the patches of the digit that the next word names.")
+            if selection.kind == "picture"
+            else _(" Outlined: the source words that a token truly comes from.")
+        )
     st.caption(words)
     weights = example.maps([module])[0, selection.head]
     look_words.map_in_words(weights, names.query, names.key)

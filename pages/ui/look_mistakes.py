@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.ui import show
 from pages.ui.words import _
-from tfm_core.inspect import own_example, trained
+from tfm_core.inspect import caption_look, own_example, trained
 from tfm_core.inspect.example import Example
 from tfm_core.runs.run import Run
 
@@ -35,6 +35,8 @@ def pick(run: Run) -> Example | None:
     reading = readings.found[place]
     if reading.picture is None:
         return own_example.look_at_text(run, reading.item["src_text"])
+    if "tgt" in reading.item:
+        return caption_look.look_at_picture(run, reading.picture, reading.item).example
     example = own_example.look_at_picture(run, reading.picture)
     return dataclasses.replace(example, item=reading.item)
 

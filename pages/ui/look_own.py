@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.components.digit_pad import digit_pad
-from pages.ui import look_mistakes, show
+from pages.ui import look_mistakes, show, state
 from pages.ui import selection as chosen
 from pages.ui.selection_link import MAX_TEXT, Selection
 from pages.ui.words import _, content
 from tfm_core.data.own_picture import MOST_BYTES
-from tfm_core.inspect import own_example
+from tfm_core.inspect import caption_look, own_example
 from tfm_core.inspect.example import Example
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
@@ -34,16 +34,38 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         if _origin() == "mistakes":
             example = look_mistakes.pick(run)
         else:
-            example = _sentence(run, probe, selection) if probe.kind == "text" else _picture(run)
+            example = _new(run, probe, selection)
     except ValueError as error:
         show.problem(str(error))
         return None
     if example is not None:
         words = _("Read with the last checkpoint of the run, at step {step}.")
-        if "decoder" in run.experiment.model.family:
+        if "decoder" in run.experiment.model.family or probe.kind == "caption":
             words += _(" Nobody tells the decoder the truth here: it reads its own answer.")
         st.caption(words.format(step=f"{example.step:,}"))
     return example
+
+
+def _new(run: Run, probe: Probe, selection: Selection) -> Example | None:
+    if probe.kind == "text":
+        return _sentence(run, probe, selection)
+    return _described(run) if probe.kind == "caption" else _picture(run)
+
+
+def _described(run: Run) -> Example:
+    number = st.number_input(
+        _("Test picture"),
+        1,
+        run.experiment.task.n_test,
+        key="attention-test-picture",
+        help=_("Composed of digits that the model never trained on."),
+    )
+    st.page_link(
+        state.PAGES["captions"],
+        label=_("Compose a picture of your own"),
+        icon=":material/image_search:",
+    )
+    return caption_look.look_at_unseen(run, int(number) - 1).example
 
 
 def _origin() -> str:

@@ -1,4 +1,4 @@
-"""What a patch looks at, over the picture."""
+"""What a patch, or a word, looks at, over the picture."""
 
 from __future__ import annotations
 
@@ -11,11 +11,53 @@ from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.inspect.example import Example
-from tfm_core.inspect.labels import CLS, axes, has_cls, modules_by_kind
+from tfm_core.inspect.labels import CLS, axes, has_cls, modules_by_kind, patches_per_side
 from tfm_core.plots import attention as plots
 from tfm_core.plots import patches as patch_plots
+from tfm_core.plots.caption_strip import caption_strip
 from tfm_core.plots.template import template
 from tfm_core.runs.run import Run
+
+
+def over_picture(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
+    """Show the chosen head over the picture: what words look at, or what patches look at."""
+    if selection.kind == "patches":
+        patches(run, example, selection, offer)
+    elif selection.kind == "picture":
+        words(run, example, selection)
+    else:
+        assert example.picture is not None
+        st.image(example.picture[0], width=160, caption=_("The picture that is described"))
+
+
+def words(run: Run, example: Example, selection: Selection) -> None:
+    """Show the picture once for each word, with what the word before it looks at."""
+    assert example.picture is not None
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    weights = example.maps([module])[0, selection.head]  # (Q, patches)
+    side = patches_per_side(run.experiment)
+    name = _("**Layer {layer}, head {head}, over the picture**")
+    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
+    figure = caption_strip(
+        weights.reshape(len(weights), side, side),
+        example.picture,
+        [*example.item["tgt"], "<eos>"],
+        [*example.item["boxes"], None],
+        state.theme(),
+    )
+    show.figure(
+        figure,
+        _(
+            "Where this head looks while each word is written. Outlined: the digit that the word "
+            "names. Look for heads whose orange jumps into the outline."
+        ),
+        key="attention-words",
+    )
+    st.page_link(
+        state.PAGES["captions"],
+        label=_("Compose a picture of your own"),
+        icon=":material/image_search:",
+    )
 
 
 def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> None:

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.ui import look_statistics, show, state
 from pages.ui.words import _
-from tfm_core.config import Experiment, ViTConfig
+from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.inspect.position_similarity import geometry, tiles_of
 from tfm_core.plots.position_tiles import position_tiles
 from tfm_core.runs.run import Run
@@ -14,7 +14,8 @@ from tfm_core.runs.run import Run
 
 def are_learned(experiment: Experiment) -> bool:
     """Return whether the model has positions that the training changes."""
-    return isinstance(experiment.model, ViTConfig) and experiment.model.position == "learned"
+    model = experiment.model
+    return isinstance(model, ViTConfig | CaptionerConfig) and model.position == "learned"
 
 
 def positions(run: Run, steps: tuple[int, ...], step: int) -> None:

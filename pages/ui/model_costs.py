@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import forecast, show, state
 from pages.ui.model_choice import Chosen
 from pages.ui.words import _
-from tfm_core.config.shape import ImageShape
+from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.inspect.compute import Memory, grown, lengths, macs, memory
 from tfm_core.inspect.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
@@ -50,6 +50,12 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
         batch = st.number_input(_("Batch"), 1, 8192, first, key=f"{name}-batch-{first}")
     if isinstance(chosen.shape, ImageShape):
         return int(batch), 0, 0
+    if isinstance(chosen.shape, CaptionShape):
+        with columns[1]:
+            tgt = st.number_input(
+                _("Words with <bos>"), 1, chosen.shape.tgt_len, known.tgt_len, key=f"{name}-words"
+            )
+        return int(batch), 0, int(tgt)
     limit = getattr(chosen.model, "max_len", 8192)
     with columns[1]:
         src = st.number_input(

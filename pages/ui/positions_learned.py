@@ -138,7 +138,7 @@ def patches() -> None:
 
 def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
     """Return the learned patch table of a run without CLS, patches to a side, and its step."""
-    if run is None or run.experiment.task.kind != "image":
+    if run is None or run.experiment.task.kind == "text":
         return None
     try:
         steps = run.snapshot_steps()

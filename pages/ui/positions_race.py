@@ -55,11 +55,11 @@ def _press() -> None:
             min(FIRST_STEPS, max(100, experiment.training.steps // 100 * 100)),
             step=100,
             key=f"{_STEPS}-{experiment.task.name}",
-            help=_("All five start from one seed and see the same batches in the same order."),
+            help=_("All of them start from one seed and see the same batches in the same order."),
         )
     with right:
         if st.button(
-            _("Train all five"),
+            _("Train all kinds"),
             type="primary",
             icon=":material/play_arrow:",
             key="positions-train",
@@ -103,7 +103,11 @@ def _start(experiment: Experiment, steps: int) -> None:
     except (ValueError, OSError) as error:
         show.problem(str(error))
         return
-    state.notify(_("Five runs wait for their turn; their curves appear here as they learn."))
+    state.notify(
+        _("{n} runs wait for their turn; their curves appear here as they learn.").format(
+            n=len(racers)
+        )
+    )
     st.session_state.pop(_RACE, None)
     st.rerun()
 
@@ -132,7 +136,7 @@ def _draw(race: Race, was_live: bool) -> None:
 
 
 def _curves(race: Race) -> None:
-    is_text = race.experiment.task.kind == "text"
+    is_text = race.experiment.task.kind != "image"
     column = "sequence_accuracy" if is_text else "accuracy"
     series = {}
     for name, run in race.runs.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.ui import run_actions, run_words, show
-from pages.ui.samples import DIGITS, text_sample
+from pages.ui.samples import DIGITS, SCENE, caption_sample, text_sample
 from pages.ui.words import _
 from tfm_core.config import FAMILIES
 from tfm_core.machine import slowness
@@ -68,6 +68,12 @@ def _takes(preset: Preset, runs: list[Run]) -> str:
 
 
 def _example(preset: Preset, *, is_large: bool) -> None:
+    described = caption_sample(preset.experiment)
+    if described is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.image(SCENE, width=72)
+            st.markdown(f"**{run_words.escape(described)}**", width="stretch")
+        return
     sample = text_sample(preset.experiment)
     if sample is None:
         st.image(DIGITS, width=320 if is_large else "stretch")

@@ -7,7 +7,9 @@ import random
 import streamlit as st
 
 from pages.ui.words import PAGES_DIR
-from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.config import CaptionTaskConfig, Experiment, TextTaskConfig
+from tfm_core.data import caption_words
+from tfm_core.data.scenes import Placed
 
 DIGITS = str(PAGES_DIR / "content" / "digits.png")
 """Eight handwritten digits of MNIST, blue on nothing, so that they fit the light and the dark."""
@@ -29,3 +31,16 @@ def _text_sample(task: str) -> tuple[str, str]:
     generator = text_task(TextTaskConfig.model_validate_json(task))
     pair = generator.sample(random.Random(_SEED))
     return generator.join_src(pair.src), generator.join_tgt(pair.tgt)
+
+
+_SCENE = (Placed(7, 21, 0), Placed(3, 14, 28))
+SCENE = str(PAGES_DIR / "content" / "scene.png")
+"""A seven above a three, real digits composed as the caption task does, blue on nothing."""
+
+
+def caption_sample(experiment: Experiment) -> str | None:
+    """Return the caption of ``SCENE`` in the words of a task; None for another kind of task."""
+    task = experiment.task
+    if not isinstance(task, CaptionTaskConfig):
+        return None
+    return caption_words.join(caption_words.caption(_SCENE, task).words, task)

@@ -21,6 +21,7 @@ from tfm_core.config.codec import default_sections
 from tfm_core.presets import PRESETS
 
 VIT = {"model.family": "vit"}
+CAPTIONER = {"model.family": "captioner"}
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -96,6 +97,30 @@ def test_configs_are_frozen():
             {**VIT, "model.position": "sinusoidal-2d", "model.d_model": "6", "model.n_heads": "2"},
             "model.position",
             "need a d_model that 4 divides",
+        ),
+        ({**CAPTIONER, "task.name": "copy"}, "task.name", "cannot learn the task"),
+        ({**CAPTIONER, "task.n_digits": "4"}, "task.n_digits", "must be at most 3"),
+        ({**CAPTIONER, "task.language": "french"}, "task.language", "'english' or 'korean'"),
+        (
+            {**CAPTIONER, "model.patch_size": "8"},
+            "model.patch_size",
+            "does not divide the 49x49 pictures of Captions of digits; 1, 7, 49 would",
+        ),
+        (
+            {**CAPTIONER, "model.position": "rotary"},
+            "model.position",
+            "must be one of 'none', 'sinusoidal', 'learned' or 'sinusoidal-2d'",
+        ),
+        (
+            {
+                **CAPTIONER,
+                "model.d_model": "9",
+                "model.n_heads": "3",
+                "model.position": "learned",
+                "model.text_position": "sinusoidal",
+            },
+            "model.text_position",
+            "need an even d_model, and it is 9",
         ),
         ({**VIT, "task.n_validation": "4000"}, "task.n_validation", "leaves nothing"),
     ],

@@ -18,6 +18,9 @@ from tfm_core.training.optimisation import SCHEDULE_FUNCTIONS
     [
         (choices.PositionName, choices.POSITIONS),
         (choices.PatchPositionName, choices.PATCH_POSITIONS),
+        (choices.WordPositionName, choices.WORD_POSITIONS),
+        (choices.GridPositionName, choices.GRID_POSITIONS),
+        (choices.LanguageName, choices.LANGUAGES),
         (choices.NormName, choices.NORMS),
         (choices.ActivationName, choices.ACTIVATIONS),
         (choices.PoolingName, choices.POOLINGS),

@@ -5,15 +5,18 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from tests.models.variants import (
+    CAPTION_SHAPE,
+    CAPTIONER_VARIANTS,
     SMALL,
     TEXT_FAMILIES,
     TEXT_VARIANTS,
     VIT_VARIANTS,
+    captioner_model,
     text_config,
     vit_model,
 )
 from tfm_core.architectures import ARCHITECTURES
-from tfm_core.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.inspect.capture import capture
 from tfm_core.inspect.compute import PARTS, grown, macs, memory
@@ -80,6 +83,14 @@ def test_flops_of_vits_are_those_of_the_flop_counter(settings):
     config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
     expected = counted(vit_model(**settings), torch.randn(3, 3, 6, 6))
     assert 2 * sum(macs(config, ImageShape(6, 3, 5), batch=3).values()) == expected
+
+
+@pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)
+def test_flops_of_captioners_are_those_of_the_flop_counter(settings):
+    config = CaptionerConfig.parse({**SMALL, "patch_size": 2, **settings})
+    words = torch.ones(3, 5, dtype=torch.long)
+    expected = counted(captioner_model(**settings), torch.randn(3, 3, 6, 6), words)
+    assert 2 * sum(macs(config, CAPTION_SHAPE, batch=3, tgt_len=5).values()) == expected
 
 
 @pytest.mark.parametrize("name", ["bert-base", "gpt2-small", "transformer-base", "vit-b"])

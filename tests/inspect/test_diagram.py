@@ -2,7 +2,15 @@
 
 import pytest
 
-from tests.models.variants import SMALL, TEXT_FAMILIES, TEXT_VARIANTS, VIT_VARIANTS, text_config
+from tests.models.variants import (
+    CAPTION_SHAPE,
+    CAPTIONER_VARIANTS,
+    SMALL,
+    TEXT_FAMILIES,
+    TEXT_VARIANTS,
+    VIT_VARIANTS,
+    text_config,
+)
 from tfm_core.architectures import ARCHITECTURES, of_experiment
 from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
@@ -16,6 +24,7 @@ KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "out
 LOOK = Look("#000000", "#cccccc", dict.fromkeys(KINDS, "#ffffff"))
 MODELS = [(f, s, TextShape(17, 19)) for f, s in TEXT_VARIANTS]
 MODELS += [("vit", {"patch_size": 2, **s}, ImageShape(6, 3, 5)) for s in VIT_VARIANTS]
+MODELS += [("captioner", {"patch_size": 2, **s}, CAPTION_SHAPE) for s in CAPTIONER_VARIANTS]
 
 
 def drawn(config, shape, **options):
@@ -46,6 +55,17 @@ def test_equal_blocks_are_folded_or_drawn_one_by_one(family):
     assert drawn(config, shape).count("subgraph") == len(names)
     assert "block  x 3" in drawn(config, shape)
     assert drawn(config, shape, opened=range(3)).count("subgraph") == 3 * len(names)
+
+
+def test_a_captioner_is_drawn_from_the_picture_to_the_words():
+    config = MODEL_CONFIGS["captioner"].parse({**SMALL, "patch_size": 2})
+    dot = drawn(config, CAPTION_SHAPE)
+    for words in ("(B, 3, 6, 6)", "memory (B, 9, 12)", "Target ids", "Cross-attention", "19"):
+        assert words in dot, words
+    latex = equations(config, CAPTION_SHAPE)
+    assert r"\mathrm{patch}_t" in latex["embedding"].latex
+    assert "E_{w_t}" in latex["embedding"].latex
+    assert "CrossAttention" in latex["block"].latex
 
 
 def test_arrows_carry_the_shapes_of_the_tensors():

@@ -10,18 +10,22 @@ import torch
 from safetensors.torch import save_file
 
 from tests.models.variants import (
+    CAPTION_SHAPE,
+    CAPTIONER_VARIANTS,
     SMALL,
     SRC_WORDS,
     TEXT_VARIANTS,
     TGT_WORDS,
     VIT_VARIANTS,
+    caption_batch,
+    captioner_model,
     text_batch,
     text_config,
     text_model,
     vit_model,
 )
 from tfm_core.architectures import ARCHITECTURES
-from tfm_core.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.inspect.source_code import source_code
 from tfm_core.models.build import build_model
@@ -55,6 +59,10 @@ def _cases():
     for settings in VIT_VARIANTS:
         config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
         yield f"vit {settings}", vit_model(**settings), config, ImageShape(6, 3, 5), (IMAGES,)
+    for settings in CAPTIONER_VARIANTS:
+        config = CaptionerConfig.parse({**SMALL, "patch_size": 2, **settings})
+        model = captioner_model(**settings)
+        yield f"captioner {settings}", model, config, CAPTION_SHAPE, caption_batch()
     for name in ("transformer-base", "bert-base", "gpt2-small"):
         config = ARCHITECTURES[name].model.replace(**SMALL)
         shape = ARCHITECTURES[name].shape

@@ -4,21 +4,30 @@ from typing import get_args
 
 import torch
 
-from tfm_core.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
     ActivationName,
     CellName,
+    GridPositionName,
     NormName,
     PatchPositionName,
     PoolingName,
     PositionName,
     RecurrentAttentionName,
     StemName,
+    WordPositionName,
 )
-from tfm_core.models.build import ImageShape, TextShape, build_text, build_vit
+from tfm_core.models.build import (
+    CaptionShape,
+    ImageShape,
+    TextShape,
+    build_captioner,
+    build_text,
+    build_vit,
+)
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
-TEXT_FAMILIES = [name for name in MODEL_CONFIGS if name not in {"vit", "recurrent"}]
+TEXT_FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only"]
 SEQUENCE_FAMILIES = [*TEXT_FAMILIES, "recurrent"]
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 
@@ -58,8 +67,21 @@ def _vit_variants():
     yield {"norm_first": False, "bias": False}
 
 
+def _captioner_variants():
+    """Settings with each choice of each setting once."""
+    yield from ({"position": name} for name in get_args(GridPositionName))
+    yield from ({"text_position": name} for name in get_args(WordPositionName))
+    yield from ({"stem": name} for name in get_args(StemName))
+    yield from ({"activation": name} for name in get_args(ActivationName))
+    yield from ({"norm": name} for name in get_args(NormName))
+    yield {"norm_first": False, "bias": False}
+    yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
+
+
 TEXT_VARIANTS = [*_text_variants(), *_recurrent_variants()]
 VIT_VARIANTS = list(_vit_variants())
+CAPTIONER_VARIANTS = list(_captioner_variants())
+CAPTION_SHAPE = CaptionShape(6, 3, TGT_WORDS, T + 2)
 
 
 def text_config(family, **settings):
@@ -78,6 +100,18 @@ def vit_model(**settings):
     torch.manual_seed(0)
     config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
     return build_vit(config, ImageShape(6, 3, 5))
+
+
+def captioner_model(**settings):
+    torch.manual_seed(0)
+    config = CaptionerConfig.parse({**SMALL, "patch_size": 2, **settings})
+    return build_captioner(config, CAPTION_SHAPE)
+
+
+def caption_batch():
+    """Pictures and shifted captions, the second one padded."""
+    generator = torch.Generator().manual_seed(3)
+    return torch.randn(2, 3, 6, 6, generator=generator), text_batch()[1]
 
 
 def text_batch():

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
+import torch
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.ui.samples import text_sample
+from pages.ui.samples import SCENE, caption_sample, text_sample
 from tests.pages.made_runs import made_run
+from tfm_core.data.compose import compose
+from tfm_core.data.embedded import read_embedded
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RunStore
@@ -79,6 +84,20 @@ def test_home_lists_the_newest_runs_and_leads_to_all(store: RunStore, open_page:
 @pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
 def test_the_example_of_a_text_task_is_true(preset) -> None:
     sample = text_sample(preset.experiment)
-    assert (sample is None) == (preset.experiment.task.kind == "image")
+    assert (sample is None) == (preset.experiment.task.kind != "text")
     if sample is not None:
         assert all(sample)
+
+
+def test_the_example_of_the_caption_task_is_composed_of_real_digits() -> None:
+    """The picture on the card is what the task composes, and its caption is true of it."""
+    images, labels = read_embedded()
+    chosen = [(labels == 7).nonzero()[3, 0], (labels == 3).nonzero()[5, 0]]
+    digits = torch.stack([images[place, 0] for place in chosen])[None]
+    picture = compose(digits, torch.tensor([[[21, 0, 21], [14, 28, 21]]]))[0, 0].numpy()
+    shown = np.asarray(Image.open(SCENE))[..., 3]
+    expected = np.asarray(Image.fromarray(picture).resize((196, 196), Image.Resampling.BILINEAR))
+    assert np.abs(shown.astype(int) - expected).max() <= 1
+    assert caption_sample(PRESETS["captions"].experiment) == "a three below a seven"
+    assert caption_sample(PRESETS["captions-korean"].experiment) == "삼은 칠 아래에 있다"
+    assert caption_sample(PRESETS["copy"].experiment) is None

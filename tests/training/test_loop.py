@@ -27,7 +27,7 @@ SMALL_TEXT = {"n_train": 64, "n_validation": 16, "n_test": 16}
 def experiment(family="encoder-decoder", task="copy", /, **sections):
     values = default_sections(family, task)
     values["model"] |= {"d_model": 16} if family == "recurrent" else SMALL_MODEL
-    values["task"] |= SMALL_TEXT if values["task"]["kind"] == "text" else {"n_validation": 50}
+    values["task"] |= {"n_validation": 50} if values["task"]["kind"] == "image" else SMALL_TEXT
     values["training"] |= {"steps": 6, "batch_size": 8, "validate_every": 3, "snapshots": 4}
     for section, settings in sections.items():
         values[section] |= settings
@@ -51,6 +51,7 @@ EXPERIMENTS = [
     experiment("recurrent", "dates", model={"cell": "lstm", "attention": "general"}),
     experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
 ]
+EXPERIMENTS.append(experiment("captioner", "captions", model={"dropout": 0.1}))
 IDS = [
     "encoder-decoder",
     "encoder-only",
@@ -60,6 +61,7 @@ IDS = [
     "additive",
     "luong",
     "vit",
+    "captioner",
 ]
 
 

@@ -33,6 +33,16 @@ def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
     assert last.loss < 0.1
 
 
+@pytest.mark.parametrize("language", ["english", "korean"])
+def test_one_batch_of_captions_is_learned_by_heart(language):
+    still = {"rotation": 0.0, "scale": 0.0, "slant": 0.0, "shift": 0.0}
+    last = learn(
+        "captioner", "captions", {"n_train": 8, "n_digits": 3, "language": language, **still}
+    )
+    assert last.accuracy == 1.0
+    assert last.loss < 0.1
+
+
 def learn(family, task, task_settings, model_settings=None):
     heads = {} if family == "recurrent" else {"n_heads": 4, "d_ff": 32}
     chosen = experiment(

@@ -1,13 +1,15 @@
 """Frozen, validated configs, and their JSON and link forms."""
 
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
+from tfm_core.config.blocks import BlockConfig
+from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig
+from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
 from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
     FAMILIES,
     MODEL_CONFIGS,
-    BlockConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
@@ -29,12 +31,15 @@ from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
 
 __all__ = [
+    "CAPTION_TASKS",
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
     "TASK_FACTS",
     "TEXT_TASKS",
     "BlockConfig",
+    "CaptionTaskConfig",
+    "CaptionerConfig",
     "Choice",
     "Config",
     "ConfigError",

@@ -110,7 +110,17 @@ class CrossError(ValueError):
         super().__init__(sentence)
 
 
-_TAGS = {"encoder-decoder", "encoder-only", "decoder-only", "vit", "recurrent", "text", "image"}
+_TAGS = {
+    "encoder-decoder",
+    "encoder-only",
+    "decoder-only",
+    "vit",
+    "recurrent",
+    "captioner",
+    "text",
+    "image",
+    "caption",
+}
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "greater than"),

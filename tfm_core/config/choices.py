@@ -25,6 +25,11 @@ PATCH_POSITIONS: dict[str, Choice] = {
     ),
 }
 
+WordPositionName = Literal["none", "sinusoidal", "learned"]
+WORD_POSITIONS = {name: POSITIONS[name] for name in ("none", "sinusoidal", "learned")}
+GridPositionName = Literal["none", "sinusoidal", "learned", "sinusoidal-2d"]
+GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
+
 NormName = Literal["layernorm", "rmsnorm"]
 NORMS: dict[str, Choice] = {
     "layernorm": Choice(
@@ -70,6 +75,12 @@ RECURRENT_ATTENTIONS: dict[str, Choice] = {
     "dot": Choice("Dot product", "s h, asked after each step (Luong, Pham & Manning 2015)."),
     "general": Choice("General", "s W h: a matrix between the two (Luong et al. 2015)."),
     "concat": Choice("Concat", "v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
+}
+
+LanguageName = Literal["english", "korean"]
+LANGUAGES: dict[str, Choice] = {
+    "english": Choice("English", "“a three above a seven”: each number with its article."),
+    "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
 }
 
 OptimizerName = Literal["adamw", "adam", "sgd"]

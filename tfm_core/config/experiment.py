@@ -7,6 +7,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.caption_task import CaptionTaskConfig
+from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.model import (
     FAMILIES,
     EncoderDecoderConfig,
@@ -40,6 +42,8 @@ class Experiment(Config):
         _check_family(self)
         if isinstance(self.model, ViTConfig):
             _check_vit(self)
+        elif isinstance(self.model, CaptionerConfig):
+            _check_patches(self)
         else:
             _check_text(self)
         return self
@@ -49,8 +53,11 @@ def sequence_len(experiment: Experiment) -> int:
     """Return the longest sequence that one stack of the model sees, special tokens included."""
     model, task = experiment.model, experiment.task
     if isinstance(model, ViTConfig):
-        assert task.kind == "image"
+        assert isinstance(task, ImageTaskConfig)
         return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
+    if isinstance(model, CaptionerConfig):
+        assert isinstance(task, CaptionTaskConfig)
+        return (task.facts.image_size // model.patch_size) ** 2
     assert isinstance(task, TextTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
     if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":
@@ -73,17 +80,9 @@ def _check_family(experiment: Experiment) -> None:
 
 
 def _check_vit(experiment: Experiment) -> None:
-    model, task = experiment.model, experiment.task
-    assert isinstance(model, ViTConfig)
+    _check_patches(experiment)
+    task = experiment.task
     assert isinstance(task, ImageTaskConfig)
-    size = task.facts.image_size
-    if size % model.patch_size:
-        fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
-        raise CrossError(
-            "model.patch_size",
-            f"patch_size {model.patch_size} does not divide the {size}x{size} pictures of "
-            f"{task.facts.label}; {fitting} would.",
-        )
     if task.n_validation >= task.facts.n_train:
         raise CrossError(
             "task.n_validation",
@@ -92,10 +91,24 @@ def _check_vit(experiment: Experiment) -> None:
         )
 
 
+def _check_patches(experiment: Experiment) -> None:
+    model, task = experiment.model, experiment.task
+    assert isinstance(model, ViTConfig | CaptionerConfig)
+    assert isinstance(task, ImageTaskConfig | CaptionTaskConfig)
+    size = task.facts.image_size
+    if size % model.patch_size:
+        fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
+        raise CrossError(
+            "model.patch_size",
+            f"patch_size {model.patch_size} does not divide the {size}x{size} pictures of "
+            f"{task.facts.label}; {fitting} would.",
+        )
+
+
 def _check_text(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
     assert isinstance(task, TextTaskConfig)
-    assert not isinstance(model, ViTConfig)
+    assert not isinstance(model, ViTConfig | CaptionerConfig)
     if isinstance(model, RecurrentConfig):
         return  # reads any length
     needed = sequence_len(experiment)

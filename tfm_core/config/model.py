@@ -1,15 +1,15 @@
-"""What a model is made of: three text topologies and the Vision Transformer."""
+"""What a model is made of: the families, and the settings of each."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from tfm_core.config.base import Choice, Config, CrossError, knob
+from tfm_core.config.base import Choice, knob
+from tfm_core.config.blocks import BlockConfig
+from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.choices import (
-    ActivationName,
-    NormName,
     PatchPositionName,
     PoolingName,
     PositionName,
@@ -26,91 +26,14 @@ FAMILIES: dict[str, Choice] = {
     ),
     "decoder-only": Choice("Decoder-only", "Continues one sequence from left to right (GPT)."),
     "vit": Choice("Vision Transformer", "Cuts a picture into patches and attends over them (ViT)."),
+    "captioner": Choice(
+        "Captioner", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
+    ),
     "recurrent": Choice(
         "RNN with attention",
         "Reads and writes one token after the other, and looks back at the source (2015).",
     ),
 }
-
-
-class BlockConfig(Config):
-    """The settings that all Transformer blocks share."""
-
-    d_model: int = knob(
-        64,
-        "d_model",
-        "Width of every token's vector. Twice as wide is four times the matrices.",
-        ge=2,
-        le=16384,
-        step=8,
-    )
-    n_heads: int = knob(
-        4,
-        "n_heads",
-        "Attention patterns per layer, each of d_model / n_heads dimensions.",
-        ge=1,
-        le=128,
-    )
-    d_ff: int = knob(
-        128,
-        "d_ff",
-        "Hidden width of the feed-forward layer; usually 2 to 4 times d_model.",
-        ge=1,
-        le=65536,
-        step=8,
-    )
-    dropout: float = knob(
-        0.0,
-        "Dropout",
-        "Share of values set to zero while training. Helps when data is scarce.",
-        ge=0,
-        lt=1,
-        step=0.05,
-    )
-    norm: NormName = knob("layernorm", "Norm", "What keeps activations in range.", advanced=True)
-    norm_first: bool = knob(
-        True,
-        "Pre-norm",
-        "Normalise before each sublayer (stable) rather than after (the paper).",
-    )
-    activation: ActivationName = knob(
-        "gelu", "Activation", "The feed-forward layer's non-linearity."
-    )
-    bias: bool = knob(True, "Biases", "Add a bias in every linear layer.", advanced=True)
-
-    @property
-    def d_head(self) -> int:
-        """Width of one head."""
-        return self.d_model // self.n_heads
-
-    @model_validator(mode="after")
-    def _fits(self) -> Self:
-        if self.d_model % self.n_heads:
-            below = max(h for h in range(1, self.n_heads) if self.d_model % h == 0)
-            raise CrossError(
-                "n_heads",
-                f"n_heads {self.n_heads} does not divide d_model {self.d_model}; "
-                f"{below} heads of {self.d_model // below} would.",
-            )
-        position = getattr(self, "position", "none")
-        if position == "rotary" and self.d_head % 2:
-            raise CrossError(
-                "position",
-                f"Rotary positions turn pairs of dimensions, but a head has {self.d_head} "
-                "dimensions, an odd number; change d_model or n_heads.",
-            )
-        if position == "sinusoidal" and self.d_model % 2:
-            raise CrossError(
-                "position",
-                f"Sinusoidal positions need an even d_model, and it is {self.d_model}.",
-            )
-        if position == "sinusoidal-2d" and self.d_model % 4:
-            raise CrossError(
-                "position",
-                "2-D sinusoidal positions need a d_model that 4 divides, "
-                f"and it is {self.d_model}.",
-            )
-        return self
 
 
 class TextBlockConfig(BlockConfig):
@@ -184,9 +107,14 @@ class ViTConfig(BlockConfig):
 
 
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
-TransformerConfig = TextModelConfig | ViTConfig
+TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
 ModelConfig = Annotated[
-    EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig | ViTConfig | RecurrentConfig,
+    EncoderDecoderConfig
+    | EncoderOnlyConfig
+    | DecoderOnlyConfig
+    | ViTConfig
+    | CaptionerConfig
+    | RecurrentConfig,
     Field(discriminator="family"),
 ]
 MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
@@ -194,5 +122,6 @@ MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
     "encoder-only": EncoderOnlyConfig,
     "decoder-only": DecoderOnlyConfig,
     "vit": ViTConfig,
+    "captioner": CaptionerConfig,
     "recurrent": RecurrentConfig,
 }

@@ -58,4 +58,15 @@ class ImageShape:
     n_classes: int
 
 
-Shape = TextShape | ImageShape
+@dataclass(frozen=True, slots=True)
+class CaptionShape:
+    """Pixels to a side, channels; size of the vocabulary; longest caption with <bos>; padding."""
+
+    image_size: int
+    channels: int
+    tgt_vocabulary: int
+    tgt_len: int
+    pad_id: int = 0
+
+
+Shape = TextShape | ImageShape | CaptionShape

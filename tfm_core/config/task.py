@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
 
@@ -125,14 +126,23 @@ class ImageTaskConfig(Config):
         return IMAGE_TASKS[self.name]
 
 
-TaskConfig = Annotated[TextTaskConfig | ImageTaskConfig, Field(discriminator="kind")]
-TASK_FACTS: dict[str, TextTaskFacts | ImageTaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS}
+TaskConfig = Annotated[
+    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig, Field(discriminator="kind")
+]
+TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts
+TASK_FACTS: dict[str, TaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS, **CAPTION_TASKS}
 """Every task by name."""
 
+_CONFIGS: dict[type[TaskFacts], type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig]] = {
+    TextTaskFacts: TextTaskConfig,
+    ImageTaskFacts: ImageTaskConfig,
+    CaptionTaskFacts: CaptionTaskConfig,
+}
 
-def task_config(name: str) -> type[TextTaskConfig] | type[ImageTaskConfig]:
+
+def task_config(name: str) -> type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
-    return TextTaskConfig if isinstance(TASK_FACTS[name], TextTaskFacts) else ImageTaskConfig
+    return _CONFIGS[type(TASK_FACTS[name])]
 
 
 def tasks_for(family: str) -> list[str]:

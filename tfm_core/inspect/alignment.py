@@ -29,7 +29,12 @@ Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
 LEARNED = 0.5  # share from which on a head is said to align
-_WRITES = ("cross", "slots", "sequence")  # kinds of attention in which target meets source
+_WRITES = (
+    "cross",
+    "picture",
+    "slots",
+    "sequence",
+)  # kinds of attention in which target meets source
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,7 +112,8 @@ class AlignmentTally:
 def true_cells(item: Mapping[str, Any]) -> Bools:
     """Return bool (T, S): which source tokens decide each target token.
 
-    item: an example of the probe. Raises ValueError where it has no alignment.
+    item: an example of the probe; where a picture is the source, its patches are meant. Raises
+    ValueError where it has no alignment.
     """
     alignment: Sequence[Sequence[int]] | None = item.get("alignment")
     if alignment is None:
@@ -135,7 +141,7 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
 
 def can_be_scored(experiment: Experiment, probe: Probe) -> bool:
     """Return whether any attention of the model can be held against a true alignment."""
-    if probe.kind != "text" or not scored_modules(experiment):
+    if probe.kind == "image" or not scored_modules(experiment):
         return False
     return any(any(item.get("alignment") or ()) for item in probe.items)
 

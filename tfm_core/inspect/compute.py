@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
@@ -17,7 +18,7 @@ from tfm_core.config import (
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect import compute_recurrent as recurrent
 
 BYTES = 4  # of one number in fp32
@@ -64,11 +65,15 @@ class Memory:
 
 
 def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Lengths:
-    """Return how many tokens each stack sees; pictures ignore the lengths of text."""
+    """Return how many tokens each stack sees; a picture has as many as patches."""
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         patches = (shape.image_size // config.patch_size) ** 2
         return Lengths(patches + (config.pooling == "cls"), 0, 1)
+    if isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        patches = (shape.image_size // config.patch_size) ** 2
+        return Lengths(patches, tgt_len or shape.tgt_len, tgt_len or shape.tgt_len)
     if isinstance(config, (EncoderDecoderConfig, RecurrentConfig)):
         return Lengths(src_len, tgt_len, tgt_len)
     if isinstance(config, DecoderOnlyConfig):
@@ -94,7 +99,7 @@ def macs(
         found["projections"] += n * 4 * length * d * d
         found["scores"] += n * 2 * length * length * d
         found["feed-forward"] += n * matrices(config) * length * d * config.d_ff
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
         found["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
     found["embedding"] = _embedding(config, shape)
@@ -126,11 +131,11 @@ def memory(
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
         numbers += n * length * (8 * d + hidden * config.d_ff)
         weights += n * config.n_heads * length * length
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         numbers += n_decoder * (4 * seen.decoder * d + 2 * seen.encoder * d)
         weights += n_decoder * config.n_heads * seen.decoder * seen.encoder
     numbers += (seen.encoder + seen.decoder) * d
-    if isinstance(shape, TextShape) and shape.head == "tokens":
+    if isinstance(shape, CaptionShape) or (isinstance(shape, TextShape) and shape.head == "tokens"):
         numbers += seen.answers * shape.tgt_vocabulary  # the logits
     return _memory(n_parameters, moments, batch, numbers, weights)
 
@@ -144,7 +149,7 @@ def _memory(n_parameters: int, moments: int, batch: int, numbers: int, weights: 
 
 def layers(config: ModelConfig) -> tuple[int, int]:
     """Return how many encoder and decoder blocks a model has."""
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         return config.n_encoder_layers, config.n_decoder_layers
     if isinstance(config, RecurrentConfig):
         return config.n_layers, config.n_layers
@@ -165,7 +170,7 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
     The length of a text is the caller's to multiply. Nothing is validated: sizes may go beyond what
     can be trained here.
     """
-    if axis == "length" and isinstance(shape, ImageShape):
+    if axis == "length" and isinstance(shape, ImageShape | CaptionShape):
         return config, replace(shape, image_size=shape.image_size * factor)
     if axis == "width":
         fields = type(config).model_fields
@@ -181,9 +186,9 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
 
 
 def _embedding(config: TransformerConfig, shape: Shape) -> int:
-    if not isinstance(config, ViTConfig):
+    if not isinstance(config, ViTConfig | CaptionerConfig):
         return 0  # a look-up
-    assert isinstance(shape, ImageShape)
+    assert isinstance(shape, ImageShape | CaptionShape)
     pixels = (shape.image_size // config.patch_size * config.patch_size) ** 2
     if config.stem == "conv":
         convolution = shape.image_size**2 * STEM_WIDTH * 9 * shape.channels
@@ -194,7 +199,9 @@ def _embedding(config: TransformerConfig, shape: Shape) -> int:
 def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
     if isinstance(shape, ImageShape):
         return config.d_model * shape.n_classes
-    if shape.head == "pooler":
+    if isinstance(shape, TextShape) and shape.head == "pooler":
         return config.d_model**2
-    words = shape.n_labels if shape.is_label else shape.tgt_vocabulary
+    words = shape.tgt_vocabulary
+    if isinstance(shape, TextShape) and shape.is_label:
+        words = shape.n_labels
     return seen.answers * config.d_model * words

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
@@ -19,7 +20,7 @@ from tfm_core.config import (
     ViTConfig,
 )
 from tfm_core.config.choices import ACTIVATIONS, NORMS, PATCH_POSITIONS
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.compute import layers, lengths
 from tfm_core.inspect.diagram_recurrent import recurrent
 from tfm_core.inspect.drawing import Drawing, Look
@@ -58,6 +59,13 @@ def diagram(
     elif isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         last, words = _vit(drawing, config, shape, seen.encoder)
+    elif isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        read = _positions(drawing, _stem(drawing, config, shape), "positions", seen.encoder)
+        memory = _stack(drawing, read, "encoder", seen.encoder, None, 0)
+        start = _embedded(drawing, "tgt", seen.decoder)
+        last = _stack(drawing, start, "decoder", seen.decoder, memory, seen.encoder)
+        words = f"(B, {seen.answers}, {d})"
     else:
         assert isinstance(shape, TextShape)
         if isinstance(config, EncoderDecoderConfig):
@@ -82,28 +90,33 @@ def diagram(
 def _embedded(drawing: Drawing, side: str, length: int) -> str:
     """Draw ids, embedding and positions of one side; return the last node."""
     config, shape = drawing.config, drawing.shape
-    assert isinstance(shape, TextShape)
-    words = shape.src_vocabulary if side == "src" else shape.tgt_vocabulary
+    assert isinstance(shape, TextShape | CaptionShape)
+    is_shared = isinstance(shape, TextShape) and shape.one_vocabulary
+    words = shape.tgt_vocabulary
+    if isinstance(shape, TextShape) and side == "src":
+        words = shape.src_vocabulary
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
         title = "Source, then target ids"
-    if shape.head == "cls":
+    if isinstance(shape, TextShape) and shape.head == "cls":
         title = "Source ids, CLS in front"
     ids = drawing.node(f"{side} ids", title, "data")
     name = f"{side}_embedding"
     count = drawing.count(name)
-    if isinstance(config, DecoderOnlyConfig) and not shape.one_vocabulary:
+    if isinstance(config, DecoderOnlyConfig) and not is_shared:
+        assert isinstance(shape, TextShape)
         count = drawing.count(name, "tgt_embedding")
         words_label = f"({shape.src_vocabulary:,} + {shape.tgt_vocabulary:,}) x {config.d_model}"
     else:
         words_label = f"{words:,} x {config.d_model}"
-        if side == "tgt" and shape.one_vocabulary:
+        if side == "tgt" and is_shared:
             count = "\\nshared with the source"
-    scale = f", times √{config.d_model}" if shape.scale_embedding else ""
+    is_scaled = isinstance(shape, CaptionShape) or shape.scale_embedding
+    scale = f", times √{config.d_model}" if is_scaled else ""
     node = drawing.node(name, f"Embedding{scale}\\n{words_label}{count}", "embedding")
     drawing.edge(ids, node, f"(B, {length})")
     node = _positions(drawing, node, f"{side}_positions", length)
-    if shape.n_segments:
+    if isinstance(shape, TextShape) and shape.n_segments:
         segments = drawing.node(
             "segments", f"Segments and norm{drawing.count('segments')}", "embedding"
         )
@@ -114,10 +127,13 @@ def _embedded(drawing: Drawing, side: str, length: int) -> str:
 
 def _positions(drawing: Drawing, node: str, name: str, length: int) -> str:
     config = drawing.config
-    if config.position in {"none", "rotary", "alibi"}:
+    position: str = config.position
+    if isinstance(config, CaptionerConfig) and name == "tgt_positions":
+        position = config.text_position
+    if position in {"none", "rotary", "alibi"}:
         return node
     own = "positions" if isinstance(config, (DecoderOnlyConfig, ViTConfig)) else name
-    label = f"+ positions\\n{PATCH_POSITIONS[config.position].label.lower()}{drawing.count(own)}"
+    label = f"+ positions\\n{PATCH_POSITIONS[position].label.lower()}{drawing.count(own)}"
     added = drawing.node(name, label, "embedding")
     drawing.edge(node, added, f"(B, {length}, {config.d_model})")
     return added
@@ -228,15 +244,23 @@ def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterato
     yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"
 
 
-def _vit(drawing: Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
-    """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
-    d, has_cls = config.d_model, config.pooling == "cls"
-    side = shape.image_size // config.patch_size
+def _stem(
+    drawing: Drawing, config: ViTConfig | CaptionerConfig, shape: ImageShape | CaptionShape
+) -> str:
+    """Draw the picture and its patches; return the last node."""
     image = drawing.node("image", "Picture", "data")
     kind = "3x3 convolution, then patches" if config.stem == "conv" else "Patches"
     label = f"{kind} of {config.patch_size} x {config.patch_size}, projected"
     stem = drawing.node("stem", f"{label}{drawing.count('stem')}", "embedding")
     drawing.edge(image, stem, f"(B, {shape.channels}, {shape.image_size}, {shape.image_size})")
+    return stem
+
+
+def _vit(drawing: Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
+    """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
+    d, has_cls = config.d_model, config.pooling == "cls"
+    side = shape.image_size // config.patch_size
+    stem = _stem(drawing, config, shape)
     if has_cls:
         cls = drawing.node("cls", f"CLS token in front\\n{d} parameters", "embedding")
         drawing.edge(stem, cls, f"(B, {side**2}, {d})")
@@ -261,10 +285,10 @@ def _answer(drawing: Drawing, x: str, words: str, answers: int) -> None:
     if isinstance(shape, ImageShape):
         label, out = f"Linear\\n{config.d_model} x {shape.n_classes}", f"(B, {shape.n_classes})"
         label += drawing.count("head")
-    elif shape.head == "pooler":
+    elif isinstance(shape, TextShape) and shape.head == "pooler":
         label = f"Pooler: first token, tanh{drawing.count('output')}"
         out = f"(B, {config.d_model})"
-    elif shape.is_label:
+    elif isinstance(shape, TextShape) and shape.is_label:
         label = f"Linear\\n{config.d_model} x {shape.n_labels}{drawing.count('output')}"
         out = f"(B, 1, {shape.n_labels})"
     else:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from tfm_core.config import ModelConfig, RecurrentConfig, TransformerConfig, ViTConfig
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config import (
+    CaptionerConfig,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect import equations_recurrent
 from tfm_core.inspect.equation import Equation
 
@@ -29,7 +35,7 @@ def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     source = "Vaswani et al. 2017, section 3.4"
     if isinstance(shape, TextShape) and not shape.scale_embedding:
         x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
-    if isinstance(config, ViTConfig):
+    if isinstance(config, ViTConfig | CaptionerConfig):
         x, source = r"W_p\,\mathrm{patch}_t + b_p", "Dosovitskiy et al. 2021, Eq. 1"
     position = {
         "learned": "P_t",
@@ -44,7 +50,17 @@ def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
             rf"\mathrm{{PE}}_{{t,2i}} &= \sin{angle}\\ "
             rf"\mathrm{{PE}}_{{t,2i+1}} &= \cos{angle}\end{{aligned}}"
         )
+    if isinstance(config, CaptionerConfig):
+        latex = _with_words(config, latex)
     return Equation("Embedding and positions", latex, source)
+
+
+def _with_words(config: CaptionerConfig, patches: str) -> str:
+    """Return the equation of the patches, and under it that of the words."""
+    position = {"learned": r" + P^{\mathrm{word}}_t", "sinusoidal": r" + \mathrm{PE}_t"}
+    words = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}{position.get(config.text_position, '')}"
+    rows = (rf"&\text{{patch: }}{patches}", rf"&\text{{word: }}y_t = {words}")
+    return r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
 
 
 def _attention(config: TransformerConfig) -> Equation:
@@ -86,7 +102,9 @@ def _block(config: TransformerConfig) -> Equation:
     inside = r"\mathrm{Norm}(x)" if config.norm_first else "x"
     drop = (lambda y: rf"\mathrm{{Dropout}}({y})") if config.dropout else (lambda y: y)
     names = [r"\mathrm{SelfAttention}"]
-    names += [r"\mathrm{CrossAttention}"] if config.family == "encoder-decoder" else []
+    names += (
+        [r"\mathrm{CrossAttention}"] if config.family in {"encoder-decoder", "captioner"} else []
+    )
     lines = []
     for name in [*names, r"\mathrm{FFN}"]:
         memory = r", \mathrm{memory}" if "Cross" in name else ""
@@ -115,7 +133,10 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
         return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
-    assert not isinstance(shape, ImageShape)
+    if isinstance(config, CaptionerConfig):
+        latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
+        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+    assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
         return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
     if shape.is_label:

@@ -53,7 +53,7 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
     """
     item = probe.items[index]
     misfit = f"The snapshot of step {snapshot.step:,} does not fit the examples of this run."
-    if probe.kind == "text" and snapshot.probabilities is not None:
+    if probe.kind != "image" and snapshot.probabilities is not None:
         raise ValueError(misfit)
     try:
         return Example(

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ViTConfig
+from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.inspect.labels import BOS, CLS, axes, kind_of, modules_by_kind
 
 Bools = npt.NDArray[np.bool_]
@@ -33,7 +33,7 @@ class Role:
 
     def words(self, kind: str) -> str:
         """Return the label in an attention of a kind (see ``labels.KINDS``)."""
-        special = {"cross": self.cross, "patches": self.patch}.get(kind)
+        special = {"cross": self.cross, "picture": self.patch, "patches": self.patch}.get(kind)
         return special or self.label
 
 
@@ -119,10 +119,20 @@ def places_of(
         bos[place, :rows, :columns] = [token == BOS for token in found.key]
         cls[place, :rows, :columns] = [token == CLS for token in found.key]
         signs[place, :rows, :columns] = [is_punctuation(token) for token in found.key]
+    if kind == "picture":
+        return _over_picture(may_attend, padding)
     by_position = places_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
     roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
     return Places(may_attend, roles, by_position.distance)
+
+
+def _over_picture(may_attend: Bools, padding: Bools) -> Places:
+    """Return the places of words that ask patches: a word stands nowhere in the picture."""
+    first = np.zeros(may_attend.shape, np.bool_)
+    first[..., 0] = may_attend[..., 0]
+    nowhere = np.full(may_attend.shape, np.nan, np.float32)
+    return Places(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
 
 
 def is_punctuation(token: str) -> bool:
@@ -132,7 +142,7 @@ def is_punctuation(token: str) -> bool:
 
 def _patch_places(experiment: Experiment, n: int, module: str) -> Places:
     """Return the places of patches: neighbours in the picture, distances in pixels."""
-    assert isinstance(experiment.model, ViTConfig)
+    assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
     names = axes(experiment, {}, module).query
     first = int(names[0] == CLS)
     side = round((len(names) - first) ** 0.5)

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import (
+    CaptionerConfig,
+    CaptionTaskConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
@@ -108,6 +110,16 @@ KINDS: dict[str, AttentionKind] = {
             "row predicts the token after its own; strong cells left of <bos> read the source.",
         ),
         AttentionKind(
+            "picture",
+            "Cross-attention over the picture",
+            "Every word asks the patches of the picture, which the encoder has read. A patch is "
+            "named row,column, from 1.",
+            "word so far",
+            "patch",
+            "A row says where the model looks while it writes the word after its own: for a number "
+            "that should be where that digit stands.",
+        ),
+        AttentionKind(
             "patches",
             "Attention over patches",
             "Every patch of the picture asks all patches. A patch is named row,column, from 1.",
@@ -136,7 +148,10 @@ def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
     """Return which attention a module is. Raises ValueError when it is none of this model's."""
     stack, _layer, attention = _parts(module_name)
     if attention == "cross_attention":
-        return KINDS["cross"]
+        is_pictured = isinstance(experiment.model, CaptionerConfig)
+        return KINDS["picture" if is_pictured else "cross"]
+    if isinstance(experiment.model, CaptionerConfig):
+        return KINDS["patches" if stack == "encoder" else "decoder"]
     if isinstance(experiment.model, ViTConfig):
         return KINDS["patches"]
     if isinstance(experiment.model, EncoderOnlyConfig):
@@ -154,13 +169,14 @@ def layer_of(module_name: str) -> int:
 def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
     """Return the names of a model's attention modules: kind name -> one module a layer."""
     model = experiment.model
-    if isinstance(model, EncoderDecoderConfig):
+    if isinstance(model, EncoderDecoderConfig | CaptionerConfig):
         decoder = range(model.n_decoder_layers)
-        return {
-            "encoder": [_name("encoder", i) for i in range(model.n_encoder_layers)],
-            "decoder": [_name("decoder", i) for i in decoder],
-            "cross": [_name("decoder", i, "cross_attention") for i in decoder],
-        }
+        stacks = (
+            [_name("encoder", i) for i in range(model.n_encoder_layers)],
+            [_name("decoder", i) for i in decoder],
+            [_name("decoder", i, "cross_attention") for i in decoder],
+        )
+        return {kind_of(experiment, names[0]).name: names for names in stacks}
     if isinstance(model, RecurrentConfig):
         return {"cross": ["decoder.cross_attention"]}
     stack = "decoder" if model.family == "decoder-only" else "encoder"
@@ -182,7 +198,7 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
     if kind.name == "slots":
         allowed[:, len(item["src"]) :] = False
     window = getattr(experiment.model, "window", 0)
-    if window and kind.name != "cross":
+    if window and kind.name not in {"cross", "picture"}:
         places = np.arange(len(query))
         allowed &= np.abs(places[:, None] - places[None, :]) <= window
     return Axes(query, key, allowed)
@@ -199,9 +215,18 @@ def axis_tokens(
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     model, task = experiment.model, experiment.task
-    if not (isinstance(model, ViTConfig) and isinstance(task, ImageTaskConfig)):
+    if not (
+        isinstance(model, ViTConfig | CaptionerConfig)
+        and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
+    ):
         raise ValueError("Only a Vision Transformer cuts pictures into patches; this reads text.")
     return task.facts.image_size // model.patch_size
+
+
+def patch_names(side: int) -> tuple[str, ...]:
+    """Return the names of patches, ``row,column`` from 1, row by row."""
+    places = range(1, side + 1)
+    return tuple(f"{row},{column}" for row in places for column in places)
 
 
 def has_cls(experiment: Experiment) -> bool:
@@ -216,11 +241,12 @@ def _tokens(
     experiment: Experiment, item: Mapping[str, Any], kind: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if kind == "patches":
-        side = range(1, patches_per_side(experiment) + 1)
-        patches = tuple(f"{row},{column}" for row in side for column in side)
+        patches = patch_names(patches_per_side(experiment))
         patches = (CLS, *patches) if has_cls(experiment) else patches
         return patches, patches
-    src, tgt = tuple(item["src"]), tuple(item["tgt"])
+    if kind == "picture":
+        return (BOS, *item["tgt"]), patch_names(patches_per_side(experiment))
+    src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])
     if kind == "words" and has_cls(experiment):
         src = (CLS, *src)
     if kind in {"encoder", "words", "blanks"}:

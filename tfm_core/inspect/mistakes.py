@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CaptionerConfig, ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.trained import data_of, model_of
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
+    from tfm_core.data.captions import CaptionData
     from tfm_core.data.image_data import ImageData
     from tfm_core.data.text_data import TextData
     from tfm_core.models.build import Model
@@ -61,6 +62,7 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
 
     Raises ValueError, in a sentence, where there is no checkpoint or no data.
     """
+    from tfm_core.data.captions import CaptionData
     from tfm_core.data.text_data import TextData
 
     model, step = model_of(run)
@@ -68,6 +70,8 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
     n = min(limit, len(data.validation))
     if isinstance(data, TextData):
         readings = _sentences(run, model, data, n)
+    elif isinstance(data, CaptionData):
+        readings = _captions(run, model, data, n)
     else:
         readings = _pictures(run, model, data, n)
     wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
@@ -97,6 +101,37 @@ def _sentences(run: Run, model: Model, data: TextData, n: int) -> list[Reading]:
                 task.join_tgt(pair.tgt),
                 float(sure.min()) if len(sure) else 0.0,
                 said == tuple(pair.tgt),
+            )
+        )
+    return readings
+
+
+def _captions(run: Run, model: Model, data: CaptionData, n: int) -> list[Reading]:
+    import torch
+
+    from tfm_core.data.caption_words import join
+    from tfm_core.decoding import greedy
+    from tfm_core.inspect.caption_items import items_of
+    from tfm_core.models.captioner import Captioner
+
+    assert isinstance(model, Captioner)
+    assert isinstance(run.experiment.model, CaptionerConfig)
+    pictures = data.validation.pictures(torch.arange(n))
+    written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
+    items = items_of(data.config, data.validation, range(n), run.experiment.model.patch_size)
+    readings = []
+    for place, item in enumerate(items):
+        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
+        sure = written.confidence[place, : len(said) + 1]
+        readings.append(
+            Reading(
+                place,
+                item,
+                join(said, data.config),
+                item["tgt_text"],
+                float(sure.min()),
+                said == tuple(item["tgt"]),
+                pictures[place].numpy(),
             )
         )
     return readings

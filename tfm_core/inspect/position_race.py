@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from tfm_core.config import Experiment, RecurrentConfig, TextTaskConfig, ViTConfig
+from tfm_core.config import Experiment, RecurrentConfig, TextModelConfig, TextTaskConfig
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.mask_lab import Array
@@ -57,8 +57,8 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """Return the experiment once with each kind of positions, ``steps`` steps each.
 
     The learned table gets twice the rows that the task needs, so that it can be asked beyond the
-    trained length. Raises ConfigError where a kind does not fit the model, ValueError where the
-    model has no positions.
+    trained length. Kinds that the family does not offer are left out. Raises ConfigError where a
+    kind does not fit the model, ValueError where the model has no positions.
     """
     model = experiment.model
     if isinstance(model, RecurrentConfig):
@@ -66,8 +66,9 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
             "An RNN with attention has no positions to compare: it reads one token after the "
             "other. Choose a Transformer on the Train page."
         )
+    offered = get_args(type(model).model_fields["position"].annotation)
     common: dict[str, object] = {}
-    if not isinstance(model, ViTConfig):
+    if isinstance(model, TextModelConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
     training = experiment.training.replace(steps=steps).model_dump()
     return {
@@ -75,6 +76,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
             model=model.replace(position=name, **common).model_dump(), training=training
         )
         for name in RACERS
+        if name in offered
     }
 
 

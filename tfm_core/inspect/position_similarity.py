@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ViTConfig
+from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.inspect.labels import has_cls, patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Snapshot
@@ -44,7 +44,8 @@ def tiles(table: Floats, side: int, *, has_cls: bool = False) -> Floats:
 
 def learned_positions(snapshot: Snapshot) -> Floats | None:
     """Return the learned positions (T, d_model) of a snapshot, None where none are learned."""
-    return next(iter(snapshot.positions.values()), None)
+    patches = snapshot.positions.get("positions.table")  # a captioner's words have a table too
+    return next(iter(snapshot.positions.values()), None) if patches is None else patches
 
 
 def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
@@ -55,7 +56,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     table = learned_positions(snapshot)
     side = patches_per_side(experiment)
     if table is None:
-        assert isinstance(experiment.model, ViTConfig)
+        assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
         if experiment.model.position == "learned":
             raise ValueError(f"No positions were kept at step {snapshot.step:,}.")
         raise ValueError(

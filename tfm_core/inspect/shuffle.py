@@ -102,6 +102,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
     from tfm_core.data.text import text_task
     from tfm_core.decoding import greedy
     from tfm_core.inspect.mask_scores import load
+    from tfm_core.models.captioner import Captioner
     from tfm_core.models.vit import VisionTransformer
 
     config = run.experiment.task
@@ -110,7 +111,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = load(run)
-    assert not isinstance(model, VisionTransformer)
+    assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
     moved = tuple(tokens[place] for place in order)
     ids = torch.tensor([task.src_vocabulary.encode(tokens)])

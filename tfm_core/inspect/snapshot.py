@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from tfm_core.config import CaptionerConfig
+from tfm_core.data.caption_words import join
+from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
+from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.decoding import greedy
+from tfm_core.inspect.caption_items import items_of
 from tfm_core.inspect.capture import capture
 from tfm_core.models.text import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
@@ -25,6 +31,7 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     """Return the fixed validation examples of a run: ``kind``, ``items``, and ``images`` uint8.
 
     Texts: the first sentences. Pictures: the first of each class, then the first others.
+    Captions: the first pictures, with ``images`` too.
     """
     data = trainer.data
     if isinstance(data, ImageData):
@@ -32,6 +39,8 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
         labels = data.validation.labels[chosen].tolist()
         images = data.validation.images[chosen].cpu().numpy()
         return {"kind": "image", "items": [{"label": label} for label in labels], "images": images}
+    if isinstance(data, CaptionData):
+        return _caption_probe(trainer, data)
     task = data.task
     items = [
         {
@@ -51,7 +60,18 @@ def take(trainer: Trainer) -> Snapshot:
     with autocast(trainer):
         if isinstance(trainer.data, ImageData):
             return _take_pictures(trainer, trainer.data)
+        if isinstance(trainer.data, CaptionData):
+            return _take_captions(trainer, trainer.data)
         return _take_text(trainer, trainer.data)
+
+
+def _caption_probe(trainer: Trainer, data: CaptionData) -> dict[str, Any]:
+    assert isinstance(trainer.experiment.model, CaptionerConfig)
+    rows = range(min(N_SENTENCES, len(data.validation)))
+    patch_size = trainer.experiment.model.patch_size
+    items = items_of(data.config, data.validation, rows, patch_size)
+    images = data.validation.pictures(torch.tensor(rows, device=trainer.device))
+    return {"kind": "caption", "items": items, "images": images.cpu().numpy()}
 
 
 def _pictures(data: ImageData) -> Tensor:
@@ -74,13 +94,33 @@ def _take_pictures(trainer: Trainer, data: ImageData) -> Snapshot:
 
 
 def _take_text(trainer: Trainer, data: TextData) -> Snapshot:
-    assert not isinstance(trainer.model, VisionTransformer)
+    tgt = data.validation.tgt[:N_SENTENCES]
     src = data.validation.src[:N_SENTENCES]
-    tgt_in = data.validation.tgt[:N_SENTENCES, :-1]
+    return _take_words(trainer, src, tgt, data.task.tgt_vocabulary, data.task.join_tgt)
+
+
+def _take_captions(trainer: Trainer, data: CaptionData) -> Snapshot:
+    tgt = data.validation.tgt[:N_SENTENCES]
+    rows = torch.arange(len(tgt), device=tgt.device)
+    images = data.normalise(data.validation.pictures(rows))
+    return _take_words(trainer, images, tgt, data.vocabulary, lambda row: join(row, data.config))
+
+
+def _take_words(
+    trainer: Trainer,
+    src: Tensor,
+    tgt: Tensor,
+    vocabulary: Vocabulary,
+    joined: Callable[[Sequence[str]], str],
+) -> Snapshot:
+    """Look at a model that writes: attention under the true target tgt (P, T), and its own words.
+
+    src: what the model reads, ids or pictures.
+    """
+    assert not isinstance(trainer.model, VisionTransformer)
     with capture(trainer.model, only={"weights"}) as tape:
-        trainer.model(src, tgt_in)
-    written = greedy(trainer.model, src, max_len=data.validation.tgt.size(1) - 1)
-    vocabulary = data.task.tgt_vocabulary
+        trainer.model(src, tgt[:, :-1])
+    written = greedy(trainer.model, src, max_len=tgt.size(1) - 1)
     tokens = [vocabulary.decode(row) for row in written.ids.tolist()]
     return Snapshot(
         step=trainer.step,
@@ -88,7 +128,7 @@ def _take_text(trainer: Trainer, data: TextData) -> Snapshot:
         ids=written.ids.cpu().numpy().astype(np.int32),
         confidence=_half(written.confidence),
         tokens=tokens,
-        texts=[data.task.join_tgt(tuple(row)) for row in tokens],
+        texts=[joined(tuple(row)) for row in tokens],
         positions=_positions(trainer),
         embeddings=_embeddings(trainer),
     )

@@ -10,13 +10,14 @@ from textwrap import dedent
 
 from tfm_core.config import (
     FAMILIES,
+    CaptionerConfig,
     EncoderDecoderConfig,
     ModelConfig,
     RecurrentConfig,
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CLS_ID, ImageShape, Shape, TextShape
+from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect import source_layers as layers
 from tfm_core.inspect import source_models as models
 from tfm_core.inspect import source_recurrent as recurrent
@@ -63,6 +64,13 @@ def section(config: ModelConfig, shape: Shape, name: str) -> str:
 def _embedding(config: TransformerConfig, shape: Shape) -> list[str]:
     if isinstance(config, ViTConfig):
         return [models.patches(config), models.positions(config, shape)]
+    if isinstance(config, CaptionerConfig):
+        return [
+            models.patches(config),
+            models.positions(config, shape),
+            models.TOKEN_EMBEDDING,
+            models.word_positions(config),
+        ]
     assert isinstance(shape, TextShape)
     parts = [models.token_embedding(shape), models.positions(config, shape)]
     parts += [models.SEGMENTS] if shape.n_segments else []
@@ -100,7 +108,7 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
     }
     if config.dropout:
         values["DROPOUT"] = config.dropout
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         values["N_ENCODER_LAYERS"] = config.n_encoder_layers
         values["N_DECODER_LAYERS"] = config.n_decoder_layers
     else:
@@ -111,6 +119,13 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
         values |= {"PATCH": config.patch_size, "SIDE": side}
         values |= {"N_TOKENS": side**2 + (config.pooling == "cls"), "N_CLASSES": shape.n_classes}
+    elif isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        side = shape.image_size // config.patch_size
+        values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
+        values |= {"PATCH": config.patch_size, "SIDE": side, "N_TOKENS": side**2}
+        values |= {"TGT_WORDS": shape.tgt_vocabulary, "PAD": shape.pad_id}
+        values |= {"MAX_LEN": shape.tgt_len} if config.text_position == "learned" else {}
     else:
         assert isinstance(shape, TextShape)
         values |= {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
@@ -136,15 +151,16 @@ def _functions(config: ModelConfig) -> list[str]:
     if isinstance(config, RecurrentConfig):
         return [recurrent.PLACED]
     found = [layers.SPLIT]
-    if config.position in {"sinusoidal", "sinusoidal-2d", "rotary"}:
+    waves = {config.position, getattr(config, "text_position", "none")}
+    if waves & {"sinusoidal", "sinusoidal-2d", "rotary"}:
         found.append(layers.SINUSOIDAL)
     if config.position == "rotary":
         found.append(layers.ROTATE)
     if config.position == "alibi":
         found.append(layers.ALIBI)
-    if config.family in {"encoder-decoder", "decoder-only"}:
+    if config.family in {*layers.CROSS, "decoder-only"}:
         found.append(_CAUSAL)
-    if not isinstance(config, ViTConfig) and config.window:
+    if getattr(config, "window", 0):
         found.append(_WINDOW)
     return found
 
@@ -182,6 +198,12 @@ def _main(config: ModelConfig, shape: Shape) -> str:
     if isinstance(shape, ImageShape):
         inputs = ["images = torch.randn(2, CHANNELS, IMAGE, IMAGE)"]
         call = "model(images)"
+    elif isinstance(shape, CaptionShape):
+        inputs = [
+            "images = torch.randn(2, CHANNELS, IMAGE, IMAGE)",
+            "tgt_in = torch.randint(PAD + 1, TGT_WORDS, (2, 5))",
+        ]
+        call = "model(images, tgt_in)"
     else:
         inputs = [
             "src = torch.randint(PAD + 1, SRC_WORDS, (2, 7))",

@@ -10,10 +10,13 @@ from textwrap import dedent, indent
 
 from tfm_core.config import TransformerConfig
 
+CROSS = {"encoder-decoder", "captioner"}
+"""The families whose decoder looks back at what an encoder read."""
+
 
 def attention(config: TransformerConfig) -> str:
     """Return the source of multi-head attention, and of cross-attention if there is any."""
-    has_cross = config.family == "encoder-decoder"
+    has_cross = config.family in CROSS
     bias = "" if config.bias else ", bias=False"
     dropout = ", dropout_p=drop" if config.dropout else ""
     names = ["x", *(["memory=None"] if has_cross else []), "mask=None"]
@@ -155,7 +158,7 @@ def block(config: TransformerConfig) -> str:
     shared = {"alibi": "bias=bias", "rotary": "waves=waves"}.get(config.position, "")
     arguments = f", {shared.split('=')[0]}=None" if shared else ""
     passed = f", {shared}" if shared else ""
-    has_cross = config.family == "encoder-decoder"
+    has_cross = config.family in CROSS
     init = [
         "self.self_attention = MultiHeadAttention()",
         f"self.self_attention_norm = {norm}",
@@ -204,7 +207,7 @@ def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
 
 def stack(config: TransformerConfig) -> str:
     """Return the source of a stack of blocks, with the last norm of a pre-norm one."""
-    has_cross = config.family == "encoder-decoder"
+    has_cross = config.family in CROSS
     norm = (
         "nn.LayerNorm(D_MODEL)" if config.norm == "layernorm" else "nn.RMSNorm(D_MODEL, eps=1e-5)"
     )

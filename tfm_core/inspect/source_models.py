@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.config import (
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
@@ -10,15 +11,21 @@ from tfm_core.config import (
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import Shape, TextShape
+from tfm_core.inspect import source_pictures
 from tfm_core.inspect.source_layers import class_, method
+from tfm_core.inspect.source_parts import adds, model, placed, positions_class
+from tfm_core.inspect.source_pictures import patches
+
+__all__ = ["model_class", "patches", "positions", "word_positions"]
 
 
 def model_class(config: TransformerConfig, shape: Shape) -> str:
     """Return the source of the class ``Model``."""
     if isinstance(config, ViTConfig):
-        assert isinstance(shape, ImageShape)
-        return _vit(config)
+        return source_pictures.vit(config)
+    if isinstance(config, CaptionerConfig):
+        return source_pictures.captioner(config)
     assert isinstance(shape, TextShape)
     if isinstance(config, EncoderDecoderConfig):
         return _encoder_decoder(config, shape)
@@ -30,47 +37,13 @@ def model_class(config: TransformerConfig, shape: Shape) -> str:
 
 def positions(config: TransformerConfig, shape: Shape) -> str:
     """Return the source of the class ``Positions``; empty where nothing is added to embeddings."""
-    if config.position == "learned":
-        length = "MAX_LEN" if not isinstance(config, ViTConfig) else "N_TOKENS"
-        return (
-            class_(
-                '''
-            class Positions(nn.Module):
-                """Adds one trained vector a position."""
+    is_pictured = isinstance(config, ViTConfig | CaptionerConfig)
+    return positions_class("Positions", config.position, "N_TOKENS" if is_pictured else "MAX_LEN")
 
-                def __init__(self):
-                    super().__init__()
-            ''',
-                f"self.table = nn.Parameter(0.02 * torch.randn({length}, D_MODEL))",
-            )
-            + "\n"
-            + method("def forward(self, x):", ["return x + self.table[: x.size(1)]"])
-        )
-    if config.position == "sinusoidal":
-        return class_(
-            '''
-            class Positions(nn.Module):
-                """Adds fixed sine and cosine waves."""
 
-                def forward(self, x):
-            ''',
-            "return x + sinusoidal(x.size(1), D_MODEL).to(x)",
-        )
-    if config.position == "sinusoidal-2d":
-        return class_(
-            '''
-            class Positions(nn.Module):
-                """Adds waves: half of the dimensions tell the row of a patch, half its column."""
-
-                def forward(self, x):
-            ''',
-            "waves = sinusoidal(SIDE, D_MODEL // 2)\n"
-            "rows = waves[:, None].expand(SIDE, SIDE, -1)\n"
-            "columns = waves[None].expand(SIDE, SIDE, -1)\n"
-            "grid = torch.cat([rows, columns], -1).flatten(0, 1)\n"
-            "return x + F.pad(grid, (0, 0, x.size(1) - SIDE**2, 0)).to(x)",
-        )
-    return ""
+def word_positions(config: CaptionerConfig) -> str:
+    """Return the source of the class ``WordPositions``; empty where nothing is added."""
+    return positions_class("WordPositions", config.text_position, "MAX_LEN")
 
 
 TOKEN_EMBEDDING = class_(
@@ -147,16 +120,6 @@ def label_output(bias: str) -> str:
     return f"{init}\n" + method("def forward(self, x):", forward)
 
 
-def _placed(config: TransformerConfig, name: str, x: str) -> str:
-    """Return an expression that adds positions, where they are added, and drops out."""
-    x = f"self.{name}({x})" if _adds(config) else x
-    return f"self.dropout({x})" if config.dropout else x
-
-
-def _adds(config: TransformerConfig) -> bool:
-    return config.position in {"learned", "sinusoidal", "sinusoidal-2d"}
-
-
 def _output(config: TextModelConfig, shape: TextShape, tied: str, n_tied: int) -> list[str]:
     bias = "" if config.bias and shape.output_bias else ", bias=False"
     lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{bias})"]
@@ -174,21 +137,9 @@ def _within(config: TextModelConfig, mask: str, length: str) -> str:
     return f"{mask} & window({length}, x.device)" if config.window else mask
 
 
-def _class(doc: str, init: list[str], *methods: str, has_dropout: bool) -> str:
-    head = f'''
-    class Model(nn.Module):
-        """{doc}"""
-
-        def __init__(self):
-            super().__init__()
-    '''
-    init += ["self.dropout = nn.Dropout(DROPOUT)"] if has_dropout else []
-    return "\n".join([class_(head, "\n".join(init)), *methods])
-
-
 def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
     init = _embeddings(shape)
-    if _adds(config):
+    if adds(config.position):
         init += ["self.src_positions = Positions()", "self.tgt_positions = Positions()"]
     init += [
         "self.encoder = Stack(N_ENCODER_LAYERS)",
@@ -197,16 +148,16 @@ def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
     init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
     encode = [
         "keep = (src != PAD)[:, None, None, :]  # (B, 1, 1, S): padding is not attended to",
-        f"x = {_placed(config, 'src_positions', 'self.src_embedding(src)')}",
+        f"x = {placed(config, 'src_positions', 'self.src_embedding(src)')}",
         f"return self.encoder(x, {_within(config, 'keep', 'src.size(1)')}), keep",
     ]
     decode = [
-        f"x = {_placed(config, 'tgt_positions', 'self.tgt_embedding(tgt_in)')}",
+        f"x = {placed(config, 'tgt_positions', 'self.tgt_embedding(tgt_in)')}",
         "mask = (tgt_in != PAD)[:, None, None, :] & causal(tgt_in.size(1), x.device)",
         f"x = self.decoder(x, {_within(config, 'mask', 'tgt_in.size(1)')}, memory, memory_mask)",
         "return self.output(x)  # (B, T, TGT_WORDS)",
     ]
-    return _class(
+    return model(
         "The encoder reads the source; the decoder writes the target and looks back at it.",
         init,
         method("def encode(self, src):", encode),
@@ -220,7 +171,7 @@ def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
 
 def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     init = ["self.src_embedding = TokenEmbedding(SRC_WORDS)"]
-    init += ["self.src_positions = Positions()"] if _adds(config) else []
+    init += ["self.src_positions = Positions()"] if adds(config.position) else []
     init += ["self.segments = Segments()"] if shape.n_segments else []
     init += ["self.encoder = Stack(N_LAYERS)"]
     if shape.head == "pooler":
@@ -232,9 +183,9 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     embedded = "self.src_embedding(src)"
     if shape.n_segments:
         embedded = f"self.segments(self.src_positions({embedded}))"
-        placed = f"self.dropout({embedded})" if config.dropout else embedded
+        inside = f"self.dropout({embedded})" if config.dropout else embedded
     else:
-        placed = _placed(config, "src_positions", embedded)
+        inside = placed(config, "src_positions", embedded)
     slots = [
         "length = tgt_in.size(1)  # a slot for each answer; the content of tgt_in is not seen",
         "src = F.pad(src, (0, max(0, length - src.size(1))), value=PAD)",
@@ -243,11 +194,11 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     forward = [
         *(cls if shape.is_label else slots),
         "keep = (src != PAD)[:, None, None, :]",
-        f"x = {placed}",
+        f"x = {inside}",
         f"x = self.encoder(x, {_within(config, 'keep', 'src.size(1)')})",
         *_read(shape),
     ]
-    return _class(
+    return model(
         "Reads everything at once and gives one label for the text."
         if shape.is_label
         else "Reads everything at once and answers every position in one pass.",
@@ -271,7 +222,7 @@ def _read(shape: TextShape) -> list[str]:
 
 def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
     init = _embeddings(shape)
-    init += ["self.positions = Positions()"] if _adds(config) else []
+    init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.decoder = Stack(N_LAYERS)"]
     init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
     forward = [
@@ -288,73 +239,14 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
         "x = torch.where(is_src[..., None], source, target)",
         "keep = is_src | (is_tgt & (tgt_in.gather(1, from_tgt) != PAD))",
         "mask = keep[:, None, None, :] & causal(places.size(1), x.device)",
-        f"x = {_placed(config, 'positions', 'x')}",
+        f"x = {placed(config, 'positions', 'x')}",
         f"x = self.decoder(x, {_within(config, 'mask', 'places.size(1)')})",
         "answers = lengths + torch.arange(tgt_in.size(1), device=src.device)",
         "return self.output(x.gather(1, answers[..., None].expand(-1, -1, D_MODEL)))",
     ]
-    return _class(
+    return model(
         "Reads source and target as one sequence, each token seeing only the past.",
         init,
         method("def forward(self, src, tgt_in):", forward),
-        has_dropout=config.dropout > 0,
-    )
-
-
-def patches(config: ViTConfig) -> str:
-    """Return the source of the stem of a ViT."""
-    cut = class_(
-        '''
-        class PatchEmbedding(nn.Module):
-            """Cut and project: (B, C, H, W) to (B, patches, D_MODEL)."""
-
-            def __init__(self, channels):
-                super().__init__()
-                self.projection = nn.Linear(channels * PATCH**2, D_MODEL)
-
-            def forward(self, images):
-        ''',
-        "grid = images.unflatten(3, (-1, PATCH)).unflatten(2, (-1, PATCH))\n"
-        "# (B, C, rows, PATCH, columns, PATCH) to (B, rows * columns, C * PATCH^2)\n"
-        "return self.projection(grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2))",
-    )
-    if config.stem == "patches":
-        return cut
-    conv = class_(
-        '''
-        class ConvStem(nn.Module):
-            """A 3x3 convolution before the patches."""
-
-            def __init__(self):
-                super().__init__()
-                self.convolution = nn.Conv2d(CHANNELS, 8, 3, padding=1)
-                self.patches = PatchEmbedding(8)
-
-            def forward(self, images):
-        ''',
-        "return self.patches(F.gelu(self.convolution(images)))",
-    )
-    return f"{cut}\n\n{conv}"
-
-
-def _vit(config: ViTConfig) -> str:
-    has_cls = config.pooling == "cls"
-    stem = "ConvStem()" if config.stem == "conv" else "PatchEmbedding(CHANNELS)"
-    init = [f"self.stem = {stem}"]
-    init += ["self.cls = nn.Parameter(torch.zeros(1, 1, D_MODEL))"] if has_cls else []
-    init += ["self.positions = Positions()"] if _adds(config) else []
-    init += ["self.encoder = Stack(N_LAYERS)", "self.head = nn.Linear(D_MODEL, N_CLASSES)"]
-    forward = ["x = self.stem(images)  # (B, patches, D_MODEL)"]
-    if has_cls:
-        forward.append("x = torch.cat([self.cls.expand(x.size(0), -1, -1), x], 1)")
-    pooled = "x[:, 0]" if has_cls else "x.mean(1)"
-    forward += [
-        f"x = self.encoder({_placed(config, 'positions', 'x')})",
-        f"return self.head({pooled})  # (B, N_CLASSES)",
-    ]
-    return _class(
-        "A picture is a sentence of patches; an encoder reads it, one vector tells the class.",
-        init,
-        method("def forward(self, images):", forward),
         has_dropout=config.dropout > 0,
     )

@@ -14,12 +14,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig, from_json
+from tfm_core.config import (
+    CaptionTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    TaskConfig,
+    TextTaskConfig,
+    from_json,
+)
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tfm_core.data.captions import CaptionData
     from tfm_core.data.image_data import ImageData
     from tfm_core.data.text_data import TextData
     from tfm_core.models.build import Model
@@ -56,7 +64,7 @@ def model_of(run: Run) -> tuple[Model, int]:
         return _load(str(run.folder), mark)
 
 
-def data_of(experiment: Experiment) -> TextData | ImageData:
+def data_of(experiment: Experiment) -> TextData | ImageData | CaptionData:
     """Return the data that a run of this experiment learns from, on the CPU; made once.
 
     Raises ValueError, in a sentence, for pictures that cannot be had.
@@ -68,26 +76,32 @@ def data_of(experiment: Experiment) -> TextData | ImageData:
 def inputs_of(
     run: Run, item: Mapping[str, Any], picture: npt.NDArray[np.uint8] | None = None
 ) -> tuple[Tensor, ...]:
-    """Return what the model is called with for one example: (src, tgt_in), or (images,).
+    """Return what the model is called with for one example: (src, tgt_in), (images,), or
+    (images, tgt_in) where pictures are described.
 
     item: ``src`` and ``tgt`` tokens, as in ``Example.item``; picture: uint8 (C, height, width).
     Raises ValueError, in a sentence, for a picture of another shape or none.
     """
     import torch
 
+    from tfm_core.data.caption_words import vocabulary
+    from tfm_core.data.captions import CaptionData
     from tfm_core.data.image_data import ImageData
     from tfm_core.data.text import text_task
     from tfm_core.data.vocabulary import BOS
 
     task = run.experiment.task
-    if isinstance(task, ImageTaskConfig):
+    if isinstance(task, ImageTaskConfig | CaptionTaskConfig):
         shape = (task.facts.channels, task.facts.image_size, task.facts.image_size)
         if picture is None or picture.shape != shape:
             what = "There is no picture" if picture is None else f"The picture is {picture.shape}"
             raise ValueError(f"{what}, but this run reads {shape}.")
         data = data_of(run.experiment)
-        assert isinstance(data, ImageData)
-        return (data.normalise(torch.tensor(picture)[None]),)
+        assert isinstance(data, ImageData | CaptionData)
+        images = data.normalise(torch.tensor(picture)[None])
+        if isinstance(task, ImageTaskConfig):
+            return (images,)
+        return images, torch.tensor([[BOS, *vocabulary(task).encode(tuple(item["tgt"]))]])
     assert isinstance(task, TextTaskConfig)
     words = text_task(task)
     src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))])
@@ -106,10 +120,13 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
 
 
 @lru_cache(maxsize=2)
-def _data(task: TextTaskConfig | ImageTaskConfig, seed: int) -> TextData | ImageData:
+def _data(task: TaskConfig, seed: int) -> TextData | ImageData | CaptionData:
+    from tfm_core.data.captions import load_captions
     from tfm_core.data.image_data import load_images
     from tfm_core.data.text_data import load_text
 
     if isinstance(task, ImageTaskConfig):
         return load_images(task, seed=seed)
+    if isinstance(task, CaptionTaskConfig):
+        return load_captions(task, seed=seed)
     return load_text(task, seed=seed)

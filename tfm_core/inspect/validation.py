@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import Experiment
+from tfm_core.config import CaptionerConfig, Experiment
 from tfm_core.inspect.alignment import (
     AlignmentScore,
     AlignmentTally,
@@ -27,6 +27,7 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tfm_core.data.captions import CaptionData
     from tfm_core.data.image_data import ImageData
     from tfm_core.data.text_data import TextData
 
@@ -61,7 +62,7 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
     data = data_of(run.experiment)
     n_all = len(data.validation)
     tally = _Tallies(run.experiment)
-    for inputs, items in _batches(data, min(limit, n_all)):
+    for inputs, items in _batches(run.experiment, data, min(limit, n_all)):
         with capture(model, only={"weights"}) as tape:
             model(*inputs)
         tally.add(tape.of("weights"), items)
@@ -98,9 +99,13 @@ class _Tallies:
 
 
 def _batches(
-    data: TextData | ImageData, n: int
+    experiment: Experiment, data: TextData | ImageData | CaptionData, n: int
 ) -> Iterator[tuple[tuple[Tensor, ...], list[Mapping[str, Any]]]]:
+    import torch
+
+    from tfm_core.data.captions import CaptionData
     from tfm_core.data.text_data import TextData
+    from tfm_core.inspect.caption_items import items_of
 
     for first in range(0, n, _BATCH):
         rows = slice(first, min(n, first + _BATCH))
@@ -114,6 +119,14 @@ def _batches(
             length = 1 + max(len(item["tgt"]) for item in items)
             src = part.src[rows, : max(len(item["src"]) for item in items)]
             yield (src, part.tgt[rows, :length]), items
+        elif isinstance(data, CaptionData):
+            assert isinstance(experiment.model, CaptionerConfig)
+            places = range(rows.start, rows.stop)
+            size = experiment.model.patch_size
+            items = list(items_of(data.config, data.validation, places, size))
+            length = 1 + max(len(item["tgt"]) for item in items)
+            images = data.normalise(data.validation.pictures(torch.tensor(places)))
+            yield (images, data.validation.tgt[rows, :length]), items
         else:
             images = data.validation.images[rows]
             yield (data.normalise(images),), [{} for _ in range(len(images))]

@@ -15,6 +15,8 @@ from torch import Tensor
 
 from tfm_core.config import (
     BlockConfig,
+    CaptionerConfig,
+    CaptionTaskConfig,
     EncoderDecoderConfig,
     Experiment,
     ImageTaskConfig,
@@ -23,18 +25,26 @@ from tfm_core.config import (
     TextTaskConfig,
     ViTConfig,
 )
+from tfm_core.config.shape import Shape
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.text import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.capture import Recording, capture
 from tfm_core.inspect.labels import CLS, has_cls
-from tfm_core.models.build import ImageShape, Model, TextShape, build_text, build_vit
+from tfm_core.models.build import CaptionShape, ImageShape, Model, TextShape, build_text, build_vit
 from tfm_core.training.models import data_shape, new_model
 
 MOST_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
 N_TEXTS, N_PICTURES = 6, 10
 BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
+
+
+NO_CAPTIONER = (
+    "A model that describes pictures is a Vision Transformer's encoder and a text decoder, and the "
+    "walk goes through each of them: choose a run of digits for the one, a run of translation for "
+    "the other."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,6 +108,8 @@ def subject(
     has more than MOST_REAL parameters, only its shapes. items, images: the examples, as a probe
     holds them; without them some are drawn.
     """
+    if isinstance(experiment.task, CaptionTaskConfig):
+        raise ValueError(NO_CAPTIONER)
     if model is None:
         with torch.device("meta"):
             model = new_model(experiment)
@@ -120,12 +132,14 @@ def book_example() -> Subject:
 
 
 def by_shape(
-    config: ModelConfig, shape: TextShape | ImageShape, *, batch: int, src_len: int, tgt_len: int
+    config: ModelConfig, shape: Shape, *, batch: int, src_len: int, tgt_len: int
 ) -> Subject:
     """Return a model of any size by its shapes: no memory, no values.
 
     Pictures have no lengths.
     """
+    if isinstance(config, CaptionerConfig) or isinstance(shape, CaptionShape):
+        raise ValueError(NO_CAPTIONER)
     with torch.device("meta"):
         if isinstance(shape, ImageShape):
             assert isinstance(config, ViTConfig)

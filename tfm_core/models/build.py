@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import (
     BlockConfig,
+    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
@@ -17,7 +18,7 @@ from tfm_core.config import (
     TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CLS_ID, ImageShape, TextShape
+from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import NORM_EPS, make_norm
 from tfm_core.layers.patches import STEM_LAYERS
@@ -31,6 +32,7 @@ from tfm_core.layers.positions import (
     sinusoidal_2d,
 )
 from tfm_core.models.build_recurrent import build_recurrent
+from tfm_core.models.captioner import Captioner
 from tfm_core.models.labels import LabelOutput
 from tfm_core.models.text import (
     DecoderOnly,
@@ -43,13 +45,26 @@ from tfm_core.models.text import (
 )
 from tfm_core.models.vit import VisionTransformer
 
-__all__ = ["ImageShape", "Model", "TextShape", "build_model", "build_text", "build_vit"]
+__all__ = [
+    "CaptionShape",
+    "ImageShape",
+    "Model",
+    "TextShape",
+    "build_captioner",
+    "build_model",
+    "build_text",
+    "build_vit",
+]
 
-Model = TextModel | VisionTransformer
+Model = TextModel | VisionTransformer | Captioner
+PatchConfig = ViTConfig | CaptionerConfig
 
 
-def build_model(config: ModelConfig, shape: TextShape | ImageShape) -> Model:
+def build_model(config: ModelConfig, shape: Shape) -> Model:
     """Build any model; on ``torch.device("meta")`` it takes no memory and almost no time."""
+    if isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        return build_captioner(config, shape)
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         return build_vit(config, shape)
@@ -69,7 +84,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
     if isinstance(config, EncoderOnlyConfig):
         model = EncoderOnly(
             src_embedding=src,
-            src_positions=_text_positions(config),
+            src_positions=_text_positions(config.position, config.d_model, config.max_len),
             encoder=_stack(config, config.n_layers),
             output=_reader(config, shape, output),
             pad_id=shape.pad_id,
@@ -86,7 +101,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
         model = DecoderOnly(
             src_embedding=src,
             tgt_embedding=tied,
-            positions=_text_positions(config),
+            positions=_text_positions(config.position, config.d_model, config.max_len),
             decoder=_stack(config, config.n_layers),
             output=output,
             pad_id=shape.pad_id,
@@ -99,8 +114,8 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
         model = EncoderDecoder(
             src_embedding=src,
             tgt_embedding=tied,
-            src_positions=_text_positions(config),
-            tgt_positions=_text_positions(config),
+            src_positions=_text_positions(config.position, config.d_model, config.max_len),
+            tgt_positions=_text_positions(config.position, config.d_model, config.max_len),
             encoder=_stack(config, config.n_encoder_layers),
             decoder=_stack(config, config.n_decoder_layers, has_cross=True),
             output=output,
@@ -135,12 +150,8 @@ def build_vit(
 
     Raises ValueError when the patches do not divide the picture.
     """
-    if shape.image_size % config.patch_size:
-        raise ValueError(
-            f"patch_size {config.patch_size} does not divide image_size {shape.image_size}"
-        )
+    side = _patches_per_side(config, shape)
     has_cls = config.pooling == "cls"
-    side = shape.image_size // config.patch_size
     length = side**2 + has_cls
     return VisionTransformer(
         stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, config.d_model),
@@ -152,8 +163,36 @@ def build_vit(
     )
 
 
+def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
+    """Build a captioner: a ViT's stem, positions and encoder, and a text decoder.
+
+    Raises ValueError when the patches do not divide the picture.
+    """
+    side = _patches_per_side(config, shape)
+    d_model = config.d_model
+    return Captioner(
+        stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, d_model),
+        positions=_patch_positions(config, side, side**2),
+        encoder=_stack(config, config.n_encoder_layers),
+        tgt_embedding=TokenEmbedding(shape.tgt_vocabulary, d_model),
+        tgt_positions=_text_positions(config.text_position, d_model, shape.tgt_len),
+        decoder=_stack(config, config.n_decoder_layers, has_cross=True),
+        output=nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
+        pad_id=shape.pad_id,
+        dropout=config.dropout,
+    )
+
+
+def _patches_per_side(config: PatchConfig, shape: ImageShape | CaptionShape) -> int:
+    if shape.image_size % config.patch_size:
+        raise ValueError(
+            f"patch_size {config.patch_size} does not divide image_size {shape.image_size}"
+        )
+    return shape.image_size // config.patch_size
+
+
 def _stack(
-    config: TextModelConfig | ViTConfig,
+    config: TextModelConfig | PatchConfig,
     n_layers: int,
     *,
     has_cross: bool = False,
@@ -180,7 +219,7 @@ def _block(config: BlockConfig, has_cross: bool, norm_eps: float) -> Block:
 
 
 def _relative(
-    config: TextModelConfig | ViTConfig,
+    config: TextModelConfig | PatchConfig,
 ) -> Callable[[Tensor], dict[str, Tensor | Rotation]] | None:
     if config.position == "rotary":
         return partial(_rotation, d_head=config.d_head)
@@ -197,15 +236,15 @@ def _bias(x: Tensor, *, n_heads: int) -> dict[str, Tensor | Rotation]:
     return {"bias": alibi_bias(n_heads, x.size(1), x)}
 
 
-def _text_positions(config: TextModelConfig) -> nn.Module:
-    if config.position == "sinusoidal":
-        return FixedPositions(config.max_len, partial(sinusoidal, d_model=config.d_model))
-    if config.position == "learned":
-        return LearnedPositions(config.max_len, config.d_model)
+def _text_positions(position: str, d_model: int, length: int) -> nn.Module:
+    if position == "sinusoidal":
+        return FixedPositions(length, partial(sinusoidal, d_model=d_model))
+    if position == "learned":
+        return LearnedPositions(length, d_model)
     return NoPositions()
 
 
-def _patch_positions(config: ViTConfig, side: int, length: int) -> nn.Module:
+def _patch_positions(config: PatchConfig, side: int, length: int) -> nn.Module:
     if config.position == "learned":
         return LearnedPositions(length, config.d_model)
     if config.position == "sinusoidal":

@@ -7,6 +7,7 @@ logits at position t predict target token t. Padding is ``pad_id`` on the right.
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
@@ -72,6 +73,36 @@ class Pooler(nn.Module):
         return out
 
 
+class Writer(Protocol):
+    """The parts of a model that writes a target while it looks back at a memory."""
+
+    tgt_embedding: TokenEmbedding
+    tgt_positions: nn.Module
+    decoder: Stack
+    output: nn.Linear
+    dropout: nn.Dropout
+    pad_id: int
+    window: int
+
+
+def write(model: Writer, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | None) -> Tensor:
+    """Return logits (B, T, vocabulary) for a target (B, T) seen only from the left.
+
+    memory: (B, S, d_model), what the decoder looks back at, with memory_mask over (B, H, T, S).
+    """
+    mask = padding_mask(tgt_in, model.pad_id) & causal_mask(tgt_in.size(1), tgt_in.device)
+    x = model.dropout(model.tgt_positions(model.tgt_embedding(tgt_in)))
+    x = model.decoder(
+        x,
+        mask=within(mask, tgt_in.size(1), model.window),
+        memory=memory,
+        memory_mask=memory_mask,
+    )
+    out: Tensor = model.output(x)
+    tape.record(model.output, answering=x, logits=out)
+    return out
+
+
 class EncoderDecoder(nn.Module):
     """The encoder reads the source; the decoder writes the target and looks back at the source."""
 
@@ -105,17 +136,7 @@ class EncoderDecoder(nn.Module):
 
     def decode(self, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary) for a target seen only from the left."""
-        mask = padding_mask(tgt_in, self.pad_id) & causal_mask(tgt_in.size(1), tgt_in.device)
-        x = self.dropout(self.tgt_positions(self.tgt_embedding(tgt_in)))
-        x = self.decoder(
-            x,
-            mask=within(mask, tgt_in.size(1), self.window),
-            memory=memory,
-            memory_mask=memory_mask,
-        )
-        out: Tensor = self.output(x)
-        tape.record(self.output, answering=x, logits=out)
-        return out
+        return write(self, tgt_in, memory, memory_mask)
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""

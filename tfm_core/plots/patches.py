@@ -13,7 +13,7 @@ from tfm_core.plots.attention import LEGEND, MASKED, Floats, Theme, top_of
 from tfm_core.plots.palette import VERMILION
 
 _OUTLINE = VERMILION  # the patch that asks
-_OVERLAY = ((0.0, "rgba(230, 159, 0, 0)"), (1.0, "rgba(230, 159, 0, 0.75)"))
+OVERLAY = ((0.0, "rgba(230, 159, 0, 0)"), (1.0, "rgba(230, 159, 0, 0.75)"))
 
 
 def patch_overlay(
@@ -37,7 +37,9 @@ def patch_overlay(
     size = picture.shape[-1] / side  # pixels to a side of a patch
     centres = (np.arange(side) + 0.5) * size - 0.5
     columns, rows = np.meshgrid(centres, centres)
-    figure = go.Figure([_picture(picture), _veil(weights, centres, top), _targets(columns, rows)])
+    figure = go.Figure(
+        [picture_trace(picture), _veil(weights, centres, top), _targets(columns, rows)]
+    )
     figure.data[2].hovertext = [
         f"patch {i // side + 1},{i % side + 1}: weight {weight:.4f}"
         for i, weight in enumerate(weights.ravel())
@@ -81,7 +83,8 @@ def patch_weights(weights: Floats, query: int | None, *, has_cls: bool) -> Float
     return np.asarray(patches, np.float32).reshape(side, side)
 
 
-def _picture(picture: npt.NDArray[np.uint8]) -> go.Image:
+def picture_trace(picture: npt.NDArray[np.uint8]) -> go.Image:
+    """Return the picture (C, height, width) or (height, width) itself, its pixels as they are."""
     channels = picture[None] if picture.ndim == 2 else picture
     colours = (
         np.broadcast_to(channels, (3, *channels.shape[1:])) if len(channels) == 1 else channels
@@ -96,7 +99,7 @@ def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
         y=centres,
         zmin=0,
         zmax=top_of(weights) if top is None else top,
-        colorscale=[list(stop) for stop in _OVERLAY],
+        colorscale=[list(stop) for stop in OVERLAY],
         colorbar=LEGEND,
         xgap=1,
         ygap=1,

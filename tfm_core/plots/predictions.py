@@ -50,10 +50,12 @@ def text_rows(
     items: Sequence[dict[str, Any]],
     tokens: Sequence[Sequence[str]],
     confidence: npt.NDArray[Any] | None = None,
+    images: npt.NDArray[np.uint8] | None = None,
 ) -> str:
     """Return HTML: for each example its source, the truth, and the prediction token by token.
 
-    items: ``tgt`` tokens, ``src_text``, ``tgt_text``. tokens: predicted, one list an example.
+    items: ``tgt`` tokens, ``src_text``, ``tgt_text``. images: (P, C, height, width) uint8, where
+    pictures are the sources. tokens: predicted, one list an example.
     confidence: (P, T) probability of each predicted token, said on hover.
     """
     rows = []
@@ -63,8 +65,12 @@ def text_rows(
         n_right = sum(mark.verdict == "right" for mark in marked)
         is_right = n_right == len(marked)
         verdict = "all right" if is_right else f"{n_right} of {len(marked)} right"
+        if images is None:
+            source = escape(item["src_text"])
+        else:
+            source = f'<img alt="{escape(item["tgt_text"])}" src="{png_url(images[place])}">'
         rows.append(
-            f'<div class="row"><div class="source">{escape(item["src_text"])}</div>'
+            f'<div class="row"><div class="source">{source}</div>'
             f'<div class="truth">{escape(item["tgt_text"])}</div>'
             f'<div class="answer">{_tokens(marked, sure)}</div>'
             f'<div class="verdict {_class(is_right)}">{_sign(is_right)} {verdict}</div></div>'
@@ -72,7 +78,7 @@ def text_rows(
     head = "".join(
         f'<div class="{name}">{word}</div>'
         for name, word in (
-            ("source", "Source"),
+            ("source", "Source" if images is None else "Picture"),
             ("truth", "Truth"),
             ("answer", "Prediction"),
             ("verdict", "Tokens"),
@@ -176,6 +182,8 @@ _STYLE = f"""<style>
 .tfm-texts .row {{ display: grid; grid-template-columns: 2fr 2fr 3fr 7.5rem; gap: 0.25rem 1rem;
   padding: 0.5rem 0.25rem; border-bottom: 1px solid rgba(125, 133, 146, 0.25);
   align-items: start; }}
+.tfm-texts .source img {{ width: 5rem; image-rendering: pixelated; display: block;
+  border-radius: 0.25rem; background: #000; }}
 .tfm-texts .head {{ font-size: 0.8rem; opacity: 0.75; }}
 .tfm-texts .row > div {{ min-width: 0; overflow-wrap: anywhere; }}
 .tfm-texts .t {{ display: inline-block; padding: 0 0.3em; margin: 0 0.15em 0.2em 0;

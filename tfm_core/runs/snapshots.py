@@ -32,8 +32,8 @@ class Snapshot:
 
     attention: module name -> float16 (P, H, Q, K), padded with zeros.
     probabilities: float16 (P, classes), pictures only.
-    ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, text only.
-    tokens, texts: the predictions as tokens and as a person reads them, one an example, text only.
+    ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
+    tokens, texts: the predictions as tokens and as a person reads them, likewise.
     positions: parameter name -> float16 (rows, d_model), learned positions only.
     embeddings: module name -> float16 (vocabulary, d_model), tables of words that are small.
     """
@@ -54,7 +54,9 @@ class Probe:
     """The fixed examples that every snapshot of a run looks at.
 
     items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
-    items, pictures: ``label``. images: (P, C, height, width) uint8, pictures only.
+    items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
+    and ``alignment`` (see ``inspect.caption_items``). images: (P, C, height, width) uint8, but
+    for texts.
     """
 
     kind: str
@@ -172,10 +174,10 @@ def read_probe(folder: Path) -> Probe:
         raise ValueError("This run has no probe yet: it is written when the training starts.")
     values = read_json(folder / "probe.json") or {}
     kind, items = values.get("kind"), values.get("items")
-    if kind not in {"text", "image"} or not isinstance(items, list):
+    if kind not in {"text", "image", "caption"} or not isinstance(items, list):
         raise ValueError("The probe of this run is damaged and cannot be read.")
     images = None
-    if kind == "image":
+    if kind != "text":
         try:
             with safe_open(folder / "probe.safetensors", framework="numpy") as file:
                 images = file.get_tensor("images")

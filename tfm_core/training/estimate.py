@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import Experiment, RecurrentConfig, TextTaskConfig, sequence_len
-from tfm_core.models.build import Model, TextShape
+from tfm_core.models.build import CaptionShape, Model, TextShape
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import data_shape, new_model
 from tfm_core.training.optimisation import make_optimizer
@@ -126,5 +126,9 @@ def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> t
             for words, length in sizes
         )
     side = shape.image_size
-    images = torch.randn(batch, shape.channels, side, side, generator=generator)
-    return (images.to(place),)
+    images = torch.randn(batch, shape.channels, side, side, generator=generator).to(place)
+    if isinstance(shape, CaptionShape):
+        size = (batch, shape.tgt_len)
+        words = torch.randint(1, shape.tgt_vocabulary, size, generator=generator)
+        return images, words.to(place)
+    return (images,)

@@ -17,10 +17,12 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CaptionTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.data.captions import CaptionData, load_captions
 from tfm_core.data.image_data import ImageData, load_images
 from tfm_core.data.text_data import TextData, load_text
 from tfm_core.models.build import Model
+from tfm_core.training.caption_objective import CaptionObjective
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.events import (
     Event,
@@ -53,7 +55,7 @@ class Trainer:
 
     experiment: Experiment
     device: torch.device
-    data: TextData | ImageData
+    data: TextData | ImageData | CaptionData
     objective: Objective
     model: Model
     optimizer: torch.optim.Optimizer
@@ -101,12 +103,15 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     """
     place = resolve(device)
     task, smoothing = experiment.task, experiment.training.label_smoothing
-    data: TextData | ImageData
+    data: TextData | ImageData | CaptionData
     objective: Objective
     if isinstance(task, ImageTaskConfig):
         data = load_images(task, seed=experiment.seed, progress=progress)
         data = data.to(place)
         objective = ImageObjective(data, task, label_smoothing=smoothing)
+    elif isinstance(task, CaptionTaskConfig):
+        data = load_captions(task, seed=experiment.seed).to(place)
+        objective = CaptionObjective(data, label_smoothing=smoothing)
     else:
         assert isinstance(task, TextTaskConfig)
         data = load_text(task, seed=experiment.seed)

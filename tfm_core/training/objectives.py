@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -82,49 +82,70 @@ class TextObjective:
         return split.src[places, :src_len], split.tgt[places, :tgt_len]
 
     def _scores(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> Scores:
-        wanted = tgt[:, 1:]
-        logits = model(src, tgt[:, :-1])  # (B, T, vocabulary)
-        first = self.first_class
-        loss = F.cross_entropy(
-            logits[..., first:].flatten(0, 1).float(),
-            wanted.flatten() - first,
-            ignore_index=PAD - first,
-            label_smoothing=smoothing,
-        )
-        real = wanted != PAD
-        right = (logits.detach().argmax(-1) == wanted) & real
-        whole = (right == real).all(1).sum()
-        return Scores(loss, right.sum(), real.sum(), whole, len(src))
+        logits, wanted = model(src, tgt[:, :-1]), tgt[:, 1:]
+        return token_scores(logits, wanted, smoothing, first_class=self.first_class)
 
     def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
         """See Objective; nothing is drawn at random."""
         return self._scores(model, *self._batch("train", indices), self.label_smoothing)
 
     def floor(self) -> float | None:
-        """Targets are functions of their sources, so only label smoothing keeps the loss up.
-
-        The best prediction of a smoothed target is that target, and its loss the entropy.
-        """
-        share = self.label_smoothing / self.n_classes
-        top = 1.0 - self.label_smoothing + share
-        if not share:
-            return 0.0
-        return -top * math.log(top) - (self.n_classes - 1) * share * math.log(share)
+        """Targets are functions of their sources, so only label smoothing keeps the loss up."""
+        return smoothed_floor(self.label_smoothing, self.n_classes)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
         total = len(self._splits()[split].src)
-        loss = right = counted = whole = 0.0
-        for first in range(0, total, MEASURE_BATCH):
-            indices = torch.arange(first, min(total, first + MEASURE_BATCH))
-            scores = self._scores(model, *self._batch(split, indices), 0.0)
-            tokens = float(scores.counted)
-            loss += float(scores.loss) * tokens
-            right, counted = right + float(scores.right), counted + tokens
-            assert scores.whole is not None
-            whole += float(scores.whole)
-        return loss / counted, right / counted, whole / total
+        return measured_tokens(
+            total, lambda rows: self._scores(model, *self._batch(split, rows), 0.0)
+        )
+
+
+def token_scores(
+    logits: Tensor, wanted: Tensor, smoothing: float, *, first_class: int = 0
+) -> Scores:
+    """Score predictions (B, T, vocabulary) of the tokens (B, T); padding does not count.
+
+    first_class: the tokens before it are never answers, and are left out of the loss.
+    """
+    loss = F.cross_entropy(
+        logits[..., first_class:].flatten(0, 1).float(),
+        wanted.flatten() - first_class,
+        ignore_index=PAD - first_class,
+        label_smoothing=smoothing,
+    )
+    real = wanted != PAD
+    right = (logits.detach().argmax(-1) == wanted) & real
+    whole = (right == real).all(1).sum()
+    return Scores(loss, right.sum(), real.sum(), whole, len(wanted))
+
+
+def smoothed_floor(smoothing: float, n_classes: int) -> float:
+    """Return the lowest loss of smoothed targets.
+
+    The best prediction of a smoothed target is that target, and its loss the entropy.
+    """
+    share = smoothing / n_classes
+    top = 1.0 - smoothing + share
+    if not share:
+        return 0.0
+    return -top * math.log(top) - (n_classes - 1) * share * math.log(share)
+
+
+def measured_tokens(
+    total: int, scored: Callable[[Tensor], Scores]
+) -> tuple[float, float, float | None]:
+    """Return loss, accuracy and whole-sequence accuracy over ``total`` examples, in batches."""
+    loss = right = counted = whole = 0.0
+    for first in range(0, total, MEASURE_BATCH):
+        scores = scored(torch.arange(first, min(total, first + MEASURE_BATCH)))
+        tokens = float(scores.counted)
+        loss += float(scores.loss) * tokens
+        right, counted = right + float(scores.right), counted + tokens
+        assert scores.whole is not None
+        whole += float(scores.whole)
+    return loss / counted, right / counted, whole / total
 
 
 class ImageObjective:

@@ -1,0 +1,234 @@
+"""Captioned pictures: relations are true, digits never touch, splits share no digit."""
+
+import itertools
+
+import pytest
+import torch
+
+from tfm_core.config import CaptionTaskConfig
+from tfm_core.data.caption_words import (
+    ENGLISH_PLACES,
+    KOREAN,
+    KOREAN_PLACES,
+    caption,
+    join,
+    longest,
+    vocabulary,
+)
+from tfm_core.data.captions import load_captions
+from tfm_core.data.compose import Changes, compose, ink_boxes
+from tfm_core.data.scene_draws import draw_scenes, plain
+from tfm_core.data.scenes import (
+    CANVAS,
+    GRID,
+    LARGE,
+    SMALL,
+    Placed,
+    are_disjoint,
+    covered,
+    gaps,
+    is_plain,
+    named_order,
+    relation,
+)
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+
+FEW = {"n_train": 67, "n_validation": 13, "n_test": 17}
+CONFIGS = [
+    CaptionTaskConfig(n_digits=n, language=language, sizes=sizes, **FEW)
+    for n, language, sizes in itertools.product((1, 2, 3), ("english", "korean"), (False, True))
+]
+IDS = [f"{c.n_digits} {c.language}{' sizes' * c.sizes}" for c in CONFIGS]
+WORD_OF = {"left": "left of", "right": "right of", "above": "above", "below": "below"}
+
+
+@pytest.fixture(scope="module", params=CONFIGS, ids=IDS)
+def data(request):
+    return load_captions(request.param, seed=3)
+
+
+def splits(data):
+    return {"train": data.train, "validation": data.validation, "test": data.test}
+
+
+def test_digits_of_a_picture_stand_inside_it_on_the_grid_and_apart(data):
+    for split in splits(data).values():
+        for row in range(len(split)):
+            scene = split.scene(row)
+            assert is_plain(scene)
+            for placed in scene:
+                assert placed.left % GRID == placed.top % GRID == 0
+                assert 0 <= placed.left < placed.right <= CANVAS
+                assert 0 <= placed.top < placed.bottom <= CANVAS
+            assert all(are_disjoint(*pair) for pair in itertools.combinations(scene, 2))
+
+
+def test_no_split_shows_a_digit_of_another(data):
+    seen = [
+        {split.digits.images[i].numpy().tobytes() for i in split.chosen.unique().tolist()}
+        for split in splits(data).values()
+    ]
+    assert all(len(a & b) == 0 for a, b in itertools.combinations(seen, 2))
+    assert all(seen)
+
+
+def test_what_a_caption_says_is_true_of_the_places(data):
+    config = data.config
+    for row in range(len(data.train)):
+        scene, said = data.train.scene(row), data.train.captions[row]
+        named = [place for place in said.names if place is not None]
+        assert sorted(named) == list(range(config.n_digits))
+        first, *others = (scene[place] for place in named)
+        text = join(said.words, config)
+        assert text == expected(config, first, others)
+        for other in others:
+            across, down = gaps(first, other)
+            assert max(across, down) >= 0
+            assert {
+                "left": first.right <= other.left,
+                "right": first.left >= other.right,
+                "above": first.bottom <= other.top,
+                "below": first.top >= other.bottom,
+            }[relation(first, other)]
+
+
+def expected(config, first, others):
+    """The caption as a person would put it together from its parts."""
+    if config.language == "english":
+        names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+
+        def noun(placed):
+            size = ("large " if placed.side == LARGE else "small ") if config.sizes else ""
+            words = f"{size}{names[placed.number]}"
+            return f"{'an' if words == 'eight' else 'a'} {words}"
+
+        rest = ", ".join(f"{WORD_OF[relation(first, o)]} {noun(o)}" for o in others)
+        return f"{noun(first)} {rest}".strip()
+
+    def noun(placed):
+        size = ("큰 " if placed.side == LARGE else "작은 ") if config.sizes else ""
+        return size + KOREAN[placed.number]
+
+    if not others:
+        return f"{noun(first)}이다"
+    topic = "는" if KOREAN[first.number] in "이사오구" else "은"
+    parts = [f"{noun(o)} {KOREAN_PLACES[relation(first, o)]}에 있" for o in others]
+    return f"{noun(first)}{topic} {'고 '.join(parts)}다"
+
+
+def test_smaller_numbers_are_named_first_and_equal_ones_from_the_top_left_corner():
+    scene = (Placed(7, 0, 0), Placed(3, 28, 0), Placed(7, 14, 28))
+    assert named_order(scene) == [1, 0, 2]
+    words = caption(scene, CaptionTaskConfig(n_digits=3)).words
+    assert " ".join(words) == "a three right of a seven , above a seven"
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=IDS)
+def test_every_caption_fits_the_vocabulary_and_the_longest(config):
+    data = load_captions(config, seed=5)
+    words = vocabulary(config)
+    lengths = set()
+    for said in data.train.captions:
+        assert all(word in words for word in said.words)
+        lengths.add(len(said.words))
+    assert max(lengths) <= longest(config)
+    ids = data.train.tgt
+    assert (ids[:, 0] == BOS).all()
+    assert ((ids == EOS).sum(1) == 1).all()
+    assert words.decode(ids[0].tolist()) == list(data.train.captions[0].words)
+    assert ids.size(1) == 2 + max(lengths)
+    assert (ids[ids.eq(EOS).cumsum(1).sub(ids.eq(EOS).int()) > 0] == PAD).all()
+
+
+def test_both_languages_describe_the_same_pictures():
+    english, korean = (
+        load_captions(CaptionTaskConfig(language=name, **FEW), seed=1)
+        for name in ("english", "korean")
+    )
+    rows = torch.arange(11)
+    assert torch.equal(english.test.pictures(rows), korean.test.pictures(rows))
+    assert len(ENGLISH_PLACES) == len(KOREAN_PLACES) == 4
+
+
+def test_the_same_seed_draws_the_same_pictures_and_another_seed_others():
+    first, again, other = (load_captions(CaptionTaskConfig(**FEW), seed=n) for n in (0, 0, 1))
+    rows = torch.arange(13)
+    assert torch.equal(first.train.pictures(rows), again.train.pictures(rows))
+    assert first.train.captions == again.train.captions
+    assert not torch.equal(first.train.pictures(rows), other.train.pictures(rows))
+
+
+def test_all_four_relations_are_drawn_about_as_often():
+    data = load_captions(CaptionTaskConfig(n_train=2000, n_validation=8, n_test=8), seed=0)
+    found = [relation(*sorted(data.train.scene(i), key=lambda p: p.number)) for i in range(2000)]
+    for name in ("left", "right", "above", "below"):
+        assert 0.2 < found.count(name) / 2000 < 0.3, name
+
+
+def test_all_ink_lies_in_the_boxes_and_every_box_in_its_place(data):
+    split = data.test
+    rows = torch.arange(len(split))
+    digits, places = split.digits_of(rows), split.places[rows]
+    pictures, boxes = split.pictures(rows), ink_boxes(digits, places)
+    for row in range(len(split)):
+        left_over = pictures[row, 0].clone()
+        for (left, top, right, bottom), (x, y, side) in zip(
+            boxes[row].tolist(), places[row].tolist(), strict=True
+        ):
+            assert x <= left < right <= x + side
+            assert y <= top < bottom <= y + side
+            assert pictures[row, 0, top:bottom, left:right].max() > 100
+            left_over[top:bottom, left:right] = 0
+        assert left_over.max() < 48
+
+
+def test_a_box_covers_the_patches_that_it_touches():
+    assert covered((0, 0, 7, 7), 7) == [0]
+    assert covered((6, 0, 8, 14), 7) == [0, 1, 7, 8]
+    assert covered((42, 42, 49, 49), 7) == [48]
+
+
+def test_changed_digits_stay_in_their_places():
+    split = load_captions(CaptionTaskConfig(sizes=True, **FEW), seed=2).train
+    rows = torch.arange(31)
+    wild = [torch.full((31, 2), value) for value in (45.0, 1.5, 1.0, 7.0, -7.0)]
+    picture = split.pictures(rows, Changes(*wild))
+    allowed = torch.zeros(31, CANVAS, CANVAS, dtype=torch.bool)
+    for row, of_row in enumerate(split.places[rows].tolist()):
+        for x, y, side in of_row:
+            allowed[row, y : y + side, x : x + side] = True
+    assert picture[:, 0][~allowed].max() == 0
+    assert not torch.equal(picture, split.pictures(rows))
+
+
+def test_no_change_is_no_change_and_a_shift_moves_whole_pixels():
+    split = load_captions(CaptionTaskConfig(n_digits=1, **FEW), seed=2).train
+    rows, none = torch.arange(7), torch.zeros(7, 1)
+    still = split.pictures(rows, Changes(none, none + 1, none, none, none))
+    torch.testing.assert_close(still, split.pictures(rows), atol=1, rtol=0)
+    places = split.places[rows]
+    moved = compose(split.digits_of(rows), places, Changes(none, none + 0.5, none, none + 2, none))
+    stood = compose(split.digits_of(rows), places, Changes(none, none + 0.5, none, none, none))
+    torch.testing.assert_close(moved[..., 2:], stood[..., :-2], atol=1, rtol=0)
+
+
+def test_many_scenes_are_told_plain_as_one_by_one():
+    generator = torch.Generator().manual_seed(0)
+    numbers = torch.randint(10, (500, 3), generator=generator)
+    corner = torch.randint(0, 5, (500, 3, 2), generator=generator) * GRID
+    side = torch.where(torch.randint(2, (500, 3, 1), generator=generator) == 1, LARGE, SMALL)
+    places = torch.cat([corner, side], -1)
+    one_by_one = [
+        is_plain([Placed(n, *place) for n, place in zip(*pair, strict=True)])
+        for pair in zip(numbers.tolist(), places.tolist(), strict=True)
+    ]
+    assert plain(places, numbers).tolist() == one_by_one
+    assert 0 < sum(one_by_one) < 500
+
+
+def test_drawn_scenes_need_no_end():
+    chosen, places = draw_scenes(
+        torch.arange(10), 23, n_digits=3, sizes=False, generator=torch.Generator().manual_seed(1)
+    )
+    assert chosen.shape == (23, 3)
+    assert places.shape == (23, 3, 3)

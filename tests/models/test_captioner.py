@@ -1,0 +1,112 @@
+"""The captioner: a ViT's encoder and a text decoder, in every variant."""
+
+import pytest
+import torch
+
+from tests.models.variants import (
+    CAPTION_SHAPE,
+    CAPTIONER_VARIANTS,
+    SMALL,
+    TGT_WORDS,
+    T,
+    caption_batch,
+    captioner_model,
+    vit_model,
+)
+from tfm_core.config import CaptionerConfig
+from tfm_core.data.vocabulary import EOS, PAD
+from tfm_core.decoding import greedy
+from tfm_core.inspect.capture import capture
+from tfm_core.models.build import build_captioner
+
+
+@pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)
+def test_every_parameter_gets_a_gradient(settings):
+    model = captioner_model(**settings)
+    logits = model(*caption_batch())
+    assert logits.shape == (2, T, TGT_WORDS)
+    logits.square().sum().backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        if name != "tgt_positions.table":  # its last rows are for longer captions
+            assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)
+def test_watching_does_not_change_what_it_says(settings):
+    model = captioner_model(**settings).eval()
+    batch = caption_batch()
+    expected = model(*batch)
+    with capture(model) as tape:
+        watched = model(*batch)
+    torch.testing.assert_close(watched, expected, atol=1e-5, rtol=1e-4)
+    weights = tape.of("weights")
+    assert set(weights) == {
+        name for name, _ in model.named_modules() if name.endswith("_attention")
+    }
+    for name, value in weights.items():
+        n_keys = T if "decoder" in name and "self" in name else 9
+        assert value.size(-1) == n_keys
+        assert ((value.sum(-1) - 1).abs() < 1e-5).all(), name
+
+
+@pytest.mark.parametrize("settings", [{}, {"stem": "patches", "position": "learned"}])
+def test_it_reads_a_picture_as_the_vision_transformer_does(settings):
+    """The same weights, by name, and the same memory as the ViT's encoder hands to its pooling."""
+    vit = vit_model(**{"position": "sinusoidal-2d", "stem": "conv", "pooling": "mean", **settings})
+    model = captioner_model(n_encoder_layers=2, **settings)
+    of_vit = {k: v for k, v in vit.state_dict().items() if not k.startswith("head.")}
+    rest = model.load_state_dict(of_vit, strict=False)
+    assert not rest.unexpected_keys
+    assert all(k.startswith(("tgt_", "decoder.", "output.")) for k in rest.missing_keys)
+    images, _ = caption_batch()
+    with capture(vit.eval()) as tape:
+        vit(images)
+    memory, mask = model.eval().encode(images)
+    torch.testing.assert_close(memory.detach(), tape.of("output")["encoder"])
+    assert mask is None
+
+
+def test_words_to_come_do_not_change_those_before():
+    model = captioner_model().eval()
+    images, tgt = caption_batch()
+    changed = tgt.clone()
+    changed[0, 3] = 4 + (changed[0, 3] - 3) % (TGT_WORDS - 4)
+    before, after = model(images, tgt), model(images, changed)
+    torch.testing.assert_close(before[0, :3], after[0, :3])
+    assert not torch.allclose(before[0, 3:], after[0, 3:])
+
+
+def test_the_picture_changes_every_word():
+    model = captioner_model().eval()
+    images, tgt = caption_batch()
+    change = (model(images, tgt) - model(images.flip(-1), tgt)).abs().amax(-1)
+    assert (change > 1e-4).all()
+
+
+def test_padding_and_the_rest_of_the_batch_change_nothing():
+    model = captioner_model().eval()
+    images, tgt = caption_batch()
+    longer = torch.nn.functional.pad(tgt, (0, 2))
+    expected = model(images, tgt)
+    torch.testing.assert_close(model(images, longer)[:, :T], expected, atol=1e-5, rtol=1e-4)
+    alone = model(images[1:], tgt[1:, :3])
+    torch.testing.assert_close(alone, expected[1:, :3], atol=1e-5, rtol=1e-4)
+
+
+def test_nothing_is_written_behind_the_end_and_each_word_is_the_likeliest():
+    model = captioner_model()
+    images, _ = caption_batch()
+    written = greedy(model, images, max_len=T)
+    ended = ((written.ids == EOS).cumsum(1) - (written.ids == EOS).int()) > 0
+    assert (written.ids[ended] == PAD).all()
+    tgt_in = torch.cat([torch.ones(2, 1, dtype=torch.long), written.ids[:, :-1]], 1)
+    best = model.eval()(images, tgt_in).argmax(-1)
+    assert torch.equal(best[~ended], written.ids[~ended])
+    assert not written.ids.is_floating_point()
+
+
+def test_patches_that_do_not_divide_the_picture_are_said():
+    with pytest.raises(ValueError, match="patch_size 4 does not divide image_size 6"):
+        build_captioner(CaptionerConfig.parse({**SMALL, "patch_size": 4}), CAPTION_SHAPE)

@@ -1,0 +1,94 @@
+"""What every Transformer block is made of, whichever family it stands in."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.choices import ActivationName, NormName
+
+
+class BlockConfig(Config):
+    """The settings that all Transformer blocks share."""
+
+    d_model: int = knob(
+        64,
+        "d_model",
+        "Width of every token's vector. Twice as wide is four times the matrices.",
+        ge=2,
+        le=16384,
+        step=8,
+    )
+    n_heads: int = knob(
+        4,
+        "n_heads",
+        "Attention patterns per layer, each of d_model / n_heads dimensions.",
+        ge=1,
+        le=128,
+    )
+    d_ff: int = knob(
+        128,
+        "d_ff",
+        "Hidden width of the feed-forward layer; usually 2 to 4 times d_model.",
+        ge=1,
+        le=65536,
+        step=8,
+    )
+    dropout: float = knob(
+        0.0,
+        "Dropout",
+        "Share of values set to zero while training. Helps when data is scarce.",
+        ge=0,
+        lt=1,
+        step=0.05,
+    )
+    norm: NormName = knob("layernorm", "Norm", "What keeps activations in range.", advanced=True)
+    norm_first: bool = knob(
+        True,
+        "Pre-norm",
+        "Normalise before each sublayer (stable) rather than after (the paper).",
+    )
+    activation: ActivationName = knob(
+        "gelu", "Activation", "The feed-forward layer's non-linearity."
+    )
+    bias: bool = knob(True, "Biases", "Add a bias in every linear layer.", advanced=True)
+
+    @property
+    def d_head(self) -> int:
+        """Width of one head."""
+        return self.d_model // self.n_heads
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.d_model % self.n_heads:
+            below = max(h for h in range(1, self.n_heads) if self.d_model % h == 0)
+            raise CrossError(
+                "n_heads",
+                f"n_heads {self.n_heads} does not divide d_model {self.d_model}; "
+                f"{below} heads of {self.d_model // below} would.",
+            )
+        check_position(self, "position")
+        return self
+
+
+def check_position(config: BlockConfig, field: str) -> None:
+    """Raise CrossError where the positions that ``field`` names cannot be had at this width."""
+    position = getattr(config, field, "none")
+    if position == "rotary" and config.d_head % 2:
+        raise CrossError(
+            field,
+            f"Rotary positions turn pairs of dimensions, but a head has {config.d_head} "
+            "dimensions, an odd number; change d_model or n_heads.",
+        )
+    if position == "sinusoidal" and config.d_model % 2:
+        raise CrossError(
+            field,
+            f"Sinusoidal positions need an even d_model, and it is {config.d_model}.",
+        )
+    if position == "sinusoidal-2d" and config.d_model % 4:
+        raise CrossError(
+            field,
+            f"2-D sinusoidal positions need a d_model that 4 divides, and it is {config.d_model}.",
+        )

@@ -1,0 +1,122 @@
+"""The task of describing pictures: what is drawn, in which language, and how many to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tfm_core.config.base import Config, knob
+from tfm_core.config.choices import LanguageName
+
+CaptionTaskName = Literal["captions"]
+N_DIGITS = range(1, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionTaskFacts:
+    """Label and help of a caption task and the shape of its pictures."""
+
+    label: str
+    help: str
+    image_size: int
+    channels: int
+    families: tuple[str, ...] = ("captioner",)
+    answer: Literal["sequence"] = "sequence"
+
+
+CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
+    "captions": CaptionTaskFacts(
+        "Captions of digits",
+        "Say in words which handwritten digits a picture shows, and where they stand.",
+        49,
+        1,
+    ),
+}
+
+
+class CaptionTaskConfig(Config):
+    """Pictures composed of real handwritten digits, and a caption for each."""
+
+    kind: Literal["caption"] = "caption"
+    name: CaptionTaskName = knob("captions", "Task", "What the model learns.")
+    n_digits: int = knob(
+        2,
+        "Digits in a picture",
+        "One is named; two and three also get words for where they stand. Three are much harder.",
+        ge=N_DIGITS[0],
+        le=N_DIGITS[-1],
+    )
+    language: LanguageName = knob("english", "Language", "The language of the captions.")
+    sizes: bool = knob(
+        False,
+        "Large and small",
+        "Draw digits in two sizes, and say of each whether it is large or small.",
+    )
+    rotation: float = knob(
+        10.0,
+        "Rotation",
+        "Each digit of a training picture turns by up to this many degrees, anew every time.",
+        ge=0,
+        le=45,
+        step=1,
+        advanced=True,
+    )
+    scale: float = knob(
+        0.1,
+        "Scale",
+        "Each digit of a training picture grows or shrinks by up to this share, anew every time.",
+        ge=0,
+        le=0.5,
+        step=0.05,
+        advanced=True,
+    )
+    slant: float = knob(
+        0.2,
+        "Slant",
+        "Each digit of a training picture leans by up to this share of its height.",
+        ge=0,
+        le=1,
+        step=0.05,
+        advanced=True,
+    )
+    shift: float = knob(
+        1.5,
+        "Shift",
+        "Each digit of a training picture moves within its place by up to this many pixels.",
+        ge=0,
+        le=7,
+        step=0.5,
+        advanced=True,
+    )
+    n_train: int = knob(
+        20000,
+        "Training pictures",
+        "Different pictures to learn from, composed of 4,000 digits.",
+        ge=8,
+        le=200_000,
+        step=1000,
+        advanced=True,
+    )
+    n_validation: int = knob(
+        500,
+        "Validation pictures",
+        "Pictures measured during training, composed of 500 digits never trained on.",
+        ge=8,
+        le=10_000,
+        step=100,
+        advanced=True,
+    )
+    n_test: int = knob(
+        1000,
+        "Test pictures",
+        "Pictures measured once at the end, composed of 500 other digits never trained on.",
+        ge=8,
+        le=10_000,
+        step=100,
+        advanced=True,
+    )
+
+    @property
+    def facts(self) -> CaptionTaskFacts:
+        """Label, help and picture shape of this task."""
+        return CAPTION_TASKS[self.name]

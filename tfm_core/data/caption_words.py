@@ -1,0 +1,114 @@
+"""Captions: the one sentence, in English or Korean, that describes a scene. No torch.
+
+Numbers are named in ascending order (``scenes.named_order``), and the place of the first is told
+from each of the others: “a three above a seven, left of an eight”, or
+삼은 칠 위에 있고 팔 왼쪽에 있다.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tfm_core.config.caption_task import CaptionTaskConfig
+from tfm_core.data.scenes import LARGE, Placed, named_order, relation
+from tfm_core.data.text.korean_particles import TOPIC, particle
+from tfm_core.data.text.numbers import ONES
+from tfm_core.data.vocabulary import Vocabulary
+
+ENGLISH = ONES[:10]
+KOREAN = ("영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구")
+ENGLISH_PLACES = {
+    "left": ("left", "of"),
+    "right": ("right", "of"),
+    "above": ("above",),
+    "below": ("below",),
+}
+KOREAN_PLACES = {"left": "왼쪽", "right": "오른쪽", "above": "위", "below": "아래"}
+AT, IS, AND_IS, IT_IS = "에", "있다", "있고", "이다"
+_SUFFIXES = frozenset([*TOPIC, AT, IT_IS])
+
+
+@dataclass(frozen=True, slots=True)
+class Caption:
+    """The words of a scene. names[t]: the digit that word t names, by its place in the scene.
+
+    None stands for words that name no digit: articles, sizes, relations, particles.
+    """
+
+    words: tuple[str, ...]
+    names: tuple[int | None, ...]
+
+
+def caption(scene: Sequence[Placed], config: CaptionTaskConfig) -> Caption:
+    """Return the caption of a scene; sizes are told where the task draws two."""
+    write = _korean if config.language == "korean" else _english
+    pairs = tuple(write(scene, config.sizes))
+    return Caption(tuple(word for word, _ in pairs), tuple(name for _, name in pairs))
+
+
+def join(words: Sequence[str], config: CaptionTaskConfig) -> str:
+    """Write words as a person reads them."""
+    joined = _SUFFIXES if config.language == "korean" else frozenset([","])
+    return "".join(word if i == 0 or word in joined else f" {word}" for i, word in enumerate(words))
+
+
+def vocabulary(config: CaptionTaskConfig) -> Vocabulary:
+    """Return every word that a caption of the task may hold."""
+    return _vocabulary(config.language, config.n_digits, config.sizes)
+
+
+def longest(config: CaptionTaskConfig) -> int:
+    """Return the words of the longest caption, without special tokens."""
+    apart = [Placed(8, 0, 0), *(Placed(9, LARGE * i, 0) for i in range(1, config.n_digits))]
+    return len(caption(apart, config).words)
+
+
+_Words = Iterator[tuple[str, int | None]]
+
+
+def _english(scene: Sequence[Placed], sizes: bool) -> _Words:
+    first, *others = named_order(scene)
+    yield from _english_noun(scene, first, sizes)
+    for i, other in enumerate(others):
+        if i:
+            yield ",", None
+        yield from ((word, None) for word in ENGLISH_PLACES[relation(scene[first], scene[other])])
+        yield from _english_noun(scene, other, sizes)
+
+
+def _english_noun(scene: Sequence[Placed], i: int, sizes: bool) -> _Words:
+    noun = ENGLISH[scene[i].number]
+    yield "an" if noun == "eight" and not sizes else "a", None
+    if sizes:
+        yield "large" if scene[i].side >= LARGE else "small", None
+    yield noun, i
+
+
+def _korean(scene: Sequence[Placed], sizes: bool) -> _Words:
+    first, *others = named_order(scene)
+    yield from _korean_noun(scene, first, sizes)
+    yield (particle(TOPIC, KOREAN[scene[first].number]) if others else IT_IS), None
+    for other in others:
+        yield from _korean_noun(scene, other, sizes)
+        yield KOREAN_PLACES[relation(scene[first], scene[other])], None
+        yield AT, None
+        yield (IS if other == others[-1] else AND_IS), None
+
+
+def _korean_noun(scene: Sequence[Placed], i: int, sizes: bool) -> _Words:
+    if sizes:
+        yield "큰" if scene[i].side >= LARGE else "작은", None
+    yield KOREAN[scene[i].number], i
+
+
+@lru_cache(maxsize=32)
+def _vocabulary(language: str, n_digits: int, sizes: bool) -> Vocabulary:
+    if language == "korean":
+        words = [*KOREAN, *(("큰", "작은") if sizes else ())]
+        words += [*TOPIC, *KOREAN_PLACES.values(), AT, IS] if n_digits > 1 else [IT_IS]
+        return Vocabulary((*words, *([AND_IS] if n_digits > 2 else [])))
+    words = ["a", *(("large", "small") if sizes else ("an",)), *ENGLISH]
+    words += ["left", "right", "of", "above", "below"] if n_digits > 1 else []
+    return Vocabulary((*words, *([","] if n_digits > 2 else [])))

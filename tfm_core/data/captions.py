@@ -1,0 +1,143 @@
+"""Captioned pictures: real handwritten digits on a canvas, composed when they are asked for.
+
+Training, validation and test pictures are composed of different digits: no test picture holds a
+digit that was trained on. Only the scenes are kept, some bytes each, so that 200,000 pictures take
+no more memory than the 5,000 digits.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tfm_core.config.caption_task import CaptionTaskConfig
+from tfm_core.config.task import ImageTaskConfig
+from tfm_core.data.caption_words import Caption, caption, vocabulary
+from tfm_core.data.compose import Changes, compose
+from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
+from tfm_core.data.scene_draws import draw_scenes
+from tfm_core.data.scenes import Placed, Scene
+from tfm_core.data.vocabulary import BOS, EOS, PAD, Vocabulary
+
+_STATISTICS_OF = 500  # training pictures whose pixels are counted
+
+
+@dataclass(frozen=True)
+class CaptionSplit:
+    """N scenes of n digits each, and their captions.
+
+    digits: the pictures to compose from; chosen: int64 (N, n), which of them; places: int64
+    (N, n, 3), left, top and side in pixels; tgt: int64 (N, T), "<bos> ... <eos>", padded.
+    """
+
+    digits: ImageSplit
+    chosen: Tensor
+    places: Tensor
+    tgt: Tensor
+    captions: tuple[Caption, ...]
+
+    def __len__(self) -> int:
+        """Number of pictures."""
+        return len(self.captions)
+
+    def to(self, device: torch.device | str) -> CaptionSplit:
+        """Return the split with its tensors on a device."""
+        return replace(
+            self,
+            digits=self.digits.to(device),
+            chosen=self.chosen.to(device),
+            places=self.places.to(device),
+            tgt=self.tgt.to(device),
+        )
+
+    def digits_of(self, rows: Tensor) -> Tensor:
+        """Return the digits of some scenes: uint8 (B, n, 28, 28)."""
+        chosen = self.chosen[rows]
+        return self.digits.images[chosen.flatten(), 0].view(*chosen.shape, 28, 28)
+
+    def pictures(self, rows: Tensor, changes: Changes | None = None) -> Tensor:
+        """Return the pictures of some scenes: uint8 (B, 1, size, size); see ``compose``."""
+        return compose(self.digits_of(rows), self.places[rows], changes)
+
+    def scene(self, row: int) -> Scene:
+        """Return a scene in words' terms."""
+        numbers = self.digits.labels[self.chosen[row]].tolist()
+        return scene_of(numbers, self.places[row].tolist())
+
+
+@dataclass(frozen=True)
+class CaptionData:
+    """A caption task: its settings and words, three splits, mean and deviation of the pixels."""
+
+    config: CaptionTaskConfig
+    vocabulary: Vocabulary
+    train: CaptionSplit
+    validation: CaptionSplit
+    test: CaptionSplit
+    mean: Tensor
+    std: Tensor
+
+    def to(self, device: torch.device | str) -> CaptionData:
+        """Return the data with all tensors on a device."""
+        return replace(
+            self,
+            train=self.train.to(device),
+            validation=self.validation.to(device),
+            test=self.test.to(device),
+            mean=self.mean.to(device),
+            std=self.std.to(device),
+        )
+
+    def normalise(self, images: Tensor) -> Tensor:
+        """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
+        mean, std = self.mean[:, None, None], self.std[:, None, None]
+        return images.to(torch.float32).div_(255).sub_(mean).div_(std)
+
+
+def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:
+    """Make the splits of a caption task on the CPU; the same seed makes the same ones.
+
+    The language changes the words only, not the pictures.
+    """
+    words = vocabulary(config)
+    digits = load_images(ImageTaskConfig(name=EMBEDDED), seed=seed)
+
+    def split(part: ImageSplit, name: str, n: int) -> CaptionSplit:
+        generator = torch.Generator().manual_seed(
+            random.Random(f"{config.n_digits} {config.sizes} {name} {seed}").getrandbits(63)
+        )
+        chosen, places = draw_scenes(
+            part.labels, n, n_digits=config.n_digits, sizes=config.sizes, generator=generator
+        )
+        numbers, squares = part.labels[chosen].tolist(), places.tolist()
+        captions = tuple(
+            caption(scene_of(*pair), config) for pair in zip(numbers, squares, strict=True)
+        )
+        return CaptionSplit(part, chosen, places, encode(words, captions), captions)
+
+    train = split(digits.train, "train", config.n_train)
+    mean, std = pixel_statistics(train.pictures(torch.arange(min(_STATISTICS_OF, len(train)))))
+    return CaptionData(
+        config,
+        words,
+        train,
+        split(digits.validation, "validation", config.n_validation),
+        split(digits.test, "test", config.n_test),
+        mean,
+        std,
+    )
+
+
+def encode(words: Vocabulary, captions: tuple[Caption, ...]) -> Tensor:
+    """Return captions as ids (N, T), "<bos> ... <eos>", padded to the longest."""
+    length = 2 + max(len(caption.words) for caption in captions)
+    rows = [[BOS, *words.encode(caption.words), EOS] for caption in captions]
+    return torch.tensor([row + [PAD] * (length - len(row)) for row in rows], dtype=torch.int64)
+
+
+def scene_of(numbers: list[int], places: list[list[int]]) -> Scene:
+    """Return the scene of numbers and their places (left, top, side)."""
+    return tuple(Placed(number, *place) for number, place in zip(numbers, places, strict=True))

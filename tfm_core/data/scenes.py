@@ -1,0 +1,102 @@
+"""Scenes: digits on a canvas, and what is true of where they stand. No torch.
+
+Every digit stands in a square of its own, its place; places are disjoint, so of two digits one is
+wholly left of, right of, above or below the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CANVAS = 49  # pixels to a side
+GRID = 7  # the corner of a drawn place lies on every seventh pixel
+LARGE, SMALL = 21, 14  # sides of places, in pixels
+MARGIN = 7  # pixels by which a drawn scene is plain: see is_plain
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A digit from 0 to 9 in its place: a square of ``side`` pixels whose corner is left, top."""
+
+    number: int
+    left: int
+    top: int
+    side: int = LARGE
+
+    @property
+    def right(self) -> int:
+        """The first column behind the place."""
+        return self.left + self.side
+
+    @property
+    def bottom(self) -> int:
+        """The first row below the place."""
+        return self.top + self.side
+
+    @property
+    def middle_sum(self) -> int:
+        """Twice the row plus twice the column of the middle: small near the top left corner."""
+        return 2 * (self.left + self.top + self.side)
+
+
+Scene = tuple[Placed, ...]
+
+
+def gaps(first: Placed, second: Placed) -> tuple[int, int]:
+    """Return the pixels between two places, across and down; negative where they overlap."""
+    across = max(second.left - first.right, first.left - second.right)
+    down = max(second.top - first.bottom, first.top - second.bottom)
+    return across, down
+
+
+def are_disjoint(first: Placed, second: Placed) -> bool:
+    """Tell whether two places share no pixel."""
+    return max(gaps(first, second)) >= 0
+
+
+def relation(first: Placed, second: Placed) -> str:
+    """Return where ``first`` stands, seen from ``second``: left, right, above or below.
+
+    Where two would be true, the one with the wider gap is said; across, where both are as wide.
+    """
+    across, down = gaps(first, second)
+    if across >= down:
+        return "left" if first.left < second.left else "right"
+    return "above" if first.top < second.top else "below"
+
+
+def named_order(scene: Sequence[Placed]) -> list[int]:
+    """Return the order in which a caption names digits: ascending numbers.
+
+    Of equal numbers the one nearer the top left corner (by row plus column) comes first.
+    """
+    return sorted(range(len(scene)), key=lambda i: (scene[i].number, scene[i].middle_sum))
+
+
+def is_plain(scene: Sequence[Placed]) -> bool:
+    """Tell whether a caption follows from a scene at a glance: nothing in it is nearly a tie.
+
+    The gaps across and down of any two digits differ by MARGIN pixels at least, and of two equal
+    numbers one is nearer the top left corner by as much.
+    """
+    for i, first in enumerate(scene):
+        for second in scene[:i]:
+            across, down = gaps(first, second)
+            if max(across, down) < 0 or abs(across - down) < MARGIN:
+                return False
+            near = abs(first.middle_sum - second.middle_sum) < 2 * MARGIN
+            if near and first.number == second.number:
+                return False
+    return True
+
+
+def covered(box: Sequence[int], patch_size: int) -> list[int]:
+    """Return the patches that a box touches, ascending, counted row by row from the top left.
+
+    box: left, top, right, bottom in pixels, the last two behind the box.
+    """
+    left, top, right, bottom = box
+    columns = range(left // patch_size, -(-right // patch_size))
+    rows = range(top // patch_size, -(-bottom // patch_size))
+    return [row * (CANVAS // patch_size) + column for row in rows for column in columns]

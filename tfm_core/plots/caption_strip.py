@@ -1,0 +1,124 @@
+"""A caption as a strip of pictures: for each word, where the model looked while it wrote it.
+
+After the figures of "Show, Attend and Tell" (Xu et al. 2015), figure 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.plots.attention import Floats, Theme
+from tfm_core.plots.palette import INKS, SKY
+from tfm_core.plots.patches import OVERLAY, picture_trace
+
+COLUMNS = 4
+_ROW = 168  # pixels of a row of pictures, with its words
+_GAP = 0.03  # between two columns, as a share of the figure
+
+
+def caption_strip(
+    maps: Floats,
+    picture: npt.NDArray[np.uint8],
+    words: Sequence[str],
+    boxes: Sequence[Sequence[int] | None],
+    theme: Theme = "light",
+    *,
+    notes: Sequence[str] = (),
+    top: float | None = None,
+) -> go.Figure:
+    """Draw a picture for each word, with the attention over its patches.
+
+    maps: (T, side, side). picture: uint8 (C, height, width). boxes: left, top, right, bottom in
+    pixels of what a word names, or None; outlined. notes: a few letters for each word, under it.
+    top: the weight with the most colour; None takes the largest of all words.
+    """
+    maps = np.asarray(maps, np.float32)
+    rows = max(1, math.ceil(len(words) / COLUMNS))
+    size = picture.shape[-1]
+    highest = float(maps.max()) if top is None else top
+    figure = go.Figure()
+    for place, word in enumerate(words):
+        axis = "" if place == 0 else str(place + 1)
+        veil = _veil(maps[place], size / maps.shape[-1], highest, word)
+        for trace in (picture_trace(picture), veil):
+            figure.add_trace(trace.update(xaxis=f"x{axis}", yaxis=f"y{axis}"))
+        figure.update_layout(_axes(axis, place, rows, size))
+        note = f"<br>{escape(notes[place])}" if place < len(notes) else ""
+        figure.add_annotation(
+            x=0.5,
+            y=0,
+            xref=f"x{axis} domain",
+            yref=f"y{axis} domain",
+            yanchor="top",
+            text=f"<b>{escape(word)}</b>{note}",
+            showarrow=False,
+            font={"size": 13, "color": INKS[theme]},
+        )
+        box = boxes[place]
+        if box is not None:
+            figure.add_shape(_outline(box, axis))
+    return figure.update_layout(
+        height=rows * _ROW + 8,
+        margin={"l": 4, "r": 4, "t": 4, "b": 4},
+        showlegend=False,
+        dragmode=False,
+        hovermode="closest",
+    )
+
+
+def _axes(axis: str, place: int, rows: int, size: int) -> dict[str, Any]:
+    """Return the hidden axes of a picture, in its place of the strip."""
+    row, column = divmod(place, COLUMNS)
+    left, upper = column / COLUMNS, 1 - row / rows
+    ends = (-0.5, size - 0.5)
+    across = {"domain": [left, left + 1 / COLUMNS - _GAP], "range": ends, "anchor": f"y{axis}"}
+    down = {
+        "domain": [upper - 0.76 / rows, upper],
+        "range": ends[::-1],
+        "anchor": f"x{axis}",
+        "scaleanchor": f"x{axis}",
+        "constraintoward": "top",
+    }
+    hidden = {"visible": False, "constrain": "domain"}
+    return {f"xaxis{axis}": hidden | across, f"yaxis{axis}": hidden | down}
+
+
+def _outline(box: Sequence[int], axis: str) -> dict[str, Any]:
+    left, upper, right, lower = (float(edge) - 0.5 for edge in box)
+    return {
+        "type": "rect",
+        "xref": f"x{axis}",
+        "yref": f"y{axis}",
+        "x0": left,
+        "y0": upper,
+        "x1": right,
+        "y1": lower,
+        "line": {"color": SKY, "width": 2},
+    }
+
+
+def _veil(weights: Floats, size: float, top: float, word: str) -> go.Heatmap:
+    centres = (np.arange(len(weights)) + 0.5) * size - 0.5
+    return go.Heatmap(
+        z=weights,
+        x=centres,
+        y=centres,
+        zmin=0,
+        zmax=top or 1.0,
+        colorscale=[list(stop) for stop in OVERLAY],
+        showscale=False,
+        xgap=1,
+        ygap=1,
+        customdata=[
+            [f"{row + 1},{column + 1}" for column in range(len(weights))]
+            for row in range(len(weights))
+        ],
+        hovertemplate=f"{escape(word)}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>",
+    )

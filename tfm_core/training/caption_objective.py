@@ -1,0 +1,60 @@
+"""Learning to describe pictures: the next word of a caption, given the picture and those before."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.data.captions import CaptionData, CaptionSplit
+from tfm_core.data.compose import Changes
+from tfm_core.training.objectives import Scores, measured_tokens, token_scores
+
+
+class CaptionObjective:
+    """Next-word prediction; training pictures are composed anew, with digits a little changed."""
+
+    def __init__(self, data: CaptionData, *, label_smoothing: float = 0.0) -> None:
+        """Take data that lies on the device."""
+        self.data, self.label_smoothing = data, label_smoothing
+        self.n_train = len(data.train)
+        self.n_classes = len(data.vocabulary)
+
+    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+        """See Objective; ``generator`` draws how each digit is changed."""
+        changes = self._changes(len(indices), generator)
+        return self._scores(model, self.data.train, indices, self.label_smoothing, changes)
+
+    def _changes(self, batch: int, generator: torch.Generator) -> Changes:
+        config, chosen = self.data.config, self.data.train.chosen
+        drawn = torch.rand((5, batch, chosen.size(1)), generator=generator) * 2 - 1
+        turn, grow, lean, right, down = drawn.to(chosen.device)
+        return Changes(
+            angle=turn * config.rotation,
+            zoom=1 + grow * config.scale,
+            slant=lean * config.slant,
+            right=right * config.shift,
+            down=down * config.shift,
+        )
+
+    def _scores(
+        self,
+        model: nn.Module,
+        split: CaptionSplit,
+        indices: Tensor,
+        smoothing: float,
+        changes: Changes | None = None,
+    ) -> Scores:
+        rows = indices.to(split.tgt.device)
+        images = self.data.normalise(split.pictures(rows, changes))
+        tgt = split.tgt[rows]
+        return token_scores(model(images, tgt[:, :-1]), tgt[:, 1:], smoothing)
+
+    def floor(self) -> float | None:
+        """Nobody knows how ambiguous handwriting is."""
+        return None
+
+    @torch.no_grad()
+    def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
+        """See Objective; the pictures are the same every time, and the loss is not smoothed."""
+        part = self.data.validation if split == "validation" else self.data.test
+        return measured_tokens(len(part), lambda rows: self._scores(model, part, rows, 0.0))
