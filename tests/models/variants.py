@@ -7,11 +7,13 @@ import torch
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
     ActivationName,
+    CellName,
     GridPositionName,
     NormName,
     PatchPositionName,
     PoolingName,
     PositionName,
+    RecurrentAttentionName,
     StemName,
     WordPositionName,
 )
@@ -26,6 +28,7 @@ from tfm_core.models.build import (
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
 TEXT_FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only"]
+SEQUENCE_FAMILIES = [*TEXT_FAMILIES, "recurrent"]
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 
 
@@ -43,6 +46,16 @@ def _text_variants():
             {"dropout": 0.1},
         ):
             yield family, settings
+
+
+def _recurrent_variants():
+    """(family, settings): each cell with each attention, and each other setting once."""
+    for cell in get_args(CellName):
+        for attention in get_args(RecurrentAttentionName):
+            yield "recurrent", {"cell": cell, "attention": attention}
+        yield "recurrent", {"cell": cell, "n_layers": 3}
+        yield "recurrent", {"cell": cell, "attention": "general", "n_layers": 2, "dropout": 0.1}
+        yield "recurrent", {"cell": cell, "is_bidirectional": False}
 
 
 def _vit_variants():
@@ -65,16 +78,21 @@ def _captioner_variants():
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
 
 
-TEXT_VARIANTS = list(_text_variants())
+TEXT_VARIANTS = [*_text_variants(), *_recurrent_variants()]
 VIT_VARIANTS = list(_vit_variants())
 CAPTIONER_VARIANTS = list(_captioner_variants())
 CAPTION_SHAPE = CaptionShape(6, 3, TGT_WORDS, T + 2)
 
 
+def text_config(family, **settings):
+    small = {"d_model": 12} if family == "recurrent" else SMALL
+    return MODEL_CONFIGS[family].parse({**small, **settings})
+
+
 def text_model(family, **settings):
     torch.manual_seed(0)
     same_words = family == "encoder-only" and settings.get("tie_embeddings")
-    config = MODEL_CONFIGS[family].parse({**SMALL, **settings})
+    config = text_config(family, **settings)
     return build_text(config, TextShape(TGT_WORDS if same_words else SRC_WORDS, TGT_WORDS))
 
 

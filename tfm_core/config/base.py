@@ -115,9 +115,10 @@ _TAGS = {
     "encoder-only",
     "decoder-only",
     "vit",
+    "recurrent",
+    "captioner",
     "text",
     "image",
-    "captioner",
     "caption",
 }
 _BOUNDS = {

@@ -16,6 +16,7 @@ from tfm_core.config.model import (
     ModelConfig,
     ViTConfig,
 )
+from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -108,6 +109,8 @@ def _check_text(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
     assert isinstance(task, TextTaskConfig)
     assert not isinstance(model, ViTConfig | CaptionerConfig)
+    if isinstance(model, RecurrentConfig):
+        return  # reads any length
     needed = sequence_len(experiment)
     if model.position == "learned" and needed > model.max_len:
         raise CrossError(

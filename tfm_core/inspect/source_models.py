@@ -7,8 +7,8 @@ from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
-    ModelConfig,
     TextModelConfig,
+    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.config.shape import Shape, TextShape
@@ -20,7 +20,7 @@ from tfm_core.inspect.source_pictures import patches
 __all__ = ["model_class", "patches", "positions", "word_positions"]
 
 
-def model_class(config: ModelConfig, shape: Shape) -> str:
+def model_class(config: TransformerConfig, shape: Shape) -> str:
     """Return the source of the class ``Model``."""
     if isinstance(config, ViTConfig):
         return source_pictures.vit(config)
@@ -35,7 +35,7 @@ def model_class(config: ModelConfig, shape: Shape) -> str:
     return _encoder_only(config, shape)
 
 
-def positions(config: ModelConfig, shape: Shape) -> str:
+def positions(config: TransformerConfig, shape: Shape) -> str:
     """Return the source of the class ``Positions``; empty where nothing is added to embeddings."""
     is_pictured = isinstance(config, ViTConfig | CaptionerConfig)
     return positions_class("Positions", config.position, "N_TOKENS" if is_pictured else "MAX_LEN")
