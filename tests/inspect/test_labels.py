@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
+from tests.training.test_loop import experiment
 from tfm_core.config import FAMILIES
 from tfm_core.inspect.labels import (
     KINDS,
@@ -21,6 +22,8 @@ CROSS = "decoder.layers.0.cross_attention"
 
 
 def experiment_of(family):
+    if family == "captioner":
+        return experiment("captioner", "captions")
     return vit_experiment() if family == "vit" else text_experiment(family)
 
 
@@ -117,7 +120,7 @@ def test_a_text_model_has_no_patches():
         patches_per_side(text_experiment())
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family != "vit"])
+@pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
 @pytest.mark.parametrize("window", [0, 1])
 def test_the_mask_is_the_one_that_the_model_uses(family, window):
     torch = pytest.importorskip("torch")
