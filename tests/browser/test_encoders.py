@@ -18,7 +18,7 @@ def test_an_example_is_read_and_an_unknown_word_gets_its_sentence(
     expect(tab.main.get_by_text("The rule says negative")).to_be_visible()
     tab.button("The film was very good.").click()
     expect(tab.main.get_by_text("The rule says positive")).to_be_visible()
-    tab.main.get_by_label("Your sentence").fill("the fod was good")
+    tab.main.get_by_role("textbox", name="Your sentence").fill("the fod was good")
     tab.page.keyboard.press("Enter")
     expect(tab.main.get_by_text("is not a word of this task")).to_be_visible()
 
