@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.training.test_loop import experiment
-from tfm_core.config import MODEL_CONFIGS, tasks_for
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.inspect.speed.accelerator import crossover
 from tfm_core.inspect.speed.applies import why_not
 from tfm_core.inspect.speed.arms import Equality
@@ -56,6 +56,14 @@ def test_all_sides_give_the_same(family, name):
         assert name == "threads" or set(arm.sides) <= set(sides)
         for side in arm.sides.values():
             side()
+
+
+@pytest.mark.parametrize("task", TEXT_TASKS)
+@pytest.mark.parametrize("name", ["batch", "data"])
+def test_every_task_gives_the_same_in_batches(name, task):
+    chosen = experiment(TEXT_TASKS[task].families[0], task)
+    for arm in arms_of(name, Bench.of(chosen)):
+        assert all(one.is_equal for one in arm.equalities), arm.equalities
 
 
 @pytest.mark.parametrize("family", FAMILIES)
