@@ -13,8 +13,10 @@ from tfm_core.config.model import (
     EncoderOnlyConfig,
     ModelConfig,
     TextModelConfig,
+    TransformerConfig,
     ViTConfig,
 )
+from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -43,10 +45,12 @@ __all__ = [
     "ImageTaskConfig",
     "ModelConfig",
     "Problem",
+    "RecurrentConfig",
     "TaskConfig",
     "TextModelConfig",
     "TextTaskConfig",
     "TrainingConfig",
+    "TransformerConfig",
     "ViTConfig",
     "from_json",
     "from_query",
