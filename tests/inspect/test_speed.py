@@ -66,6 +66,7 @@ def test_every_task_gives_the_same_in_batches(name, task):
         assert all(one.is_equal for one in arm.equalities), arm.equalities
 
 
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # of tracing
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_traced_model_gives_the_same(family):
     torch._dynamo.reset()
