@@ -17,7 +17,7 @@ from tfm_core.config import (
     TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.config.shape import CLS_ID, ImageShape, TextShape
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import NORM_EPS, make_norm
 from tfm_core.layers.patches import STEM_LAYERS
@@ -77,6 +77,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             dropout=config.dropout,
             segments=_segments(config, shape),
             pooling=shape.head if shape.is_label else "",
+            cls_id=CLS_ID,
             mask_id=shape.mask_id,
         )
         tied = src
