@@ -2,6 +2,7 @@
 
 from tfm_core.config.base import Choice, Config, ConfigError, Problem
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
+from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
@@ -18,6 +19,7 @@ from tfm_core.config.model import (
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
+    SequenceTaskConfig,
     TaskConfig,
     TextTaskConfig,
     task_config,
@@ -27,6 +29,7 @@ from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
 
 __all__ = [
+    "CORPUS_TASKS",
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
@@ -36,6 +39,7 @@ __all__ = [
     "Choice",
     "Config",
     "ConfigError",
+    "CorpusTaskConfig",
     "DecoderOnlyConfig",
     "EncoderDecoderConfig",
     "EncoderOnlyConfig",
@@ -43,6 +47,7 @@ __all__ = [
     "ImageTaskConfig",
     "ModelConfig",
     "Problem",
+    "SequenceTaskConfig",
     "TaskConfig",
     "TextModelConfig",
     "TextTaskConfig",

@@ -56,6 +56,12 @@ STEMS: dict[str, Choice] = {
     ),
 }
 
+UnitName = Literal["words", "characters"]
+UNITS: dict[str, Choice] = {
+    "words": Choice("Words", "Words, signs and line breaks: few steps, a large vocabulary."),
+    "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),
+}
+
 OptimizerName = Literal["adamw", "adam", "sgd"]
 OPTIMIZERS: dict[str, Choice] = {
     "adamw": Choice("AdamW", "Adam with decoupled weight decay: the usual choice."),

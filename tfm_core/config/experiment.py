@@ -44,7 +44,7 @@ def sequence_len(experiment: Experiment) -> int:
     if isinstance(model, ViTConfig):
         assert task.kind == "image"
         return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
-    assert isinstance(task, TextTaskConfig)
+    assert not isinstance(task, ImageTaskConfig)
     src, tgt = task.max_src_len, task.max_tgt_len + 1  # + <eos>, or <bos> where it is shifted
     if model.family == "decoder-only":
         return src + tgt
@@ -85,7 +85,7 @@ def _check_vit(experiment: Experiment) -> None:
 
 def _check_text(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    assert isinstance(task, TextTaskConfig)
+    assert not isinstance(task, ImageTaskConfig)
     assert not isinstance(model, ViTConfig)
     needed = sequence_len(experiment)
     if model.position == "learned" and needed > model.max_len:

@@ -14,6 +14,7 @@ class TextShape:
     output_bias: the output layer has a bias where the model has biases (GPT-2's has none).
     head: ``tokens`` answers every position with a word; ``pooler`` is BERT's, a tanh layer on the
     first token. n_segments: BERT's segment embeddings, and the norm behind all embeddings.
+    has_source: False for a language model, which only continues what it wrote.
     Raises ValueError where one vocabulary has two sizes.
     """
 
@@ -24,6 +25,7 @@ class TextShape:
     output_bias: bool = True
     head: Literal["tokens", "pooler"] = "tokens"
     n_segments: int = 0
+    has_source: bool = True
 
     def __post_init__(self) -> None:
         """Refuse sizes that contradict each other."""

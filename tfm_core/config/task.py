@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
 
@@ -120,14 +121,27 @@ class ImageTaskConfig(Config):
         return IMAGE_TASKS[self.name]
 
 
-TaskConfig = Annotated[TextTaskConfig | ImageTaskConfig, Field(discriminator="kind")]
-TASK_FACTS: dict[str, TextTaskFacts | ImageTaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS}
+SequenceTaskConfig = TextTaskConfig | CorpusTaskConfig
+"""The tasks of tokens, with a source or without."""
+TaskConfig = Annotated[
+    TextTaskConfig | ImageTaskConfig | CorpusTaskConfig, Field(discriminator="kind")
+]
+TASK_FACTS: dict[str, TextTaskFacts | ImageTaskFacts | CorpusTaskFacts] = {
+    **TEXT_TASKS,
+    **IMAGE_TASKS,
+    **CORPUS_TASKS,
+}
 """Every task by name."""
 
 
-def task_config(name: str) -> type[TextTaskConfig] | type[ImageTaskConfig]:
+def task_config(
+    name: str,
+) -> type[TextTaskConfig] | type[ImageTaskConfig] | type[CorpusTaskConfig]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
-    return TextTaskConfig if isinstance(TASK_FACTS[name], TextTaskFacts) else ImageTaskConfig
+    facts = TASK_FACTS[name]
+    if isinstance(facts, CorpusTaskFacts):
+        return CorpusTaskConfig
+    return TextTaskConfig if isinstance(facts, TextTaskFacts) else ImageTaskConfig
 
 
 def tasks_for(family: str) -> list[str]:

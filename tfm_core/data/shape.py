@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import PAD
@@ -13,6 +13,8 @@ def data_shape(experiment: Experiment) -> TextShape | ImageShape:
     if isinstance(experiment.task, ImageTaskConfig):
         facts = experiment.task.facts
         return ImageShape(facts.image_size, facts.channels, facts.n_classes)
-    assert isinstance(experiment.task, TextTaskConfig)
     task = text_task(experiment.task)
+    if isinstance(experiment.task, CorpusTaskConfig):
+        words = len(task.tgt_vocabulary)
+        return TextShape(words, words, PAD, one_vocabulary=True, has_source=False)
     return TextShape(len(task.src_vocabulary), len(task.tgt_vocabulary), PAD)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.task import TextTaskConfig
+from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
@@ -38,12 +39,17 @@ class TextSplit:
 
 @dataclass(frozen=True)
 class TextData:
-    """A text task and its three splits."""
+    """A text task and its three splits.
+
+    windows: of a running text every window of the training part; ``train`` then holds those that
+    stand one behind the other.
+    """
 
     task: TextTask
     train: TextSplit
     validation: TextSplit
     test: TextSplit
+    windows: Windows | None = None
 
     def to(self, device: torch.device | str) -> TextData:
         """Return the data with all tensors on a device."""
@@ -52,6 +58,7 @@ class TextData:
             train=self.train.to(device),
             validation=self.validation.to(device),
             test=self.test.to(device),
+            windows=None if self.windows is None else self.windows.to(device),
         )
 
 

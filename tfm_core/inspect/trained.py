@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig, from_json
+from tfm_core.config import (
+    CorpusTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    TaskConfig,
+    from_json,
+)
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -88,9 +94,8 @@ def inputs_of(
         data = data_of(run.experiment)
         assert isinstance(data, ImageData)
         return (data.normalise(torch.tensor(picture)[None]),)
-    assert isinstance(task, TextTaskConfig)
     words = text_task(task)
-    src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))])
+    src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))], dtype=torch.int64)
     return src, torch.tensor([[BOS, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
 
 
@@ -106,10 +111,13 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
 
 
 @lru_cache(maxsize=2)
-def _data(task: TextTaskConfig | ImageTaskConfig, seed: int) -> TextData | ImageData:
+def _data(task: TaskConfig, seed: int) -> TextData | ImageData:
+    from tfm_core.data.corpus.load import load_corpus
     from tfm_core.data.image_data import load_images
     from tfm_core.data.text_data import load_text
 
     if isinstance(task, ImageTaskConfig):
         return load_images(task, seed=seed)
+    if isinstance(task, CorpusTaskConfig):
+        return load_corpus(task, seed=seed)
     return load_text(task, seed=seed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, TextTaskConfig, sequence_len
+from tfm_core.config import Experiment, ImageTaskConfig, sequence_len
 from tfm_core.models.build import Model, TextShape
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import data_shape, new_model
@@ -111,7 +111,7 @@ def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> t
     shape, task = data_shape(experiment), experiment.task
     generator = torch.Generator().manual_seed(0)
     if isinstance(shape, TextShape):
-        assert isinstance(task, TextTaskConfig)
+        assert not isinstance(task, ImageTaskConfig)
         sizes = (
             (shape.src_vocabulary, task.max_src_len),
             (shape.tgt_vocabulary, task.max_tgt_len + 1),

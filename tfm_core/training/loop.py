@@ -17,7 +17,8 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.image_data import ImageData, load_images
 from tfm_core.data.text_data import TextData, load_text
 from tfm_core.models.build import Model
@@ -31,6 +32,7 @@ from tfm_core.training.events import (
     Started,
     Step,
 )
+from tfm_core.training.language import LanguageObjective
 from tfm_core.training.models import new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
@@ -104,6 +106,9 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         data = load_images(task, seed=experiment.seed, progress=progress)
         data = data.to(place)
         objective = ImageObjective(data, task, label_smoothing=smoothing)
+    elif isinstance(task, CorpusTaskConfig):
+        data = load_corpus(task, seed=experiment.seed).to(place)
+        objective = LanguageObjective(data, label_smoothing=smoothing)
     else:
         assert isinstance(task, TextTaskConfig)
         data = load_text(task, seed=experiment.seed)
