@@ -13,8 +13,8 @@ from tfm_core.config import (
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
+    ImageTaskConfig,
     ModelConfig,
-    TextTaskConfig,
     ViTConfig,
 )
 from tfm_core.config.shape import ImageShape, Shape, TextShape
@@ -43,7 +43,7 @@ def of_experiment(experiment: Experiment, label: str) -> Architecture:
     """Return the architecture of an experiment, with the longest sequences of its task."""
     task = experiment.task
     src, tgt = (
-        (task.max_src_len, task.max_tgt_len + 1) if isinstance(task, TextTaskConfig) else (0, 0)
+        (0, 0) if isinstance(task, ImageTaskConfig) else (task.max_src_len, task.max_tgt_len + 1)
     )
     return Architecture("", label, experiment.model, data_shape(experiment), src, tgt)
 

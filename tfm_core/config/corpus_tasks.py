@@ -137,7 +137,7 @@ def text_problem(text: str, unit: str) -> str | None:
     return None
 
 
-_WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")  # noqa: RUF001
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
 
 
 def cut_text(text: str, unit: str) -> list[str]:

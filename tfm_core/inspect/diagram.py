@@ -120,7 +120,7 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     words = shape.src_vocabulary if side == "src" else shape.tgt_vocabulary
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
-        title = "Source, then target ids"
+        title = "Source, then target ids" if shape.has_source else "Token ids, from <bos> on"
     ids = drawing.node(f"{side} ids", title, "data")
     name = f"{side}_embedding"
     count = drawing.count(name)

@@ -8,10 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from tfm_core.config import CorpusTaskConfig
+from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
 from tfm_core.decoding import greedy
+from tfm_core.inspect import continuation
 from tfm_core.inspect.capture import capture
+from tfm_core.models.text import DecoderOnly
 from tfm_core.models.vit import VisionTransformer
 from tfm_core.runs.snapshots import Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
@@ -32,6 +36,9 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
         images = data.validation.images[chosen].cpu().numpy()
         return {"kind": "image", "items": [{"label": label} for label in labels], "images": images}
     task = data.task
+    if isinstance(task, CorpusTask):
+        pairs = data.validation.pairs[:N_SENTENCES]
+        return {"kind": "text", "items": continuation.items_of(task, pairs)}
     items = [
         {
             "src": list(pair.src),
@@ -78,18 +85,32 @@ def _take_text(trainer: Trainer, data: TextData) -> Snapshot:
     tgt_in = data.validation.tgt[:N_SENTENCES, :-1]
     with capture(trainer.model, only={"weights"}) as tape:
         trainer.model(src, tgt_in)
-    written = greedy(trainer.model, src, max_len=data.validation.tgt.size(1) - 1)
+    ids, confidence = _answers(trainer, data)
     vocabulary = data.task.tgt_vocabulary
-    tokens = [vocabulary.decode(row) for row in written.ids.tolist()]
+    tokens = [vocabulary.decode(row) for row in ids.tolist()]
     return Snapshot(
         step=trainer.step,
         attention={name: _half(value) for name, value in tape.of("weights").items()},
-        ids=written.ids.cpu().numpy().astype(np.int32),
-        confidence=_half(written.confidence),
+        ids=ids.cpu().numpy().astype(np.int32),
+        confidence=_half(confidence),
         tokens=tokens,
         texts=[data.task.join_tgt(tuple(row)) for row in tokens],
         positions=_positions(trainer),
     )
+
+
+def _answers(trainer: Trainer, data: TextData) -> tuple[Tensor, Tensor]:
+    """Return ids and confidence (P, T) of what is written: an answer, or a text continued."""
+    model, config = trainer.model, trainer.experiment.task
+    assert not isinstance(model, VisionTransformer)
+    if isinstance(config, CorpusTaskConfig) and isinstance(data.task, CorpusTask):
+        assert isinstance(model, DecoderOnly)
+        items = continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
+        prompts = data.validation.tgt[:N_SENTENCES, 1 : 1 + items[0]["prompt"]]
+        return continuation.continued(model, config, prompts)
+    src = data.validation.src[:N_SENTENCES]
+    written = greedy(model, src, max_len=data.validation.tgt.size(1) - 1)
+    return written.ids, written.confidence
 
 
 def _positions(trainer: Trainer) -> dict[str, Array]:

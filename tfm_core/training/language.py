@@ -66,7 +66,8 @@ class LanguageObjective:
         """See Objective; a whole text is never right or wrong."""
         rows = {"validation": self.data.validation, "test": self.data.test}[split].tgt
         loss = right = counted = 0.0
-        for part in rows.split(max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))):
+        at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
+        for part in torch.split(rows, at_once):
             scores = self._scores(model, part, 0.0)
             tokens = float(scores.counted)
             loss += float(scores.loss) * tokens

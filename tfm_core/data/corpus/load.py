@@ -59,7 +59,7 @@ def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
     """
     length = task.config.context
     rows, pairs = [], []
-    for window in ids.split(length):
+    for window in torch.split(ids, length):
         tokens = window.tolist()
         rows.append([BOS, *tokens] + [PAD] * (length - len(tokens)))
         read = tuple(task.tgt_vocabulary.token(i) for i in tokens[: length - 1])

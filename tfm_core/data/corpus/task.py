@@ -70,7 +70,7 @@ class CorpusTask:
             if self.config.unit == "characters":
                 words = tuple(f"{' '.join(words).capitalize()}.")
             return Pair((), words, ((),) * len(words))
-        length = min(_SHOWN[self.config.unit], len(self.tokens))
+        length = min(_SHOWN[self.config.unit], self.config.context - 1, len(self.tokens))
         first = rng.randrange(len(self.tokens) - length + 1)
         piece = tuple(self.tokens[first : first + length])
         return Pair((), piece, ((),) * length)
