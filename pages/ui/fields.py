@@ -11,7 +11,15 @@ from typing import Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Choice, Config, Experiment, task_config
+from tfm_core.config import (
+    CORPUS_TASKS,
+    MODEL_CONFIGS,
+    TEXT_TASKS,
+    Choice,
+    Config,
+    Experiment,
+    task_config,
+)
 from tfm_core.config import choices as names
 from tfm_core.config.training import TrainingConfig
 
@@ -29,10 +37,11 @@ _REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
         names.OPTIMIZERS,
         names.SCHEDULES,
         names.PRECISIONS,
+        names.UNITS,
     )
 }
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
-_TAGS = {"family", "kind"}  # chosen above the other settings, not beside them
+_TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +71,13 @@ class Setting:
 
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
+    task = _section("task", task_config(task_name))
+    if task_name in CORPUS_TASKS:
+        told = CORPUS_TASKS[task_name].settings
+        task = [setting for setting in task if setting.name in told]
     found = [
         *_section("model", MODEL_CONFIGS[family]),
-        *_section("task", task_config(task_name)),
+        *task,
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]

@@ -39,6 +39,11 @@ def part(run: Run) -> None:
                 "right only when every token is."
             )
             if run.experiment.task.kind == "text"
+            else _(
+                "Accuracy: how often the token it finds likeliest is the next one. It stays below "
+                "1, because a text may go on in many ways."
+            )
+            if run.experiment.task.kind == "corpus"
             else _("Accuracy: how many pictures are right, against the line of guessing."),
             key=f"accuracy-{run.id}",
         )
