@@ -165,7 +165,7 @@ PRESETS: dict[str, Preset] = {
             "gpt-text",
             "Write like Alice",
             "A small GPT reads the first chapter of Alice in Wonderland, character by character.",
-            "2.9 bits a character of the unseen end",
+            "3.1 bits a character of its unseen end",
             seconds=60,
             family="decoder-only",
             task="own-text",
