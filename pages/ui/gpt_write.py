@@ -83,8 +83,9 @@ def _written(run: Run, mark: tuple[Any, ...], shaping: Shaping, length: int) -> 
     places = [column.empty() for column in st.columns(len(samples))]
     n = 1 if step else length - n_done if on else 0
     if n:
-        for samples in gpt_writing.write_on(run, samples, shaping, mark[3], n=n):
-            _draw(run, places, samples, mark)
+        for longer in gpt_writing.write_on(run, samples, shaping, mark[3], n=n):
+            _draw(run, places, longer, mark)
+            samples = longer
     _draw(run, places, samples, mark)
     st.session_state[_WRITTEN] = (mark, samples)
     if n or again:
