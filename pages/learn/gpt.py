@@ -8,11 +8,11 @@ from pages.ui import gpt_lens, gpt_own, gpt_read, gpt_run, gpt_sum, gpt_write, s
 from pages.ui.words import _
 
 _PARTS = {
-    "read": _("Read: what surprises it"),
+    "read": _("Read"),
     "write": _("Write"),
-    "lens": _("Logit lens"),
-    "add": _("Add, digit by digit"),
-    "train": _("Your own text"),
+    "lens": _("Lens"),
+    "add": _("Add"),
+    "train": _("Own text"),
 }
 
 

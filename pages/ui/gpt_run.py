@@ -95,7 +95,7 @@ def _empty(needs: Needs, training: list[Run]) -> None:
                 ).format(name=run_words.escape(training[0].meta.name)),
                 icon=":material/hourglass_empty:",
             )
-            st.button(_("Look again"), icon=":material/refresh:", key="gpt-again")
+            st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")
             return
         st.markdown(needs.sentence)
         with st.container(horizontal=True):

@@ -18,7 +18,7 @@ from tfm_core.runs.run import Run
 if TYPE_CHECKING:
     from tfm_core.decoding import Shaping
 
-_WRITTEN = "gpt-written"
+_WRITTEN, _ASKED = "gpt-written", "gpt-asked"
 _METHODS = {
     "sample": _("Draw at random"),
     "greedy": _("Greedy: always the likeliest"),
@@ -70,27 +70,49 @@ def _written(run: Run, mark: tuple[Any, ...], shaping: Shaping, length: int) -> 
     if kept is None or kept[0] != mark:
         kept = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
     samples: list[Sample] = kept[1]
-    n_done = max(len(sample.chances) for sample in samples)
-    with st.container(horizontal=True, gap="small"):
-        step = st.button(_("Step"), icon=":material/skip_next:", key="gpt-step",
-                         disabled=n_done >= length, help=_("One token more."))  # fmt: skip
-        on = st.button(_("Write on"), icon=":material/play_arrow:", key="gpt-on", type="primary",
-                       disabled=n_done >= length)  # fmt: skip
-        again = st.button(_("Start again"), icon=":material/restart_alt:", key="gpt-restart")
-        st.caption(_("{n} of {length} tokens").format(n=n_done, length=length))
-    if again:
-        samples = [Sample(mark[2], ()) for _seed in mark[3]]
+    bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
     places = [column.empty() for column in st.columns(len(samples))]
-    n = 1 if step else length - n_done if on else 0
-    if n:
+    asked = st.session_state.pop(_ASKED, None)
+    if asked == "again":
+        samples = [Sample(mark[2], ()) for _seed in mark[3]]
+    n = {"step": 1, "on": length - _done(samples)}.get(asked, 0)
+    if n > 0:
         for longer in gpt_writing.write_on(run, samples, shaping, mark[3], n=n):
             _draw(run, places, longer, mark)
             samples = longer
     _draw(run, places, samples, mark)
     st.session_state[_WRITTEN] = (mark, samples)
-    if n or again:
-        st.rerun(scope="fragment")  # once: the buttons then know how far it is
+    with bar:
+        _buttons(samples, length)
     _next(run, samples[0], shaping)
+
+
+def _done(samples: list[Sample]) -> int:
+    return max(len(sample.chances) for sample in samples)
+
+
+def _buttons(samples: list[Sample], length: int) -> None:
+    n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
+    for name, label, icon, help_text in (
+        ("step", _("Step"), ":material/skip_next:", _("One token more.")),
+        ("on", _("Write on"), ":material/play_arrow:", _("Up to the tokens to write.")),
+        ("again", _("Start again"), ":material/restart_alt:", _("Back to the prompt.")),
+    ):
+        st.button(
+            label,
+            icon=icon,
+            key=f"gpt-{name}",
+            help=help_text,
+            type="primary" if name == "on" else "secondary",
+            disabled=name != "again" and (is_over or n >= length),
+            on_click=_ask,
+            args=(name,),
+        )
+    st.caption(_("{n} of {length} tokens").format(n=n, length=length))
+
+
+def _ask(name: str) -> None:
+    st.session_state[_ASKED] = name
 
 
 def _draw(run: Run, places: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:

@@ -25,4 +25,7 @@ def example_text(run: Run, n: int | None = None) -> str:
         if config.unit == "words" or tokens[place - 1].isspace():
             first = place
             break
-    return task.join_tgt(tokens[first : first + (n or _LENGTH[config.unit])]).strip()
+    piece = tokens[first : first + (n or _LENGTH[config.unit])]
+    if config.unit == "characters" and " " in piece:  # nor ending in one
+        piece = piece[: len(piece) - piece[::-1].index(" ")]
+    return task.join_tgt(piece).strip()

@@ -51,9 +51,11 @@ def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
         depths += [tape[f"decoder.layers.{i}.residual"] for i in range(len(model.decoder.layers))]
         first = int((src != model.pad_id).sum())
         norm = model.decoder.final_norm
-        rows = torch.cat(depths)[:, first : first + tgt_in.size(1)]  # (L + 1, T, d_model)
-        out: Tensor = model.output(rows if norm is None else norm(rows))
-    return out
+        found = []
+        for stream in depths:  # one by one, as the model does it: so the last is equal to the bit
+            rows = stream if norm is None else norm(stream)
+            found.append(model.output(rows[:, first : first + tgt_in.size(1)]))
+    return torch.cat(found)
 
 
 def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:

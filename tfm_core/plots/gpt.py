@@ -35,7 +35,7 @@ def guesses(best: Sequence[tuple[str, float]], truth: str, chance: float, rank: 
             y=list(range(len(rows))),
             orientation="h",
             marker={"color": [COLOURS["right"] if came else GREY for *_, came in rows]},
-            text=[f"{p:.1%}" for _, p, _ in rows],
+            text=[f"{p:.1%}" if p >= 0.001 else "< 0.1%" for _, p, _ in rows],
             textposition="outside",
             cliponaxis=False,
             hovertemplate="%{customdata}: %{x:.5f}<extra></extra>",

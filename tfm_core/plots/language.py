@@ -32,6 +32,7 @@ def continuation_rows(
     rows = []
     for place, (item, written) in enumerate(zip(items, tokens, strict=False)):
         sure = None if confidence is None else confidence[place]
+        kind = "letters" if all(len(token) == 1 for token in written) else "words"
         spans = "".join(
             f'<span class="t" title="{escape(_hint(sure, i))}">{escape(visible(token))}</span>'
             for i, token in enumerate(written)
@@ -39,7 +40,7 @@ def continuation_rows(
         rows.append(
             f'<div class="row"><div class="prompt">{escape(item["src_text"])}</div>'
             f'<div class="truth">{escape(item["tgt_text"])}</div>'
-            f'<div class="written">{spans or "–"}</div></div>'
+            f'<div class="written {kind}">{spans or "–"}</div></div>'
         )
     head = "".join(
         f'<div class="{name}">{word}</div>'
@@ -133,8 +134,8 @@ _STYLE = f"""<style>
 .tfm-gpt.rows .row {{ display: grid; grid-template-columns: 2fr 3fr 3fr; gap: 0.25rem 1rem;
   padding: 0.5rem 0.25rem; border-bottom: 1px solid rgba(125, 133, 146, 0.25); }}
 .tfm-gpt.rows .head {{ font-size: 0.8rem; opacity: 0.75; }}
-.tfm-gpt.rows .t {{ white-space: pre-wrap; padding: 0 0.12em; margin-right: 1px;
-  background: rgba(125, 133, 146, 0.14); }}
+.tfm-gpt.rows .t {{ white-space: pre-wrap; background: rgba(125, 133, 146, 0.14); }}
+.tfm-gpt.rows .words .t {{ display: inline-block; padding: 0 0.3em; margin: 0 0.15em 0.2em 0; }}
 @media (max-width: 640px) {{
   .tfm-gpt.rows .head {{ display: none; }}
   .tfm-gpt.rows .row {{ grid-template-columns: 1fr; }}
