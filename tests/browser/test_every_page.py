@@ -17,6 +17,7 @@ PAGES = {
     "text-attention": "attention?run=recorded-korean",
     "image-attention": "attention?run=recorded-digits",
     "own-text": "attention?run=recorded-korean&example=own",
+    "gpt": "gpt",
     "own-picture": "attention?run=recorded-digits&example=own",
 }
 PHONE = {"width": 390, "height": 844}
