@@ -7,6 +7,7 @@ Streamlit discovers no pages by itself, and a deep link on a cold server gets th
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from pages.ui import runs_access
 from pages.ui.words import _
+from tfm_core.machine import slowness
 
 PLOTLY_DIR = Path(plotly.__file__).parent / "package_data"
 logger = logging.getLogger(__name__)
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs working for as long as the server does."""
     await anyio.to_thread.run_sync(runs_access.queue)
+    threading.Thread(target=slowness, daemon=True).start()  # Home asks for it
     try:
         yield
     finally:

@@ -6,7 +6,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,14 +15,17 @@ import psutil
 from benchmarks.paired import Spread, ratio
 from benchmarks.report import Skipped, Table, Target
 from benchmarks.served import Served, serve, wait_until
+from benchmarks.visitor import visitor
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page, WebSocket
+    from playwright.sync_api import Browser, Page
 
 PRESET = "vit-digits"
 WATCHERS = 3
+PAGES = ("", "train", "runs", "attention", "build", "parameters", "masks", "positions", "walk")
+RUN_PAGES = {"train", "attention", "walk"}
 SLOWDOWN = Target(10, " %", at_least=False)
 ANSWER = Target(300, " ms", at_least=False)
 FIRST_POINT = Target(3, " s", at_least=False)
@@ -47,7 +49,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         with serve(Path(folder)) as served:
             yield _first_points(served, browser, rounds)
-            yield _answers(served, browser, rounds)
+            yield _answers(served, browser, 3 * rounds)
             yield _slowdown(served, browser, rounds, seconds=5 if quick else 15)
         browser.close()
 
@@ -72,74 +74,26 @@ def _first_points(served: Served, browser: Browser, rounds: int) -> Table:
     )
 
 
-@dataclass
-class Answers:
-    """Listens to a page's connection: seconds from a person's act to the end of its script."""
-
-    seconds: list[float] = field(default_factory=list)
-    _sent: float | None = None
-
-    def listen(self, socket: WebSocket) -> None:
-        """Note what goes over a connection."""
-        socket.on("framesent", self._note_sent)
-        socket.on("framereceived", self._note_received)
-
-    def _note_sent(self, frame: bytes | str) -> None:
-        from streamlit.proto.BackMsg_pb2 import BackMsg
-
-        if isinstance(frame, bytes):
-            message = BackMsg.FromString(frame)
-            asked = message.WhichOneof("type") == "rerun_script"
-            if asked and not message.rerun_script.fragment_id:  # a tick redraws a fragment only
-                self._sent = time.perf_counter()
-
-    def _note_received(self, frame: bytes | str) -> None:
-        from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-
-        if self._sent is None or not isinstance(frame, bytes):
-            return
-        message = ForwardMsg.FromString(frame)
-        is_end = message.WhichOneof("type") == "script_finished"
-        if is_end and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
-            self.seconds.append(time.perf_counter() - self._sent)
-            self._sent = None
-
-
 def _answers(served: Served, browser: Browser, rounds: int) -> Table:
     run = _start_long_run(served, browser)
-    page = browser.new_context().new_page()
-    answers = Answers()
-    page.on("websocket", answers.listen)
-    page.goto(f"{served.url}/train?run={run.id}")
-    page.wait_for_function(_HAS_POINTS)
+    taken: dict[str, list[float]] = {path: [] for path in PAGES}
+    with visitor(served.url) as asks:
+        for _ in range(rounds + 1):  # the first round imports what a page needs, and is left out
+            for path, seconds in taken.items():
+                query = f"run={run.id}" if path in RUN_PAGES else ""
+                seconds.append(asks.visit(path, query))
+                time.sleep(0.2)  # a person does not press at once again
+    served.end_runs()
     rows = []
-    taken: dict[str, list[float]] = {}
-    for _ in range(rounds + 1):  # the first round imports what a page needs, and is left out
-        for path in ("runs", "attention", "train", ""):
-            before = len(answers.seconds)
-            page.locator(f"[data-testid=stSidebarNavLink][href='{served.url}/{path}']").click()
-            _await_answer(page, answers, before)
-            taken.setdefault(path or "home", []).append(answers.seconds[before])
-            page.wait_for_timeout(300)
     for path, seconds in taken.items():
         found = Spread.of([1000 * value for value in seconds[1:]])
-        rows.append([path, found.show(digits=0), _verdict(ANSWER, found.median)])
-    page.context.close()
-    served.end_runs()
+        rows.append([path or "home", found.show(digits=0), _verdict(ANSWER, found.median)])
     return Table(
         "How long the server takes to draw a page while a run trains",
         ["page", "ms from the request to the end of the script", "target"],
         rows,
-        [f"{rounds} visits of each in turn."],
+        [f"{rounds} visits of each in turn, by a client that draws nothing."],
     )
-
-
-def _await_answer(page: Page, answers: Answers, before: int) -> None:
-    end = time.monotonic() + 30
-    while len(answers.seconds) <= before:
-        page.wait_for_timeout(10)
-        if time.monotonic() > end:
-            raise TimeoutError("The server did not finish drawing the page within 30 seconds.")
 
 
 def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) -> Table:

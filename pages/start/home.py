@@ -8,9 +8,8 @@ from pages.ui.words import _
 RECENT = 3
 
 show.header("home")
-preset_cards.first()
-
 runs = runs_access.store().list()
+preset_cards.first(runs)
 if runs:
     st.subheader(_("Recent runs"), anchor=False)
     for run in runs[:RECENT]:
@@ -22,5 +21,4 @@ if len(runs) > RECENT:
         icon=":material/stacked_line_chart:",
     )
 
-st.subheader(_("More to learn"), anchor=False)
-preset_cards.rest()
+preset_cards.rest(runs)

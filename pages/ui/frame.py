@@ -38,7 +38,7 @@ _VIEWS = (
     ("attention", _("Look inside"), ":material/visibility:"),
     ("walk", _("Walk through"), ":material/footprint:"),
 )
-_TICK = 2.0  # seconds
+_TICK = 3.0  # seconds
 _SECTIONS = {
     "start": _("Start"),
     "train": _("Train"),

@@ -21,8 +21,11 @@ from pages.ui.words import _
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
-TICK = 1.0
-"""Seconds between two looks at a run that trains."""
+BRISK, CALM = 1.0, 2.0
+"""Seconds between two looks at a run: at first, and when its curve has grown long."""
+
+_BRISK_FOR = 20.0  # seconds of training; later, a second adds less than a pixel to the curves
+_LOOK_SHARE = 2  # predictions and maps change with snapshots, ever more rarely: every other look
 
 _MOST_SHOWN = 4
 
@@ -37,18 +40,26 @@ def page(run: Run) -> None:
         return
     state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
     was_active = run.status.is_active
-    every = TICK if was_active else None
-    st.fragment(_pulse, run_every=every)(run, was_active)
-    st.fragment(live_look.part, run_every=every)(run)
+    pace = _pace(run.status)
+    later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
+    st.fragment(_pulse, run_every=pace)(run, was_active, pace)
+    st.fragment(live_look.part, run_every=later)(run)
 
 
-def _pulse(run: Run, was_active: bool) -> None:
-    """Draw header, buttons, keys and curves; draw the whole page again when the run ends."""
+def _pace(status: Status) -> float | None:
+    """Return the seconds to the next look; None when nothing will change any more."""
+    if not status.is_active:
+        return None
+    return CALM if status.state == "running" and status.seconds > _BRISK_FOR else BRISK
+
+
+def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
+    """Draw header, buttons, keys and curves; draw the whole page again when pace or end ask it."""
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()
     status = run.status
-    if status.is_active != was_active:
+    if status.is_active != was_active or _pace(status) != pace:
         st.rerun()
     _header(run, status)
     _word(run, status)

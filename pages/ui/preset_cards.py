@@ -4,44 +4,49 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import run_actions, run_words, runs_access, show
+from pages.ui import run_actions, run_words, show
 from pages.ui.samples import DIGITS, text_sample
 from pages.ui.words import _
 from tfm_core.config import FAMILIES
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset
+from tfm_core.runs.run import Run
 
 N_LARGE = 2
 COLUMNS = 4
 
 
-def first() -> None:
-    """Show the presets to begin with."""
-    _rows(list(PRESETS.values())[:N_LARGE], N_LARGE, is_large=True)
+def first(runs: list[Run]) -> None:
+    """Show the presets to begin with; ``runs`` know how long they took here."""
+    _rows(list(PRESETS.values())[:N_LARGE], runs, N_LARGE, is_large=True)
 
 
-def rest() -> None:
-    """Show the other presets."""
-    _rows(list(PRESETS.values())[N_LARGE:], COLUMNS, is_large=False)
+def rest(runs: list[Run]) -> None:
+    """Show the other presets, family by family."""
+    others = list(PRESETS.values())[N_LARGE:]
+    for name, family in FAMILIES.items():
+        presets = [preset for preset in others if preset.experiment.model.family == name]
+        if presets:
+            st.subheader(family.label, anchor=False)
+            st.caption(family.help)
+            _rows(presets, runs, COLUMNS, is_large=False)
 
 
-def _rows(presets: list[Preset], n_columns: int, *, is_large: bool) -> None:
+def _rows(presets: list[Preset], runs: list[Run], n_columns: int, *, is_large: bool) -> None:
     for begin in range(0, len(presets), n_columns):
         row = presets[begin : begin + n_columns]
         for column, preset in zip(st.columns(n_columns), row, strict=False):
             with column:
-                _card(preset, is_large=is_large)
+                _card(preset, runs, is_large=is_large)
 
 
-def _card(preset: Preset, *, is_large: bool) -> None:
+def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
     with st.container(border=True, height="stretch", gap="small", key=f"card-{preset.name}"):
         heading = "####" if is_large else "#####"
         st.markdown(f"{heading} {preset.label}")
         _example(preset, is_large=is_large)
         st.markdown(preset.learns)
-        takes = _takes(preset)
-        model = FAMILIES[preset.experiment.model.family].label
-        st.caption(f":material/timer: {takes} · :material/target: {preset.reaches} · {model}")
+        st.caption(f":material/timer: {_takes(preset, runs)} · :material/target: {preset.reaches}")
         st.space("stretch")
         if st.button(
             _("Train it"),
@@ -53,9 +58,9 @@ def _card(preset: Preset, *, is_large: bool) -> None:
             run_actions.start_preset(preset.name)
 
 
-def _takes(preset: Preset) -> str:
+def _takes(preset: Preset, runs: list[Run]) -> str:
     """Say what training took here the last time, or what it will take at this machine's speed."""
-    for run in runs_access.store().list():
+    for run in runs:
         ours = run.meta.preset == preset.name and not run.meta.recorded and run.problem is None
         if ours and run.experiment == preset.experiment and run.status.state == "finished":
             return _("took {time} here").format(time=show.duration(run.status.seconds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 
 import streamlit as st
@@ -12,6 +13,9 @@ from pages.ui.words import _
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+
+ANSWER_WITHIN = 0.3
+"""Seconds that a press waits for the worker's answer before the page is drawn again."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -128,10 +132,26 @@ def _train_further(run: Run, status: Status) -> None:
 
 
 def _ask(run: Run, kind: RequestKind) -> None:
+    before = run.status
     try:
         run.request(kind)
     except (ValueError, OSError) as error:
         st.toast(str(error), icon=":material/error:")
+        return
+    _await_answer(run, before)
+
+
+def _await_answer(run: Run, before: Status) -> None:
+    """Give the worker the moment that a step takes, so that the page drawn next shows its answer.
+
+    A slower answer is shown by a later look.
+    """
+    end = time.monotonic() + ANSWER_WITHIN
+    while time.monotonic() < end:
+        now = run.status
+        if now.state != before.state or (before.state == "paused" and now.step != before.step):
+            return
+        time.sleep(0.02)
 
 
 def _resume(run: Run) -> None:

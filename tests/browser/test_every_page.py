@@ -1,17 +1,18 @@
 """Every page, wide and narrow, light and dark: drawn whole, nothing sticks out, nothing fails."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
+from pages.ui.state import PAGES as PATHS
 from tests.browser.conftest import DESKTOP, OpenTab
 
 pytestmark = pytest.mark.browser
 
 PAGES = {
-    "home": "",
-    "train": "train",
-    "runs": "runs",
-    "attention-without-run": "attention",
+    name: "" if name == "home" else name for name, path in PATHS.items() if Path(path).is_file()
+} | {
     "text-run": "train?run=recorded-korean",
     "image-run": "train?run=recorded-digits",
     "text-attention": "attention?run=recorded-korean",
@@ -19,6 +20,8 @@ PAGES = {
     "own-text": "attention?run=recorded-korean&example=own",
     "gpt": "gpt",
     "own-picture": "attention?run=recorded-digits&example=own",
+    "text-walk": "walk?run=recorded-korean",
+    "image-walk": "walk?run=recorded-digits",
 }
 PHONE = {"width": 390, "height": 844}
 WIDTHS = "[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]"

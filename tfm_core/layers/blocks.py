@@ -62,17 +62,30 @@ class Block(nn.Module):
         memory_mask: Tensor | None = None,
         bias: Tensor | None = None,
         rotation: Rotation | None = None,
+        n_asking: int | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape.
 
         mask: over (B, H, T, T); memory: (B, S, d_model) for cross-attention, with memory_mask over
-        (B, H, T, S); bias (ALiBi) and rotation (RoPE) act in self-attention only.
+        (B, H, T, S); bias (ALiBi) and rotation (RoPE) act in self-attention only. n_asking: only
+        the first so many tokens ask and are returned, (B, n_asking, d_model); all are asked.
         """
-        x = self._join(
-            x,
-            self.self_attention_norm,
-            lambda y: self.self_attention(y, mask=mask, bias=bias, rotation=rotation),
-        )
+
+        def attend(y: Tensor) -> Tensor:
+            out: Tensor
+            if n_asking is None:
+                out = self.self_attention(y, mask=mask, bias=bias, rotation=rotation)
+            else:
+                out = self.self_attention(
+                    y[:, :n_asking],
+                    y,
+                    mask=_rows(mask, n_asking),
+                    bias=_rows(bias, n_asking),
+                    rotation=rotation,
+                )
+            return out
+
+        x = self._join(x, self.self_attention_norm, attend)
         if self.has_cross:
             x = self._join(
                 x,
@@ -87,14 +100,25 @@ class Block(nn.Module):
         if self.norm_first:
             normed: Tensor = norm(x)
             change = sublayer(normed)
+            x = _first(x, change.size(1))
             total: Tensor = x + self.dropout(change)
             tape.record(norm, skipped=x, normed=normed, change=change, joined=total)
             return total
         change = sublayer(x)
+        x = _first(x, change.size(1))
         total = x + self.dropout(change)
         joined: Tensor = norm(total)
         tape.record(norm, skipped=x, change=change, total=total, joined=joined)
         return joined
+
+
+def _rows(table: Tensor | None, n: int) -> Tensor | None:
+    """Return the first n queries' rows of a mask or bias, which may be one row for all."""
+    return table if table is None or table.size(-2) == 1 else table[..., :n, :]
+
+
+def _first(x: Tensor, n: int) -> Tensor:
+    return x if x.size(1) == n else x[:, :n]
 
 
 class Stack(nn.Module):
@@ -120,12 +144,26 @@ class Stack(nn.Module):
         mask: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
+        n_read: int | None = None,
     ) -> Tensor:
-        """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
+        """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'.
+
+        n_read: only the first so many tokens of the answer will be read, so the last block need
+        not compute the others, and does so only while a tape watches: (B, n_read or T, d_model).
+        """
         shared = self.relative(x) if self.relative is not None else {}
         tape.record(self, input=x)
-        for block in self.layers:
-            x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, **shared)
+        n_asking = None if tape.active() else n_read
+        last = len(self.layers) - 1
+        for place, block in enumerate(self.layers):
+            x = block(
+                x,
+                mask=mask,
+                memory=memory,
+                memory_mask=memory_mask,
+                n_asking=n_asking if place == last else None,
+                **shared,
+            )
         if self.final_norm is not None:
             x = self.final_norm(x)
         tape.record(self, output=x)

@@ -104,9 +104,10 @@ class Rotation:
         self.sin, self.cos = waves[:, 0::2], waves[:, 1::2]  # (T, D / 2)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """Turn x: (B, H, T, D)."""
+        """Turn x: (B, H, T, D), the first T positions."""
         even, odd = x[..., 0::2], x[..., 1::2]
-        turned = (even * self.cos - odd * self.sin, even * self.sin + odd * self.cos)
+        sin, cos = self.sin[: x.size(-2)], self.cos[: x.size(-2)]
+        turned = (even * cos - odd * sin, even * sin + odd * cos)
         return torch.stack(turned, -1).flatten(-2).to(x.dtype)
 
 
