@@ -18,7 +18,6 @@ PAGES = {
     "text-attention": "attention?run=recorded-korean",
     "image-attention": "attention?run=recorded-digits",
     "own-text": "attention?run=recorded-korean&example=own",
-    "gpt": "gpt",
     "own-picture": "attention?run=recorded-digits&example=own",
     "text-walk": "walk?run=recorded-korean",
     "image-walk": "walk?run=recorded-digits",

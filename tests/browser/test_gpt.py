@@ -51,4 +51,4 @@ def test_a_model_is_trained_reads_and_writes(open_tab: OpenTab) -> None:
     expect(tab.main.locator(".tfm-gpt.text .own")).to_have_count(0)
 
     tab.choose("Lens")
-    tab.await_plotly("gpt-lens-map", "node._fullData[0].z.length === 3")
+    tab.await_plotly("gpt-lens-map", "node._fullData[0].z[0].length === 3")

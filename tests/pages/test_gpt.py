@@ -83,7 +83,7 @@ def test_it_writes_greedily_and_searches(open_page, model, method):
 def test_the_lens_is_drawn(open_page, model):
     app = open_page(PAGE, part="Lens")
     assert not app.exception
-    assert "Read a column upwards" in said(app)
+    assert "Read a row from left to right" in said(app)
 
 
 def test_a_sum_is_added_and_a_bad_one_gets_its_sentence(open_page, adder):

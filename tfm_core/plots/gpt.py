@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.inspect.gpt_reading import Digits, Looked
+from tfm_core.plots.attention import LEGEND
 from tfm_core.plots.language import visible
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
 from tfm_core.plots.template import sequential
@@ -77,9 +79,9 @@ def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
 
 
 def lens_map(looked: Looked, theme: ThemeName, *, most: int = 24) -> go.Figure:
-    """A row for each depth, the last layer on top; a cell says the likeliest next token there.
+    """A row for each token read, a column for each depth, the last layer at the right.
 
-    most: tokens that are shown, the first ones.
+    A cell says the likeliest next token there. most: tokens that are shown, the first ones.
     """
     lens = looked.lens
     depth, length = len(lens.probability), min(most, lens.probability.shape[1])
@@ -89,70 +91,88 @@ def lens_map(looked: Looked, theme: ThemeName, *, most: int = 24) -> go.Figure:
             f"after {shown(looked.read[t])}, {labels[d]}: {shown(looked.says[d][t])}, "
             f"p = {lens.probability[d, t]:.4f}<br>the model's own answer "
             f"{shown(looked.says[-1][t])} has p = {lens.final[d, t]:.4f} here"
-            for t in range(length)
+            for d in range(depth)
         ]
-        for d in range(depth)
+        for t in range(length)
     ]
     figure = go.Figure(
         go.Heatmap(
-            z=np.asarray(lens.probability[:, :length], np.float32),
-            zmin=0,
-            zmax=1,
-            colorscale=sequential(theme),
-            colorbar={"title": {"text": "probability"}},
-            text=[[shown(token) for token in row[:length]] for row in looked.says],
-            texttemplate="%{text}",
+            z=np.asarray(lens.probability[:, :length].T, np.float32),
+            text=[[shown(looked.says[d][t]) for d in range(depth)] for t in range(length)],
             customdata=hover,
             hovertemplate="%{customdata}<extra></extra>",
-            xgap=1,
-            ygap=1,
+            **_cells(theme),
         )
     )
-    figure.update_layout(height=150 + 44 * depth, margin={"l": 8, "r": 8, "t": 24, "b": 8})
+    figure.update_layout(height=150 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 8})
     figure.update_xaxes(
+        title="answer after", tickvals=list(range(depth)), ticktext=labels, showgrid=False
+    )
+    figure.update_yaxes(
         title="token read",
         tickvals=list(range(length)),
         ticktext=[shown(token) for token in looked.read[:length]],
+        autorange="reversed",
+        showgrid=False,
     )
-    figure.update_yaxes(title="after", tickvals=list(range(depth)), ticktext=labels)
     return figure
 
 
+def _cells(theme: ThemeName) -> dict[str, Any]:
+    return {
+        "zmin": 0,
+        "zmax": 1,
+        "colorscale": sequential(theme),
+        "colorbar": {**LEGEND, "title": {"text": "probability", "side": "top"}},
+        "texttemplate": "%{text}",
+        "textfont": {"size": 12},
+        "xgap": 1,
+        "ygap": 1,
+    }
+
+
 def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
-    """A column for each place of the answer, a row for each digit: the probability of each."""
+    """A column for each place of the answer, a row for each digit: the probability of each.
+
+    The true digits have a frame and a tick.
+    """
     rows = [i for i, token in enumerate(digits.vocabulary) if i >= SPECIALS or token == "<eos>"]
     rows = sorted(rows, key=lambda i: (i < SPECIALS, i))
     chances = digits.chances[:, rows].T  # (digits, places)
     names = [digits.vocabulary[i] for i in rows]
-    truth = digits.truth or ()
+    truth = (digits.truth or ())[: chances.shape[1]]
+    true_cells = {(names.index(token), place) for place, token in enumerate(truth)}
+    text = [
+        [
+            (f"{p:.0%}" if p >= 0.005 else "") + (" ✓" if (row, place) in true_cells else "")
+            for place, p in enumerate(values)
+        ]
+        for row, values in enumerate(chances)
+    ]
     figure = go.Figure(
         go.Heatmap(
             z=np.asarray(chances, np.float32),
-            zmin=0,
-            zmax=1,
-            colorscale=sequential(theme),
-            colorbar={"title": {"text": "probability"}},
-            text=[[f"{p:.0%}" if p >= 0.005 else "" for p in row] for row in chances],
-            texttemplate="%{text}",
-            hovertemplate="place %{x}, %{y}: %{z:.5f}<extra></extra>",
-            xgap=1,
-            ygap=1,
-            x=[str(i + 1) for i in range(chances.shape[1])],
-            y=[shown(name) for name in names],
+            text=text,
+            customdata=[[shown(name)] * chances.shape[1] for name in names],
+            hovertemplate="place %{x}, %{customdata}: %{z:.5f}<extra></extra>",
+            x=list(range(1, chances.shape[1] + 1)),
+            y=list(range(len(names))),
+            **_cells(theme),
         )
     )
-    places = [i for i in range(min(len(truth), chances.shape[1]))]
-    if places:
-        figure.add_scatter(
-            x=[str(i + 1) for i in places],
-            y=[shown(truth[i]) for i in places],
-            mode="markers",
-            name="truth",
-            marker={"symbol": "square-open", "size": 26, "color": COLOURS["right"],
-                    "line": {"width": 3, "color": COLOURS["right"]}},
-            hovertemplate="truth at place %{x}: %{y}<extra></extra>",
+    for row, place in true_cells:
+        figure.add_shape(
+            type="rect",
+            x0=place + 0.5, x1=place + 1.5, y0=row - 0.5, y1=row + 0.5,
+            line={"color": COLOURS["right"], "width": 3},
         )  # fmt: skip
-    figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 40, "b": 8})
-    figure.update_xaxes(title="place of the answer, from the left", type="category")
-    figure.update_yaxes(title="digit", autorange="reversed", type="category")
+    figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})
+    figure.update_xaxes(title="place of the answer, from the left", dtick=1, showgrid=False)
+    figure.update_yaxes(
+        title="digit",
+        tickvals=list(range(len(names))),
+        ticktext=[shown(name) for name in names],
+        autorange="reversed",
+        showgrid=False,
+    )
     return figure
