@@ -29,8 +29,8 @@ def part(run: Run) -> None:
         digit_map(found, state.theme()),
         _(
             "Each column is one place of the answer, written from left to right; a frame and a ✓ "
-            "mark the truth. A carry from the right must be known before it is written: look at sums "
-            "with long carries."
+            "mark the truth. A carry from the right must be known before it is written: look at "
+            "sums with long carries."
         ),
         key="gpt-digits",
     )
