@@ -1,4 +1,4 @@
-"""The app's entry: ``streamlit run app.py``. Starts and stops the queue, serves plotly's script.
+"""The app's entry: ``streamlit run app.py``. Starts and stops the queue, serves vendors' scripts.
 
 The script that Streamlit runs is ``pages/frame.py``: with the main script inside ``pages/``,
 Streamlit discovers no pages by itself, and a deep link on a cold server gets the frame too.
@@ -22,7 +22,10 @@ from pages.ui import runs_access
 from pages.ui.words import _
 from tfm_core.machine import slowness
 
-PLOTLY_DIR = Path(plotly.__file__).parent / "package_data"
+VENDORS = {
+    "plotly": Path(plotly.__file__).parent / "package_data",
+    "viz": Path(__file__).parent / "pages" / "components" / "vendor" / "viz",
+}
 logger = logging.getLogger(__name__)
 
 
@@ -49,15 +52,17 @@ def on_script_error(error: Exception) -> bool:
     return True
 
 
-def plotly_routes() -> list[Mount]:
-    """Serve ``plotly.min.js`` at /vendor/plotly, below the base path where the app has one."""
+def vendor_routes() -> list[Mount]:
+    """Serve the scripts of plotly and Graphviz at /vendor/..., below the app's base path too."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     prefixes = {"", f"/{base}" if base else ""}
     return [
-        Mount(f"{prefix}/vendor/plotly", StaticFiles(directory=PLOTLY_DIR)) for prefix in prefixes
+        Mount(f"{prefix}/vendor/{name}", StaticFiles(directory=folder))
+        for prefix in prefixes
+        for name, folder in VENDORS.items()
     ]
 
 
 app = st.App(
-    "pages/frame.py", lifespan=lifespan, routes=plotly_routes(), on_script_error=on_script_error
+    "pages/frame.py", lifespan=lifespan, routes=vendor_routes(), on_script_error=on_script_error
 )

@@ -9,38 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
-from PIL import Image
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Table, Target
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData, ImageSplit, load_images
-from tfm_core.data.torchvision_import import torchvision  # noqa: F401  mended before transforms
+from tfm_core.inspect.speed.loading import PictureDataset
 
 BATCH = 128
 TARGET = Target(100, "x")
-
-
-class PictureDataset(Dataset[tuple[Tensor, int]]):
-    """Digits one by one, through PIL and ToTensor, as torchvision's data sets give them."""
-
-    def __init__(self, split: ImageSplit) -> None:
-        """Keep the pixels of a grey split, uint8 (N, H, W)."""
-        from torchvision.transforms import ToTensor
-
-        self.pixels, self.labels = split.images[:, 0], split.labels.tolist()
-        self.transform = ToTensor()
-
-    def __len__(self) -> int:
-        """Return the number of pictures."""
-        return len(self.labels)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        """Return a picture (1, H, W), float from 0 to 1, and its label."""
-        return self.transform(Image.fromarray(self.pixels[index].numpy())), self.labels[index]
 
 
 def loader(split: ImageSplit, order: Tensor) -> DataLoader[tuple[Tensor, int]]:

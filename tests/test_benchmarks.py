@@ -11,12 +11,12 @@ import torch
 from benchmarks import __main__ as command
 from benchmarks import batching, beginner, engine, peer_translator, peer_vits, peers
 from benchmarks.accuracy import goals, reach
-from benchmarks.beginner_vit import cut_into_patches
 from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Table, Target
 from benchmarks.steps import training_step
 from tfm_core.config import ImageTaskConfig
 from tfm_core.data.image_data import load_images
+from tfm_core.inspect.speed.loops import cut_into_patches
 from tfm_core.layers.patches import patchify
 from tfm_core.presets import PRESETS
 

@@ -1,7 +1,7 @@
 """Architectures to scale: published models as configs of ours, with the counts their papers give.
 
-Torch-free. GPT-2 and BERT differ from ours in things that change no count: GPT-2's and BERT's
-embeddings are not multiplied by sqrt(d_model).
+Torch-free. What published models do at their ends, and ours do not, is in their ``TextShape``. Two
+things are left out: GPT-2's GELU is approximated by a tanh, BERT's norms have an epsilon of 1e-12.
 """
 
 from __future__ import annotations
@@ -42,9 +42,7 @@ class Architecture:
 def of_experiment(experiment: Experiment, label: str) -> Architecture:
     """Return the architecture of an experiment, with the longest sequences of its task."""
     task = experiment.task
-    src, tgt = (
-        (0, 0) if isinstance(task, ImageTaskConfig) else (task.max_src_len, task.max_tgt_len + 1)
-    )
+    src, tgt = (0, 0) if isinstance(task, ImageTaskConfig) else (task.max_src_len, task.n_answers)
     return Architecture("", label, experiment.model, data_shape(experiment), src, tgt)
 
 
@@ -63,7 +61,9 @@ def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int
         d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
         norm_first=False, position="learned", max_len=512,
     )  # fmt: skip
-    shape = TextShape(30522, 30522, one_vocabulary=True, head="pooler", n_segments=2)
+    shape = TextShape(
+        30522, 30522, one_vocabulary=True, head="pooler", n_segments=2, scale_embedding=False
+    )
     return Architecture(name, label, model, shape, 512, 512, count, "Devlin et al. 2019")
 
 
@@ -72,7 +72,7 @@ def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int
         d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
         position="learned", max_len=1024, tie_embeddings=True,
     )  # fmt: skip
-    shape = TextShape(50257, 50257, one_vocabulary=True, output_bias=False)
+    shape = TextShape(50257, 50257, one_vocabulary=True, output_bias=False, scale_embedding=False)
     return Architecture(name, label, model, shape, 512, 512, count, "Radford et al. 2019")
 
 

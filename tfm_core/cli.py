@@ -139,7 +139,9 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
             f"python -m tfm_core resume {run.id}",
             file=sys.stderr,
         )
-    elif not options.quiet and not options.json:
+    elif status.reason and not options.quiet:
+        print(status.reason, file=sys.stderr)
+    if status.state == "finished" and not options.quiet and not options.json:
         print(summary(values))
     if options.json:
         print(json.dumps(values))

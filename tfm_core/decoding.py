@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -39,8 +40,9 @@ def greedy(model: TextModel, src: Tensor, *, max_len: int) -> Written:
 def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Written]:
     """Yield what is written after each token, (B, 1) to (B, T); see ``greedy``.
 
-    An encoder-only model writes all positions at once, so it yields once. The model's mode is
-    put back before each step is handed out.
+    An encoder-only model writes all positions at once, so it yields once; one that fills in hidden
+    words copies the others, and is sure of them. The model's mode is put back before each step is
+    handed out.
     """
     if max_len < 1:
         raise ValueError(f"max_len is {max_len}, but must be at least 1.")
@@ -76,6 +78,10 @@ def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Wri
 def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Written:
     slots = src.new_full((len(src), max_len), BOS)
     best, ids = model(src, slots).float().softmax(-1).max(-1)
+    if model.mask_id:
+        given = F.pad(src, (0, max(0, max_len - src.size(1))), value=PAD)[:, :max_len]
+        is_given = given != model.mask_id
+        return Written(ids.where(~is_given, given), best.masked_fill(is_given, 1.0))
     ended = (ids == EOS).cumsum(1) - (ids == EOS).int() > 0  # strictly behind the first <eos>
     return Written(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))
 

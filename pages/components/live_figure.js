@@ -47,7 +47,11 @@ function draw(state) {
   node.style.height = `${figure.layout.height ?? 360}px`;
   figure.layout.height = undefined;
   state.config ??= configOf(data); // the same object at every tick: plotly starts over with another
-  return window.Plotly.react(node, figure.data, figure.layout, state.config).then(() => listen(state));
+  const { data: traces, layout, frames } = figure;
+  const drawn = frames?.length // a figure that plays, see play()
+    ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
+    : window.Plotly.react(node, traces, layout, state.config);
+  return drawn.then(() => listen(state));
 }
 
 function configOf(data) {
@@ -66,10 +70,18 @@ function listen(state) {
   const { node } = state;
   if (state.listening || !node.on) return;
   state.listening = true;
+  node.on("plotly_buttonclicked", ({ button }) => play(state, button.args));
+  node.on("plotly_sliderchange", ({ step, interaction }) => interaction && play(state, step.args));
   node.on("plotly_click", (event) => {
     const place = event.points[0]?.pointIndex;
     if (state.data.picks && Array.isArray(place)) state.send("cell", [place[0], place[1]]);
   });
+}
+
+// Slider and buttons of a figure with frames are plotly's, with execute: false: run by plotly itself,
+// an animation that another one interrupts leaves an error in the console.
+function play(state, [frames, options]) {
+  window.Plotly.animate(state.node, frames, options).catch(() => {});
 }
 
 function follow(state, { values, rows, columns }) {

@@ -1,5 +1,6 @@
 // Five linked maps. The grids are built once for a set of tokens; afterwards only cells change.
 
+const LEAST = 16; // pixels of a cell that a finger can hit
 const PAIRS = ["scores", "mask", "masked", "weights"];
 
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
@@ -38,7 +39,7 @@ function named(className, text, place, axis) {
 function map(state, name) {
   const { view } = state;
   const columns = name === "output" ? view.output[0].length : view.key.length;
-  const figure = element("figure");
+  const figure = element("figure", name);
   figure.append(element("figcaption", "", view.words[name]));
   const grid = element("div", `grid ${name}`);
   if (name === "mask") {
@@ -47,7 +48,7 @@ function map(state, name) {
   } else {
     grid.setAttribute("aria-hidden", "true"); // the read-out says all values
   }
-  const width = name === "output" ? "var(--wide)" : "var(--cell)";
+  const width = { output: "var(--wide)", mask: "var(--cell)" }[name] ?? "var(--pair)";
   grid.style.gridTemplateColumns = `74px repeat(${columns}, ${width})`;
   grid.append(element("span"));
   for (let k = 0; k < columns; k += 1) {
@@ -92,6 +93,9 @@ function build(root, state) {
 }
 
 function fill(cell, colour, text) {
+  const look = `${colour.join()} ${text}`;
+  if (cell.look === look) return; // most cells of a large map stay as they are
+  cell.look = look;
   cell.style.backgroundColor = `rgb(${colour.join()})`;
   cell.style.color = bright(colour) ? "#14171c" : "#f4f6f8";
   cell.textContent = text;
@@ -106,7 +110,7 @@ function paint(state) {
   const grey = rgb(colours.masked);
   const top = largest(view.scores);
   const most = largest(view.output);
-  const text = (value, digits) => (state.size >= 23 ? value.toFixed(digits) : "");
+  const text = (value, digits) => (state.pair >= 23 ? value.toFixed(digits) : "");
   const score = (value, range) => mix(colours.score, 0.5 + value / range / 2);
   view.query.forEach((query, q) => view.key.forEach((key, k) => {
     const may = view.mask[q][k];
@@ -137,6 +141,7 @@ function light(root, state, q, k, dimension) {
   else cells.output[q][dimension].classList.add("lit");
   root.querySelectorAll(`span[data-q="${q}"]`).forEach((name) => name.classList.add("on"));
   if (k !== null) root.querySelectorAll(`span[data-k="${k}"]`).forEach((name) => name.classList.add("on"));
+  state.lit = [q, k, dimension];
   state.readout.textContent = describe(view, q, k, dimension);
 }
 
@@ -202,10 +207,19 @@ function listen(root, state) {
 function fit(root, state) {
   const n = state.view.key.length;
   const width = root.clientWidth || 900;
-  const side = width >= 900 ? width / 3 - 22 : width >= 620 ? width / 2 - 22 : width;
-  state.size = Math.max(16, Math.min(40, Math.floor((side - 82) / n)));
+  // as many maps beside one another as still have cells that can be read and hit
+  const most = width >= 900 ? 3 : width >= 620 ? 2 : 1;
+  const cell = (maps) => Math.floor((width / maps - (maps > 1 ? 22 : 0) - 82) / n);
+  const beside = Array.from({ length: most }, (_, i) => most - i).find((maps) => cell(maps) >= LEAST) ?? 1;
+  const side = width / beside - (beside > 1 ? 22 : 0);
+  state.size = Math.max(LEAST, Math.min(40, cell(beside)));
+  // long sentences: the mask stays large, to be clicked; the others are small beside one another
+  const isTight = beside === 1 && width >= 620;
+  state.pair = isTight ? Math.max(4, cell(2)) : state.size;
+  root.classList.toggle("tight", isTight);
+  root.style.setProperty("--pair", `${state.pair}px`);
   const dimensions = state.view.output[0].length;
-  state.wide = Math.max(3, Math.min(state.size, Math.floor((side - 82) / dimensions)));
+  state.wide = Math.max(3, Math.min(state.pair, Math.floor((side - 82) / dimensions)));
   root.style.setProperty("--cell", `${state.size}px`);
   root.style.setProperty("--wide", `${state.wide}px`);
 }
@@ -226,9 +240,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const shape = JSON.stringify([data.query, data.key, data.output[0].length]);
   if (state.shape !== shape) {
     build(root, state);
+    state.lit = null;
     state.shape = shape;
   }
   if (!state.isListening) { listen(root, state); state.isListening = true; }
+  if (state.lit && state.lit[0] < data.query.length && (state.lit[1] ?? 0) < data.key.length) {
+    state.readout.textContent = describe(state.view, ...state.lit); // with the new numbers
+  }
   const draw = () => { state.dark = isDark(root); fit(root, state); paint(state); };
   draw();
   state.observer?.disconnect();

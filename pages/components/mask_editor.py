@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from pages.ui.words import _
-from tfm_core.inspect.mask_lab import Flow
+from tfm_core.inspect.mask_lab import Array, Flow
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 
@@ -70,16 +71,22 @@ def pack(
         "query": list(query_tokens),
         "key": list(key_tokens),
         "edited": [list(cell) for cell in edited],
-        "scores": flow.scores.tolist(),
+        "scores": _short(flow.scores),
         "mask": flow.allowed.tolist(),
-        "weights": flow.weights.tolist(),
-        "output": flow.output.tolist(),
+        "weights": _short(flow.weights),
+        "output": _short(flow.output),
         "colours": {
             theme: {"weight": SCALES[theme], "score": DIVERGING[theme], "masked": MASKED[theme]}
             for theme in ("light", "dark")
         },
         "words": _words(),
     }
+
+
+def _short(values: Array) -> list[list[float]]:
+    """Return values with the digits that are shown, and one more: less to send."""
+    found: list[list[float]] = np.round(values.astype(np.float64), 7).tolist()
+    return found
 
 
 def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[Cell, ...] | None:

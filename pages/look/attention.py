@@ -134,7 +134,7 @@ def _draw(
                 state.PAGES["walk"],
                 label=_("How this map comes about, step by step"),
                 icon=":material/footprint:",
-                query_params={"run": run.id, "step": "8"},
+                query_params={"run": run.id, "show": "run", "step": "8"},
             )
         look_deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:

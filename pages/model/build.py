@@ -1,6 +1,6 @@
 """Build: the diagram, equations and code of exactly one model."""
 
-from pages.ui import model_build, model_choice, show
+from pages.ui import model_build, model_choice, model_diagram, show
 from pages.ui.words import _
 
 show.header("build")
@@ -8,6 +8,5 @@ chosen = model_choice.chosen()
 model_build.facts(chosen)
 if chosen.name == model_choice.DRAFT:
     model_build.editor()
-model_build.diagram(chosen)
-model_build.part(chosen)
+model_diagram.view(chosen)
 model_build.code(chosen, _("Show the code"))

@@ -14,10 +14,17 @@ with right:
 model_table.metrics(chosen)
 if other is not None:
     model_table.compare(chosen, other)
-counts, compute, weights = st.tabs([_("Parameters"), _("Compute and memory"), _("Weights")])
-with counts:
-    model_table.table(chosen)
-with compute:
-    model_costs.page(chosen)
-with weights:
-    model_table.weights(chosen)
+counts, compute, weights = st.tabs(  # only what is open is computed and drawn
+    [_("Parameters"), _("Compute and memory"), _("Weights")],
+    key="parameters-tab",
+    on_change="rerun",
+)
+if counts.open:
+    with counts:
+        model_table.table(chosen)
+if compute.open:
+    with compute:
+        model_costs.page(chosen)
+if weights.open:
+    with weights:
+        model_table.weights(chosen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.ui import (
+    linked,
     positions_learned,
     positions_race,
     positions_relative,
@@ -14,6 +15,7 @@ from pages.ui import (
 )
 from pages.ui.words import _
 
+_KEY = "positions-view"
 VIEWS = {
     "sinusoidal": (_("Sinusoidal"), positions_waves.view),
     "learned": (_("Learned"), positions_learned.learned),
@@ -28,18 +30,22 @@ VIEWS = {
 def page() -> None:
     """Show one side of positions at a time; a link holds which."""
     show.header("positions")
+    linked.renamed(_KEY, "view", {name: label for name, (label, _view) in VIEWS.items()})
+    unknown = linked.read(_KEY, "view", list(VIEWS), "sinusoidal")
     picked = st.segmented_control(
         _("Positions"),
         list(VIEWS),
         format_func=lambda name: VIEWS[name][0],
-        default="sinusoidal",
         required=True,
-        key="positions-view",
-        bind="query-params",
+        key=_KEY,
+        persist_state="session",
         wrap=True,
         label_visibility="collapsed",
     )
-    VIEWS[picked if picked in VIEWS else "sinusoidal"][1]()
+    linked.warn(unknown)
+    chosen = picked if picked in VIEWS else "sinusoidal"
+    linked.say(_KEY, "view", chosen)
+    VIEWS[chosen][1]()
 
 
 page()

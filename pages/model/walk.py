@@ -18,10 +18,8 @@ def page() -> None:
         show.problem(str(error))
         return
     st.caption(subject.note)
-    left, right = st.columns([3, 1], vertical_alignment="bottom")
-    with left:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         example = walk_tensor.example_picker(subject)
-    with right:
         layer = walk_tensor.layer_picker(subject)
     from tfm_core.inspect.walk import walk
 

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from tfm_core.config import (
     CORPUS_TASKS,
     MODEL_CONFIGS,
+    TASK_FACTS,
     TEXT_TASKS,
     Choice,
     Config,
@@ -81,6 +82,8 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]
+    if getattr(TASK_FACTS[task_name], "answer", "") != "label":
+        found = [setting for setting in found if setting.path != "model.pooling"]
     return [
         _sized(setting, task_name) if setting.path == "task.size" else setting for setting in found
     ]

@@ -105,16 +105,18 @@ def _current_run(run: Run, *, was_active: bool) -> None:
         st.progress(status.progress)
         st.caption(f"{run_words.progress(status)} · {status.device}")
         for name, words, icon in _VIEWS:
+            query = {"run": run.id} | ({"show": "run"} if name == "walk" else {})
             if Path(state.PAGES[name]).is_file():
-                st.page_link(
-                    state.PAGES[name], label=words, icon=icon, query_params={"run": run.id}
-                )
+                st.page_link(state.PAGES[name], label=words, icon=icon, query_params=query)
 
 
 def share() -> None:
     """Offer links; called behind the page, which may still change what they hold."""
     with st.sidebar, st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
         run_id = state.current_run_id()
+        if state.page() in state.LINKED_PAGES:
+            st.caption(_("Opens this page as it is."))
+            st.code(state.page_link(), language=None, wrap_lines=True)
         if run_id is not None:
             st.caption(_("Opens this run, for anyone who can reach this app."))
             st.code(state.run_link(run_id), language=None, wrap_lines=True)

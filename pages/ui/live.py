@@ -99,6 +99,8 @@ def _word(run: Run, status: Status) -> None:
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
             why = run_words.escape(status.reason or "")
             st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
+        elif status.state == "finished" and status.reason:
+            st.info(run_words.escape(status.reason), icon=":material/flag:")
         elif status.state == "stopped" and status.reason:
             st.info(run_words.escape(status.reason), icon=":material/stop_circle:")
         elif status.state == "paused":

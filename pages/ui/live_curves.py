@@ -38,13 +38,13 @@ def part(run: Run) -> None:
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
-            if run.experiment.task.kind == "text"
+            if run.experiment.task.facts.answer in ("sequence", "blanks")
             else _(
                 "Accuracy: how often the token it finds likeliest is the next one. It stays below "
                 "1, because a text may go on in many ways."
             )
-            if run.experiment.task.kind == "corpus"
-            else _("Accuracy: how many pictures are right, against the line of guessing."),
+            if run.experiment.task.facts.answer == "text"
+            else _("Accuracy: how many examples are right, against the line of guessing."),
             key=f"accuracy-{run.id}",
         )
     _controls()
@@ -87,16 +87,18 @@ def _figures(
     started = _curves.started
     total = int(started.get("total_steps") or _run.experiment.training.steps)
     shared = {"total_steps": total, "window": window, "is_log": is_log}
+    is_patient = _run.experiment.training.patience > 0
     loss = learning_curve(
         _train(_curves, "loss"),
         [_measured(_("validation"), _curves, "validation", "loss")],
         [_measured(_("test"), _curves, "test", "loss")],
         y_title=_("loss (nats)"),
         marks=_loss_marks(started),
+        best=best(_curves, "loss") if is_patient else None,
         **shared,
     )
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
-    if _run.experiment.task.kind == "text":
+    if _run.experiment.task.facts.answer in ("sequence", "blanks"):
         tokens = [
             ("accuracy", _("validation")),
             ("sequence_accuracy", _("whole sequences")),
@@ -107,6 +109,7 @@ def _figures(
         [_measured(name, _curves, "test", column) for column, name in test],
         y_title=_("accuracy"),
         marks=_chance_marks(started),
+        best=best(_curves, "accuracy") if is_patient else None,
         is_share=True,
         **shared,
     )
@@ -122,6 +125,17 @@ def _train(curves: Curves, column: str) -> Measurements:
 def _measured(name: str, curves: Curves, split: str, column: str) -> Measurements:
     series = curves.test if split == "test" else curves.validation
     return Measurements(name, series["step"], series[column])
+
+
+def best(curves: Curves, column: str) -> Measurements | None:
+    """Return the validation with the lowest loss so far, after step 0, as a series of one point."""
+    place = curves.best_validation()
+    if place is None:
+        return None
+    row = slice(place, place + 1)
+    steps = curves.validation["step"][row]
+    name = _("best: step {n}").format(n=f"{int(steps[0]):,}")
+    return Measurements(name, steps, curves.validation[column][row])
 
 
 def _loss_marks(started: dict[str, object]) -> list[Mark]:

@@ -54,8 +54,9 @@ def _progress_words(curves: Curves, status: Status) -> str:
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
     """Return label, value and help of each card; a value not known yet is a dash."""
-    is_over, is_text = _is_tested(curves), run.experiment.task.kind == "text"
-    is_corpus = run.experiment.task.kind == "corpus"
+    answer = run.experiment.task.facts.answer
+    is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
+    is_corpus = answer == "text"
     measured = curves.test if is_over else curves.validation
     where = _("measured on the test set") if is_over else _("newest measurement on validation")
     cards = [
@@ -67,7 +68,7 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
             ),
         )
     ]
-    if is_text:
+    if has_wholes:
         cards.append(
             (
                 _("Whole sequences"),

@@ -18,7 +18,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
-_FIRST_KINDS = ("cross", "sequence", "slots", "patches", "encoder", "decoder")
+_FIRST_KINDS = ("cross", "sequence", "slots", "words", "blanks", "patches", "encoder", "decoder")
 
 
 def part(run: Run) -> None:

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import runs_access, state
+from pages.ui import linked, runs_access, state
 from pages.ui.words import _
 from tfm_core.inspect import mask_lab, mask_scores
 from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
 
-MAX_TEXT = 300
+MAX_TEXT = 600
 EXAMPLE = "the cat sat on the mat"
 EXAMPLE_TARGET = "die Katze saß"
 _KIND, _TEXT, _TARGET, _PAD = "masks-kind", "masks-text", "masks-target", "masks-pad"
+_QUERY = "mask"  # in the link: mask=causal
 _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
@@ -35,18 +36,20 @@ class Choice:
 
 def kind() -> str:
     """Choose the mask; a link may hold it."""
-    names = list(MASKS)
+    linked.renamed(_KIND, _QUERY, {name: _(mask.label) for name, mask in MASKS.items()})
+    unknown = linked.read(_KIND, _QUERY, list(MASKS), "combined")
     picked = st.segmented_control(
         _("Mask"),
-        names,
+        list(MASKS),
         format_func=lambda name: _(MASKS[name].label),
-        default="combined",
         required=True,
         key=_KIND,
-        bind="query-params",
+        persist_state="session",
         wrap=True,
     )
+    linked.warn(unknown)
     chosen = picked if picked in MASKS else "combined"
+    linked.say(_KIND, _QUERY, str(chosen))
     st.caption(_(MASKS[chosen].help))
     return str(chosen)
 

@@ -1,4 +1,7 @@
-"""Which model the pages on the model show: the draft, the current run's, or one to scale."""
+"""Which model the pages on the model show: the draft, the current run's, or one to scale.
+
+The address bar says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import controls, drafts, runs_access, state
+from pages.ui import controls, drafts, linked, links, runs_access, state
 from pages.ui.words import _
 from tfm_core.architectures import ARCHITECTURES, Architecture, of_experiment
 from tfm_core.config import Experiment, ModelConfig
@@ -18,6 +21,9 @@ DRAFT, RUN = "draft", "run"
 _KEY = "model-choice"
 _OTHER = "model-compare"
 _LAST = "model-last-valid"
+_MIRRORED = "model-mirrored"
+_RUN_SEEN = "model-run-seen"
+_SHOW, _VERSUS = "show", "versus"  # in the link
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,30 +39,75 @@ class Chosen:
     run: Run | None = None
 
 
-def chosen(key: str = _KEY, *, label: str | None = None, first: str = DRAFT) -> Chosen:
+def chosen() -> Chosen:
     """Draw the choice and return the model; problems of the draft stand below it.
 
-    While the draft does not fit together, the last one that did is shown. Another ``key`` is
-    another choice (to compare with); the usual one is the same on every page.
+    The choice is the same on every page, and the link holds it. While the draft does not fit
+    together, the last one that did is shown.
     """
+    problems = _read_draft()
     run = _current_run()
-    names = [DRAFT, *([RUN] if run is not None else []), *ARCHITECTURES]
-    if st.session_state.get(key) not in names:
-        st.session_state[key] = RUN if run is not None and first == DRAFT else first
-        if st.session_state[key] not in names:
-            st.session_state[key] = DRAFT
+    names = _names(run)
+    if _opens_run(run):
+        st.session_state[_KEY] = RUN
+    unknown = linked.read(_KEY, _SHOW, names, RUN if run is not None else DRAFT)
     picked = st.selectbox(
-        label or _("Which model"),
+        _("Which model"),
         names,
         format_func=lambda name: _label(name, run),
-        key=key,
+        key=_KEY,
         persist_state="session",
         help=_(
             "The configuration that you edit, the current run's, or a published model at its "
             "real size: those are laid out without taking memory."
         ),
     )
+    for problem in (unknown, *problems):
+        linked.warn(problem)
+    _say(picked, run)
     return _resolve(picked, run)
+
+
+def _names(run: Run | None) -> list[str]:
+    return [DRAFT, *([RUN] if run is not None else []), *ARCHITECTURES]
+
+
+def _opens_run(run: Run | None) -> bool:
+    """Whether a link was just opened that names a run and says no more."""
+    seen = st.session_state.get(_RUN_SEEN)
+    st.session_state[_RUN_SEEN] = found = None if run is None else run.id
+    return (
+        found is not None
+        and found != seen
+        and "run" in st.query_params
+        and not (_SHOW in st.query_params or links.settings_in(st.query_params.to_dict()))
+    )
+
+
+def _read_draft() -> list[str]:
+    """Take the configuration of a link that was just opened, and say what in it cannot be."""
+    query = links.settings_in(st.query_params.to_dict())
+    if not query or query == st.session_state.get(_MIRRORED):
+        return []
+    values, sentences = links.read(query)
+    state.set_draft(values)
+    if _SHOW not in st.query_params:
+        st.session_state[_KEY] = DRAFT
+    return [controls.plain(sentence) for sentence in sentences]
+
+
+def _say(picked: str, run: Run | None) -> None:
+    """Keep the address bar in step, so that it opens this model for anybody."""
+    linked.say(_KEY, _SHOW, None if picked == DRAFT else picked)
+    if picked == DRAFT:
+        links.mirror(state.draft())
+    else:
+        links.clear()
+    st.session_state[_MIRRORED] = links.settings_in(st.query_params.to_dict())
+    if picked == RUN and run is not None:
+        st.query_params["run"] = run.id
+    elif state.page() not in state.RUN_PAGES:
+        st.query_params.pop("run", None)
 
 
 def _resolve(name: str, run: Run | None) -> Chosen:
@@ -101,9 +152,8 @@ def _current_run() -> Run | None:
 def other() -> Chosen | None:
     """Draw the choice of a model to compare with; None while nothing is compared."""
     run = _current_run()
-    names = [DRAFT, *([RUN] if run is not None else []), *ARCHITECTURES]
-    if st.session_state.get(_OTHER) not in names:
-        st.session_state[_OTHER] = None
+    names = _names(run)
+    unknown = linked.read(_OTHER, _VERSUS, names, None)
     picked = st.selectbox(
         _("Compare with"),
         names,
@@ -113,4 +163,6 @@ def other() -> Chosen | None:
         persist_state="session",
         help=_("Shows both side by side, and says in words what differs."),
     )
+    linked.warn(unknown)
+    linked.say(_OTHER, _VERSUS, picked)
     return None if picked is None else _resolve(picked, run)

@@ -50,7 +50,7 @@ def _facts(run: Run, *, was_active: bool) -> None:
         with st.container(width="stretch", gap="xxsmall"):
             st.markdown(f"{name}  {run_words.badge(status)}{recorded}")
             st.caption(" · ".join(_numbers(run)))
-    if status.reason and status.state != "finished":
+    if status.reason:
         st.caption(run_words.escape(status.reason))
 
 

@@ -73,7 +73,7 @@ def duration(seconds: float) -> str:
 
 def count(n: float) -> str:
     """Return a number with thousands apart, and short from a million on: ``72,394``, ``1.2 M``."""
-    for limit, unit in ((1e9, "G"), (1e6, "M")):
+    for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(n) >= limit:
             return f"{n / limit:.3g} {unit}"
     return f"{n:,.0f}"

@@ -52,6 +52,9 @@ RUN_PAGES = (
 )
 """Url paths of the pages that show the current run."""
 
+LINKED_PAGES = ("build", "parameters", "masks", "positions", "walk")
+"""Url paths of the pages on the model, whose address says what they show."""
+
 FIRST_PRESET = "vit-digits"
 
 _RUN = "current_run"
@@ -171,6 +174,11 @@ def run_link(run_id: str) -> str:
     if page() not in RUN_PAGES:
         return _address("train", {"run": run_id})
     return _address(page(), {**st.query_params.to_dict(), "run": run_id})
+
+
+def page_link() -> str:
+    """Return the address of this page as it is."""
+    return _address(page(), st.query_params.to_dict())
 
 
 def configuration_link() -> str:

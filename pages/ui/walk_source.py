@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.ui import model_choice
+from pages.ui import linked, model_choice
 from pages.ui.model_choice import Chosen
 from pages.ui.words import _
 from tfm_core.config import Experiment
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tfm_core.inspect.walk_subject import Subject
 
 _MINE, _BOOK = "mine", "book"
+_KEY = "walk-source"  # of the widget, and in the link
 
 
 def pick() -> tuple[str, Subject]:
@@ -25,19 +26,22 @@ def pick() -> tuple[str, Subject]:
     """
     names = {_MINE: _("A model of mine"), _BOOK: _("The example of the texts")}
     left, right = st.columns([2, 3], vertical_alignment="bottom")
+    unknown = linked.read(_KEY, _KEY, list(names), _MINE)
     with left:
         picked = st.segmented_control(
             _("Walk through"),
             list(names),
             format_func=names.__getitem__,
-            default=_MINE,
-            key="walk-source",
+            required=True,
+            key=_KEY,
             persist_state="session",
             help=_(
                 "The example: 128 sentences of 28 and 29 tokens, d_model 512, 8 heads. It is laid "
                 "out by its shapes alone and costs nothing."
             ),
         )
+    linked.warn(unknown)
+    linked.say(_KEY, _KEY, _BOOK if picked == _BOOK else None)
     if picked == _BOOK:
         return _BOOK, _book()
     with right:

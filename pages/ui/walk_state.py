@@ -1,4 +1,4 @@
-"""Where the walk stands and how the predictions went; the step is in the link, as ``?step=8``."""
+"""Where the walk stands and how the predictions went; the link holds ``step=8`` and ``block=2``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pages.ui.words import _
 _STEP = "walk-step"
 _ANSWERS = "walk-answers"
 _QUERY = "step"
+_BLOCK = "block"
 
 
 def current(numbers: Sequence[int]) -> tuple[int, str | None]:
@@ -39,6 +40,31 @@ def go(number: int) -> None:
     """Show a step, and say so in the link."""
     st.session_state[_STEP] = number
     st.query_params[_QUERY] = str(number)
+
+
+def read_block(key: str, count: int) -> str | None:
+    """Make the widget ``key`` show the block (from 0) that the link asks for; call it before.
+
+    Returns a sentence where the link asks for one that does not exist.
+    """
+    linked = st.query_params.get(_BLOCK)
+    if linked is None or linked == st.session_state.get(f"{key}-linked"):
+        return None
+    digits = linked.isascii() and linked.isdigit() and len(linked) <= 4
+    if digits and 1 <= int(linked) <= count:
+        st.session_state[key] = int(linked) - 1
+        return None
+    rule = _("This model has blocks 1 to {count}, and no block {text}.")
+    return rule.format(count=count, text=f"“{linked[:20]}”")
+
+
+def say_block(key: str, place: int) -> None:
+    """Put the block (from 0) into the link; the first one is not said."""
+    if place:
+        st.query_params[_BLOCK] = str(place + 1)
+    else:
+        st.query_params.pop(_BLOCK, None)
+    st.session_state[f"{key}-linked"] = st.query_params.get(_BLOCK)
 
 
 def picked(key: str, number: int) -> int:

@@ -115,9 +115,12 @@ def _filled(text: str, facts: dict[str, int]) -> str:
 
 
 def question(step: Step, subject_name: str, example: int) -> None:
-    """Ask for a prediction, then reveal; only the first answer counts for the score."""
-    asked = step.question
-    name = _name(step, subject_name, example)
+    """Ask for the step's prediction, then reveal."""
+    ask(step.question, _name(step, subject_name, example))
+
+
+def ask(asked: Question, name: str) -> None:
+    """Ask for a prediction under a name; only the first answer to it counts for the score."""
     with st.container(border=True):
         st.markdown(_("**Predict:** {question}").format(question=_(asked.text)))
         with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):

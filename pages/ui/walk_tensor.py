@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.ui import show, state
+from pages.ui import show, state, walk_state
 from pages.ui.words import _
 from tfm_core.plots import walk as plots
 
@@ -36,16 +36,23 @@ def layer_picker(subject: Subject) -> int:
     """Choose the block that the steps open, from 0."""
     config = subject.config
     count = getattr(config, "n_layers", None) or getattr(config, "n_encoder_layers", 1)
-    if count == 1:
-        return 0
-    return st.selectbox(
-        _("Block"),
-        range(count),
-        format_func=lambda place: str(place + 1),
-        key=f"walk-layer-{count}",
-        persist_state="session",
-        help=_("The block whose inside the steps show."),
-    )
+    key = f"walk-layer-{count}"
+    problem = walk_state.read_block(key, count)
+    place = 0
+    if count > 1:
+        place = st.selectbox(
+            _("Block"),
+            range(count),
+            width=150,
+            format_func=lambda place: str(place + 1),
+            key=key,
+            persist_state="session",
+            help=_("The block whose inside the steps show."),
+        )
+    if problem is not None:
+        st.warning(problem, icon=":material/link_off:")
+    walk_state.say_block(key, place)
+    return place
 
 
 def tensor(step: Step, subject: Subject, example: int) -> None:

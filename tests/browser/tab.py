@@ -26,7 +26,7 @@ LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
 """JavaScript for ``Tab.plotly``: the last step of the training curve, 0 before the first."""
 EXPECTED = re.compile(
     # On a page of its own address Streamlit looks for the server below that address first.
-    r"status of 404 .*/[a-z]+/_stcore/(health|host-config)\)$"
+    r"status of 404 .*/[a-z-]+/_stcore/(health|host-config)\)$"
     # Who leaves a page takes its downloads away, while their button still looks for them.
     r"|status of 404 .*/media/[0-9a-f]+\.json\)$"
     r"|Download Button source error - 404"

@@ -19,6 +19,8 @@ PAGES = {
     "image-attention": "attention?run=recorded-digits",
     "own-text": "attention?run=recorded-korean&example=own",
     "own-picture": "attention?run=recorded-digits&example=own",
+    "compared": "parameters?show=gpt2-small&versus=bert-base",
+    "block-by-block": "build?show=transformer-base",
     "text-walk": "walk?run=recorded-korean",
     "image-walk": "walk?run=recorded-digits",
 }

@@ -6,14 +6,14 @@ import pytest
 
 from tfm_core.config import (
     FAMILIES,
-    IMAGE_TASKS,
     MODEL_CONFIGS,
-    TEXT_TASKS,
+    TASK_FACTS,
     ConfigError,
     Experiment,
     from_json,
     from_query,
     sequence_len,
+    tasks_for,
     to_json,
     to_query,
 )
@@ -31,9 +31,9 @@ def test_presets_survive_json_and_links(name):
 
 
 @pytest.mark.parametrize("family", MODEL_CONFIGS)
-@pytest.mark.parametrize("task", [*TEXT_TASKS, *IMAGE_TASKS])
+@pytest.mark.parametrize("task", TASK_FACTS)
 def test_defaults_of_a_family_and_a_fitting_task_make_an_experiment(family, task):
-    if (family == "vit") != (task in IMAGE_TASKS) or task == "cifar-10":
+    if task not in tasks_for(family) or task == "cifar-10":
         return
     experiment = Experiment.parse(default_sections(family, task))
     assert sequence_len(experiment) > 1

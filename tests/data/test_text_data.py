@@ -3,7 +3,7 @@ import torch
 
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.data.text_data import encode_src, load_text, shares
-from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
 SPLITS = ("train", "validation", "test")
@@ -20,7 +20,8 @@ def data(config):
 
 
 def sources(split):
-    return {pair.src for pair in split.pairs}
+    """What no two pairs share: the sources, and where words are hidden, the sentences."""
+    return {pair.tgt if MASK in pair.src else pair.src for pair in split.pairs}
 
 
 def test_splits_share_no_source(data):
@@ -49,16 +50,21 @@ def test_ids_decode_to_the_pairs(data):
             assert tuple(task.tgt_vocabulary.decode(tgt.tolist())) == pair.tgt
 
 
-def test_targets_begin_and_end_and_padding_comes_last(data):
+def test_targets_begin_and_end_and_padding_comes_last(config, data):
+    n_special = 1 + (config.facts.answer == "sequence")  # <eos> ends sequences alone
     everything = [pair for split in SPLITS for pair in getattr(data, split).pairs]
     for split in (data.train, data.validation, data.test):
         assert split.src.dtype == split.tgt.dtype == torch.int64
         assert split.src.shape == (len(split), max(len(pair.src) for pair in everything))
-        assert split.tgt.shape == (len(split), max(len(pair.tgt) for pair in everything) + 2)
+        assert split.tgt.shape == (
+            len(split),
+            max(len(pair.tgt) for pair in everything) + n_special,
+        )
         lengths = torch.tensor([len(pair.tgt) for pair in split.pairs])
         assert (split.tgt[:, 0] == BOS).all()
-        assert (split.tgt.gather(1, lengths[:, None] + 1) == EOS).all()
-        assert torch.equal((split.tgt != PAD).sum(1), lengths + 2)
+        last = split.tgt.gather(1, lengths[:, None] + n_special - 1)
+        assert ((last == EOS) == (config.facts.answer == "sequence")).all()
+        assert torch.equal((split.tgt != PAD).sum(1), lengths + n_special)
         assert torch.equal(
             (split.src != PAD).sum(1), torch.tensor([len(pair.src) for pair in split.pairs])
         )

@@ -19,7 +19,7 @@ MODELS += [("vit", {"patch_size": 2, **s}, ImageShape(6, 3, 5)) for s in VIT_VAR
 
 
 def drawn(config, shape, **options):
-    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, **options)
+    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, **options).dot
 
 
 @pytest.mark.parametrize(("family", "settings", "shape"), MODELS)
@@ -42,7 +42,7 @@ def test_equal_blocks_are_folded_or_drawn_one_by_one(family):
     shape = TextShape(17, 19)
     assert drawn(config, shape).count("subgraph") == len(names)
     assert "block  x 3" in drawn(config, shape)
-    assert drawn(config, shape, unfolded=True).count("subgraph") == 3 * len(names)
+    assert drawn(config, shape, opened=range(3)).count("subgraph") == 3 * len(names)
 
 
 def test_arrows_carry_the_shapes_of_the_tensors():
@@ -58,7 +58,7 @@ def test_arrows_carry_the_shapes_of_the_tensors():
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_published_models_can_be_drawn(name):
     known = ARCHITECTURES[name]
-    assert "->" in diagram(known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=1)
+    assert "->" in diagram(known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=1).dot
 
 
 def test_equations_follow_norm_activation_and_positions():

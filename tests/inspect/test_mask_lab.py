@@ -106,7 +106,7 @@ def test_clicks_turn_cells_over_and_twice_is_nothing():
     [
         ("", "The sentence is empty: type at least one word."),
         (" , | ", "The sentence is empty"),
-        ("a " * 17, "has 17 tokens, but the maps can show 16"),
+        ("a " * 49, "has 49 tokens, but the maps can show 48"),
         ("x" * 25, "has 25 letters"),
     ],
 )

@@ -47,6 +47,10 @@ def _cases():
         same = family == "encoder-only" and settings.get("tie_embeddings")
         shape = TextShape(TGT_WORDS if same else SRC_WORDS, TGT_WORDS)
         yield f"{family} {settings}", text_model(family, **settings), config, shape, text_batch()
+    for head, settings in (("mean", {}), ("cls", {"position": "learned", "bias": False})):
+        config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, **settings})
+        shape = TextShape(SRC_WORDS, 7, head=head, n_labels=3)
+        yield f"label {head}", build_model(config, shape), config, shape, text_batch()
     for settings in VIT_VARIANTS:
         config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
         yield f"vit {settings}", vit_model(**settings), config, ImageShape(6, 3, 5), (IMAGES,)
@@ -55,7 +59,7 @@ def _cases():
         shape = ARCHITECTURES[name].shape
         shape = type(shape)(
             TGT_WORDS, TGT_WORDS, one_vocabulary=True, output_bias=shape.output_bias,
-            head=shape.head, n_segments=shape.n_segments,
+            head=shape.head, n_segments=shape.n_segments, scale_embedding=shape.scale_embedding,
         )  # fmt: skip
         yield name, build_model(config, shape), config, shape, text_batch()
     for settings in ({}, {"position": "learned", "tie_embeddings": True}, {"window": 2}):

@@ -1,19 +1,30 @@
 """The walk: its code gives its tensors, they are the model's, its questions have one answer."""
 
+import dataclasses
+
 import pytest
 import torch
 
-from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS
-from tfm_core.config import Experiment
+from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS, text_batch
+from tfm_core.architectures import ARCHITECTURES
+from tfm_core.config import TEXT_TASKS, Experiment
 from tfm_core.inspect.capture import capture
 from tfm_core.inspect.walk import AXES, walk
+from tfm_core.inspect.walk_index import walk_index
 from tfm_core.inspect.walk_scale import entropy, scales
-from tfm_core.inspect.walk_subject import book_example, subject
+from tfm_core.inspect.walk_subject import Subject, book_example, by_shape, subject
+from tfm_core.models.build import build_model
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
+READERS = [
+    ("sentiment", {"pooling": "mean"}),
+    ("sentiment", {"pooling": "cls", "window": 2}),
+    ("masked-words", {}),
+]
 VARIANTS = [
     *TEXT_VARIANTS,
     *(("vit", {**settings, "patch_size": 7}) for settings in VIT_VARIANTS),
+    *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
 ]
 FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only", "vit"]
 
@@ -24,10 +35,11 @@ def experiment(family, **settings):
         if family == "encoder-decoder"
         else {"n_layers": 2}
     )
+    name = settings.pop("task", "numbers")
     task = (
         {"kind": "image", "name": "mnist-5000"}
         if family == "vit"
-        else {"kind": "text", "name": "numbers", "size": 4}
+        else {"kind": "text", "name": name, "size": TEXT_TASKS[name].default_size}
     )
     model = {"family": family, **SMALL, **layers, **settings}
     return Experiment.parse({"model": model, "task": task})
@@ -37,8 +49,27 @@ def name_of(variant):
     return " ".join([variant[0], *(f"{k}={v}" for k, v in variant[1].items())])
 
 
-@pytest.fixture(scope="module", params=VARIANTS, ids=name_of)
+PUBLISHED = ["bert-base", "gpt2-small"]
+
+
+def published(name):
+    """Return a published model, made small, with values, on two texts."""
+    known = ARCHITECTURES[name]
+    config = known.model.replace(**SMALL, n_layers=2, dropout=0.0)
+    shape = dataclasses.replace(known.shape, src_vocabulary=19, tgt_vocabulary=19)
+    torch.manual_seed(0)
+    model, inputs = build_model(config, shape).eval(), text_batch()
+    with capture(model) as tape:
+        model(*inputs)
+    words = {"vocabulary": [[str(i) for i in range(19)]]}
+    return Subject(config, model, shape, inputs, tape, words, truth=[["?"], ["?"], ["?"]])
+
+
+@pytest.fixture(scope="module", params=[*VARIANTS, *PUBLISHED], ids=lambda v: v if
+                isinstance(v, str) else name_of(v))  # fmt: skip
 def looked_at(request):
+    if isinstance(request.param, str):
+        return published(request.param)
     family, settings = request.param
     return subject(experiment(family, **settings))
 
@@ -61,7 +92,7 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
     recorded = {key: tape[key] for key in looked_at.tape}
     for key, value in recorded.items():
         assert torch.equal(value, looked_at.tape[key]), key
-    last = next(one for one in walk(looked_at)[-1].after if one.name == "logits")
+    last = next(one for one in walk(looked_at)[-1].after if one.name in {"logits", "pooled"})
     assert torch.equal(last.value, logits)
     with torch.no_grad():
         fast = looked_at.model(*looked_at.inputs)  # no capture: the fused kernel
@@ -71,7 +102,7 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
 def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
     kept = [*looked_at.tape.values(), *looked_at.inputs]
     starts = {tensor.data_ptr() for tensor in kept}
-    made = {"keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted"}
+    made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted"}
     for step in walk(looked_at):
         for one in (*step.before, *step.after, *step.extra):
             assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
@@ -88,7 +119,7 @@ def test_every_axis_is_known_and_named_tokens_fit_it(looked_at):
 
 
 def test_every_question_has_exactly_one_right_answer(looked_at):
-    for step in walk(looked_at, example=2):
+    for step in walk(looked_at, example=1):
         question = step.question
         if question.options:
             assert len(question.options) >= 2
@@ -187,3 +218,16 @@ def test_the_wrong_scale_is_flatter(family):
 def test_entropy_counts_bits():
     rows = torch.tensor([[0.25] * 4, [1.0, 0.0, 0.0, 0.0]])
     torch.testing.assert_close(entropy(rows), torch.tensor([2.0, 0.0]))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_published_model_is_walked_through_by_its_shapes(name):
+    known = ARCHITECTURES[name]
+    looked = by_shape(
+        known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
+    )
+    steps = walk(looked)
+    assert [(s.number, s.name, s.title) for s in steps] == [
+        (entry.number, entry.name, entry.title) for entry in walk_index(known.model, known.shape)
+    ]
+    assert steps[-1].after[0].shape[0] == 1

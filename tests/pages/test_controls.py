@@ -61,6 +61,8 @@ def start_button(app: AppTest):
 def test_every_field_of_a_family_has_a_control(train, family) -> None:
     app = train({"model.family": family})
     fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
+    if family == "encoder-only":
+        fields -= {"model.pooling"}  # only where the task asks for one label
     fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {"task.name", "seed"}
     assert {KEY + field for field in fields} <= keys_of(app)
 
@@ -71,6 +73,12 @@ def test_every_field_of_a_task_has_a_control(task) -> None:
     fields = {f"task.{name}" for name in default_sections(family, task)["task"]}
     shown = {setting.path for setting in settings_of(family, task)}
     assert fields - shown == {"task.kind", "task.name"}
+
+
+def test_pooling_is_offered_where_a_label_is_asked_for() -> None:
+    assert "model.pooling" in {setting.path for setting in settings_of("encoder-only", "sentiment")}
+    assert "model.pooling" in {setting.path for setting in settings_of("vit", "mnist-5000")}
+    assert "model.pooling" not in {setting.path for setting in settings_of("encoder-only", "sort")}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -70,7 +70,7 @@ async def get(path: str) -> tuple[int, int]:
         messages.append(dict(message))
 
     scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
-    await Starlette(routes=entry.plotly_routes())(scope | {"query_string": b""}, receive, send)
+    await Starlette(routes=entry.vendor_routes())(scope | {"query_string": b""}, receive, send)
     body = b"".join(message.get("body", b"") for message in messages[1:])
     return messages[0]["status"], len(body)
 

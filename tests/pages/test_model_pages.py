@@ -1,6 +1,7 @@
 """Build and Parameters through the frame, with drafts, runs and models to scale."""
 
 import time
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -67,6 +68,8 @@ def test_the_table_can_be_searched(open_page):
 def test_a_recorded_run_shows_its_weights_before_and_after(open_page, store, monkeypatch, tmp_path):
     monkeypatch.setattr(runs_access.store(), "recorded", RunStore(tmp_path / "other").recorded)
     app = open_page("model/parameters.py", run="recorded-digits")
+    app.session_state["parameters-tab"] = "Weights"
+    app.run()
     assert not app.exception
     assert app.selectbox(key="model-choice").value == "run"
     assert app.selectbox(key="parameters-weights").options
@@ -84,3 +87,73 @@ def test_the_page_answers_within_300_ms_at_vit_b(open_page, path):
         app.run()
         times.append(time.perf_counter() - begin)
     assert min(times) < 0.3
+
+
+@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights"])
+def test_every_tab_is_drawn_when_it_is_open(open_page, tab):
+    app = open_page("model/parameters.py")
+    app.session_state["parameters-tab"] = tab
+    app.run()
+    assert not app.exception
+    assert [one.label for one in app.metric] == (
+        ["Forward", "Forward, in FLOPs", "Training step, in FLOPs", "Memory of a step"]
+        if tab == "Compute and memory"
+        else []
+    )
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_opens_the_model_it_names(open_page, path):
+    app = open_page(path, show="gpt2-medium")
+    assert app.selectbox(key="model-choice").value == "gpt2-medium"
+    app.selectbox(key="model-choice").set_value("vit-b").run()
+    assert app.query_params["show"] == "vit-b"
+    app.selectbox(key="model-choice").set_value("draft").run()
+    assert "show" not in app.query_params
+    assert app.query_params["model.family"] == "vit"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_with_settings_opens_them_and_says_which_cannot_be(open_page, path):
+    query = {"model.family": "decoder-only", "task.name": "copy", "model.d_model": "96"}
+    app = open_page(path, **query, **{"model.n_heads": "many"})
+    assert not app.exception
+    assert app.session_state["draft"]["model"]["d_model"] == 96
+    assert "must be a whole number" in said(app)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_to_a_run_shows_it_and_another_choice_leaves_it_out(
+    open_page, store, monkeypatch, tmp_path, path
+):
+    monkeypatch.setattr(runs_access.store(), "recorded", RunStore(tmp_path / "other").recorded)
+    app = open_page(path, run="recorded-digits")
+    assert app.selectbox(key="model-choice").value == "run"
+    assert app.query_params["show"] == "run"
+    app.selectbox(key="model-choice").set_value("gpt2-small").run()
+    assert "run" not in app.query_params
+    app.run()
+    assert app.selectbox(key="model-choice").value == "gpt2-small"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_to_an_unknown_model_is_a_sentence(open_page, path):
+    app = open_page(path, show="gpt9")
+    assert not app.exception
+    assert "show is “gpt9” in the link" in app.warning[0].value
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_block_of_every_published_model_can_be_picked(open_page, name):
+    app = open_page("model/build.py", show=name)
+    parts = app.selectbox(key="build-block-list")
+    for title in parts.options[:: max(1, len(parts.options) // 6)]:
+        app.selectbox(key="build-block-list").select(title).run()
+        assert not app.exception
+        assert app.code
+
+
+def test_the_link_to_copy_opens_the_page_as_it_is(open_page):
+    app = open_page("model/parameters.py", show="gpt2-small", versus="vit-b")
+    query = parse_qs(urlsplit(app.sidebar.code[0].value).query)
+    assert query == {"show": ["gpt2-small"], "versus": ["vit-b"]}

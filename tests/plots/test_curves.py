@@ -171,3 +171,17 @@ def test_a_wrong_picture_says_what_it_truly_is() -> None:
     image = np.zeros((1, 1, 5, 5), np.uint8)
     html = picture_cards(image, [1], np.array([[0.75, 0.25]]), ["cat", "dog"])
     assert "✗ cat, truly dog" in html
+
+
+def test_the_best_validation_is_ringed():
+    best = Measurements("best: step 20", np.array([20.0]), np.array([0.3]))
+    figure = learning_curve(
+        Measurements("training", np.arange(1.0, 31), np.linspace(2, 0.1, 30)),
+        [Measurements("validation", np.array([10.0, 20, 30]), np.array([0.5, 0.3, 0.4]))],
+        [],
+        y_title="loss",
+        best=best,
+    )
+    ring = figure.data[-1]
+    assert (ring.name, ring.x[0], ring.y[0]) == ("best: step 20", 20, np.float32(0.3))
+    assert ring.marker.symbol == "circle-open"

@@ -23,6 +23,7 @@ def text_snapshot(step=5):
         tokens=[["나는", "간다"], []],
         texts=["나는 간다", ""],
         positions={"encoder.positions.table": weights(7, 4)},
+        embeddings={"src_embedding": weights(13, 4)},
     )
 
 
@@ -37,7 +38,7 @@ def test_a_text_snapshot_comes_back(tmp_path):
     for name in ("ids", "confidence"):
         np.testing.assert_array_equal(getattr(found, name), getattr(written, name))
         assert getattr(found, name).dtype == getattr(written, name).dtype
-    for name in ("attention", "positions"):
+    for name in ("attention", "positions", "embeddings"):
         found_part, written_part = getattr(found, name), getattr(written, name)
         assert found_part.keys() == written_part.keys()
         for key, value in written_part.items():

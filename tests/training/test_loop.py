@@ -45,9 +45,11 @@ EXPERIMENTS = [
     experiment("encoder-decoder", "copy", model={"dropout": 0.2}),
     experiment("encoder-only", "sort"),
     experiment("decoder-only", "addition", training={"optimizer": "sgd"}),
+    experiment("encoder-only", "sentiment", model={"pooling": "cls"}),
+    experiment("encoder-only", "masked-words", training={"label_smoothing": 0.1}),
     experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
 ]
-IDS = ["encoder-decoder", "encoder-only", "decoder-only", "vit"]
+IDS = ["encoder-decoder", "encoder-only", "decoder-only", "label", "blanks", "vit"]
 
 
 @pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)

@@ -3,15 +3,22 @@
 import pytest
 
 from tests.training.test_loop import experiment
-from tfm_core.config import IMAGE_TASKS, MODEL_CONFIGS, TEXT_TASKS
+from tfm_core.config import IMAGE_TASKS, MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 
 STEPS = 150
 
 
-@pytest.mark.parametrize("family", [name for name in MODEL_CONFIGS if name != "vit"])
-@pytest.mark.parametrize("task", TEXT_TASKS)
+@pytest.mark.parametrize(
+    ("family", "task"),
+    [
+        (family, task)
+        for family in MODEL_CONFIGS
+        for task in tasks_for(family)
+        if task in TEXT_TASKS
+    ],
+)
 def test_one_batch_of_text_is_learned_by_heart(family, task):
     last = learn(family, task, {"n_train": 8})
     assert last.accuracy == 1.0

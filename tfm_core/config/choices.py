@@ -42,8 +42,8 @@ ACTIVATIONS: dict[str, Choice] = {
 
 PoolingName = Literal["cls", "mean"]
 POOLINGS: dict[str, Choice] = {
-    "cls": Choice("CLS token", "One extra token gathers the picture (the ViT paper)."),
-    "mean": Choice("Mean of patches", "Average all patches; learns faster on small data."),
+    "cls": Choice("CLS token", "One extra token gathers what the classifier reads (BERT, ViT)."),
+    "mean": Choice("Mean", "Average all patches or words; learns faster on small data."),
 }
 
 StemName = Literal["patches", "conv"]

@@ -29,6 +29,7 @@ class CorpusTaskFacts:
     help: str
     settings: tuple[str, ...]
     families: tuple[str, ...] = ("decoder-only",)
+    answer: str = "text"
 
 
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
@@ -106,6 +107,11 @@ class CorpusTaskConfig(Config):
     def max_tgt_len(self) -> int:
         """Longest sequence in tokens, without special tokens."""
         return LONGEST_SENTENCE[self.unit] if self.name == "grammar" else self.context - 1
+
+    @property
+    def n_answers(self) -> int:
+        """Positions that answer, at most: one for each token, and one for what follows them."""
+        return self.max_tgt_len + 1
 
     @model_validator(mode="after")
     def _text_is_usable(self) -> Self:

@@ -7,7 +7,13 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.model import FAMILIES, EncoderDecoderConfig, ModelConfig, ViTConfig
+from tfm_core.config.model import (
+    FAMILIES,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    ModelConfig,
+    ViTConfig,
+)
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -45,7 +51,9 @@ def sequence_len(experiment: Experiment) -> int:
         assert task.kind == "image"
         return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
     assert not isinstance(task, ImageTaskConfig)
-    src, tgt = task.max_src_len, task.max_tgt_len + 1  # + <eos>, or <bos> where it is shifted
+    src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
+    if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":
+        return src + (model.pooling == "cls")
     if model.family == "decoder-only":
         return src + tgt
     return max(src, tgt)

@@ -20,6 +20,7 @@ class ImageTaskFacts:
     n_train: int
     n_test: int
     families: tuple[str, ...] = ("vit",)
+    answer: Literal["label"] = "label"
 
     @property
     def n_classes(self) -> int:

@@ -151,6 +151,9 @@ class EncoderOnlyConfig(TextBlockConfig):
 
     family: Literal["encoder-only"] = "encoder-only"
     n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
+    pooling: PoolingName = knob(
+        "mean", "Pooling", "What the classifier reads, in tasks that ask for one label."
+    )
 
 
 class DecoderOnlyConfig(TextBlockConfig):

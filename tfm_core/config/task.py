@@ -61,6 +61,11 @@ class TextTaskConfig(Config):
         """Longest target in tokens, without special tokens."""
         return self.facts.max_tgt_len(self.size)
 
+    @property
+    def n_answers(self) -> int:
+        """Most positions that a model answers: those of the target, and <eos> of a sequence."""
+        return self.max_tgt_len + (self.facts.answer == "sequence")
+
     @model_validator(mode="after")
     def _size_in_range(self) -> Self:
         sizes = self.facts.sizes

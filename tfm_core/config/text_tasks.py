@@ -6,7 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-TextTaskName = Literal["english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition"]
+TextTaskName = Literal[
+    "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
+    "sentiment", "masked-words",
+]  # fmt: skip
+AnswerKind = Literal["sequence", "label", "blanks"]
+"""What is answered: a sequence up to <eos>, one label, or each hidden word where it stands."""
 SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
 """The families that turn one sequence into another."""
 
@@ -16,7 +21,7 @@ class TextTaskFacts:
     """Label and help of a text task, the meaning of ``size``, and the longest sequences.
 
     ``max_src_len`` and ``max_tgt_len`` take the size and return tokens, without special tokens.
-    ``families`` are the model families that can learn it.
+    ``families`` are the model families that can learn it, ``answer`` is what they answer.
     """
 
     label: str
@@ -28,6 +33,7 @@ class TextTaskFacts:
     max_src_len: Callable[[int], int]
     max_tgt_len: Callable[[int], int]
     families: tuple[str, ...] = SEQUENCE_FAMILIES
+    answer: AnswerKind = "sequence"
 
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {
@@ -100,5 +106,29 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         2,
         lambda n: 2 * n + 1,
         lambda n: n + 1,
+    ),
+    "sentiment": TextTaskFacts(
+        "Sentiment",
+        "Is a small review positive, negative or neutral? With not, very, but and although.",
+        "Clauses",
+        "The most clauses of a sentence; with more, more has to be weighed.",
+        range(2, 5),
+        2,
+        lambda n: 8 * n - 1,
+        lambda n: 1,
+        families=("encoder-only",),
+        answer="label",
+    ),
+    "masked-words": TextTaskFacts(
+        "Masked words",
+        "Guess the words hidden from a toy English, from what stands on both sides (BERT).",
+        "Hidden, %",
+        "Share of each sentence's words that is hidden, at least one; BERT hides 15 %.",
+        range(5, 31),
+        15,
+        lambda n: 16,
+        lambda n: 16,
+        families=("encoder-only",),
+        answer="blanks",
     ),
 }

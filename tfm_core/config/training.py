@@ -96,6 +96,15 @@ class TrainingConfig(Config):
         step=50,
         advanced=True,
     )
+    patience: int = knob(
+        0,
+        "Patience",
+        "Stop early after so many validations in a row without a new lowest loss; 0 never stops.",
+        ge=0,
+        le=10_000,
+        step=1,
+        advanced=True,
+    )
     snapshots: int = knob(
         32,
         "Snapshots",

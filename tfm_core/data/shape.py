@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig
+from tfm_core.config import CorpusTaskConfig, EncoderOnlyConfig, Experiment, ImageTaskConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.data.text import text_task
-from tfm_core.data.vocabulary import PAD
+from tfm_core.data.vocabulary import MASK, PAD
 
 
 def data_shape(experiment: Experiment) -> TextShape | ImageShape:
@@ -17,4 +17,9 @@ def data_shape(experiment: Experiment) -> TextShape | ImageShape:
     if isinstance(experiment.task, CorpusTaskConfig):
         words = len(task.tgt_vocabulary)
         return TextShape(words, words, PAD, one_vocabulary=True, has_source=False)
-    return TextShape(len(task.src_vocabulary), len(task.tgt_vocabulary), PAD)
+    sizes = len(task.src_vocabulary), len(task.tgt_vocabulary)
+    answer, model = experiment.task.facts.answer, experiment.model
+    if answer == "label" and isinstance(model, EncoderOnlyConfig):
+        return TextShape(*sizes, PAD, head=model.pooling, n_labels=len(task.tgt_vocabulary.tokens))
+    mask_id = task.src_vocabulary.id_of(MASK) if answer == "blanks" else 0
+    return TextShape(*sizes, PAD, mask_id=mask_id)

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.task import TextTaskConfig
+from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -20,8 +21,9 @@ from tfm_core.data.vocabulary import BOS, EOS, PAD
 class TextSplit:
     """Pairs as ids.
 
-    src: (N, S) int64, padded with PAD; tgt: (N, T + 2) int64, "<bos> ... <eos>", padded. All splits
-    of a task have the same S and T, those of its longest pair.
+    src: (N, S) int64, padded with PAD; tgt: (N, T + 2) int64, "<bos> ... <eos>", padded; without
+    the <eos> where the answer is no sequence. All splits of a task have the same S and T, those of
+    its longest pair.
     """
 
     src: Tensor
@@ -39,7 +41,7 @@ class TextSplit:
 
 @dataclass(frozen=True)
 class TextData:
-    """A text task and its three splits.
+    """A text task and its three splits; n_draws: how many were drawn to find different ones.
 
     windows: of a running text every window of the training part; ``train`` then holds those that
     stand one behind the other.
@@ -49,6 +51,7 @@ class TextData:
     train: TextSplit
     validation: TextSplit
     test: TextSplit
+    n_draws: int = 0
     windows: Windows | None = None
 
     def to(self, device: torch.device | str) -> TextData:
@@ -71,7 +74,7 @@ def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
     task = text_task(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")
     wanted = (config.n_test, config.n_validation, config.n_train)
-    pairs = distinct_pairs(task, sum(wanted), rng)
+    pairs, n_draws = _drawn(task, sum(wanted), rng)
     sizes = shares(wanted, len(pairs))
     stream = iter(pairs)
     test, validation, train = (tuple(islice(stream, size)) for size in sizes)
@@ -80,24 +83,39 @@ def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
 
     def split(part: tuple[Pair, ...]) -> TextSplit:
         src = encode_src(task, [pair.src for pair in part], length=src_len)
-        return TextSplit(src, _encode_tgt(task, part, tgt_len + 2), part)
+        return TextSplit(src, _encode_tgt(task, part, tgt_len), part)
 
-    return TextData(task, split(train), split(validation), split(test))
+    return TextData(task, split(train), split(validation), split(test), n_draws)
 
 
 def distinct_pairs(task: TextTask, n: int, rng: random.Random) -> list[Pair]:
-    """Return up to ``n`` pairs with different sources in random order; fewer if there are fewer."""
+    """Return up to ``n`` pairs with different sources in random order; fewer if there are fewer.
+
+    Where words are hidden, it is the sentences behind the sources that differ.
+    """
+    return _drawn(task, n, rng)[0]
+
+
+def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]:
+    """Return the pairs of ``distinct_pairs`` and how many draws they took."""
     every = task.every(2 * n)
     if every is not None:
         rng.shuffle(every)
-        return every[:n]
+        return every[:n], len(every)
+    has_blanks = _answer(task) == "blanks"
     found: dict[tuple[str, ...], Pair] = {}
+    n_draws = 0
     while len(found) < n:  # ends: more than 2 n sources exist, and each may be drawn
         pair = task.sample(rng)
-        found.setdefault(pair.src, pair)
+        n_draws += 1
+        found.setdefault(pair.tgt if has_blanks else pair.src, pair)
     pairs = list(found.values())
     rng.shuffle(pairs)  # the rare short ones were found first; every split gets its share of them
-    return pairs
+    return pairs, n_draws
+
+
+def _answer(task: TextTask) -> str:
+    return TEXT_TASKS[task.name].answer
 
 
 def shares(sizes: Sequence[int], total: int) -> tuple[int, ...]:
@@ -120,9 +138,10 @@ def encode_src(
     return _padded(rows, length or max(map(len, rows)))
 
 
-def _encode_tgt(task: TextTask, pairs: Sequence[Pair], length: int) -> Tensor:
+def _encode_tgt(task: TextTask, pairs: Sequence[Pair], longest: int) -> Tensor:
     encode = task.tgt_vocabulary.encode
-    return _padded([[BOS, *encode(pair.tgt), EOS] for pair in pairs], length)
+    end = [EOS] if _answer(task) == "sequence" else []
+    return _padded([[BOS, *encode(pair.tgt), *end] for pair in pairs], longest + 1 + len(end))
 
 
 def _padded(rows: list[list[int]], length: int) -> Tensor:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+MASK = "<mask>"
+"""The token of a hidden word: no special one, but one of its task's own, as the last of them."""
 
 
 @dataclass(frozen=True)

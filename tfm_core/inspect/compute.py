@@ -62,6 +62,8 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
         return Lengths(src_len, tgt_len, tgt_len)
     if isinstance(config, DecoderOnlyConfig):
         return Lengths(0, src_len + tgt_len, tgt_len)
+    if isinstance(shape, TextShape) and shape.is_label:
+        return Lengths(src_len + (shape.head == "cls"), 0, 1)
     return Lengths(max(src_len, tgt_len), 0, tgt_len)
 
 
@@ -167,4 +169,5 @@ def _output(config: ModelConfig, shape: Shape, seen: Lengths) -> int:
         return config.d_model * shape.n_classes
     if shape.head == "pooler":
         return config.d_model**2
-    return seen.answers * config.d_model * shape.tgt_vocabulary
+    words = shape.n_labels if shape.is_label else shape.tgt_vocabulary
+    return seen.answers * config.d_model * words

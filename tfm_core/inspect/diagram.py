@@ -1,7 +1,8 @@
 """The architecture diagram of exactly one model, in DOT: blocks, residuals, shapes on the arrows.
 
-Equal blocks of a stack are drawn once, in a frame that says how many there are, or all of them.
-``st.graphviz_chart`` draws DOT in the browser, so no Graphviz is needed here.
+Equal blocks of a stack are drawn once, in a frame that says how many there are, or one by one: all
+of them, or a few and the rest in one box. The browser lays the DOT out, so no Graphviz is needed
+here. Each node has its kind as its class, so that a page can give it the colours of its theme.
 """
 
 from __future__ import annotations
@@ -20,9 +21,6 @@ from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.inspect.compute import layers, lengths
 from tfm_core.inspect.parameter_table import parameter_table
 
-MOST_UNFOLDED = 12
-"""Blocks of a stack that are drawn one by one at most; more cannot be read."""
-
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -38,23 +36,29 @@ class _Drawing:
     config: ModelConfig
     shape: Shape
     look: Look
-    unfolded: bool
+    opened: range  # the blocks drawn one by one, counted from 0; none: folded
+    nodes: dict[str, str] = field(default_factory=dict)  # name -> label
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
 
-    def count(self, prefix: str) -> str:
+    def count(self, *modules: str) -> str:
         rows = parameter_table(self.config, self.shape).rows
-        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(f"{prefix}."))
+        starts = tuple(f"{name}." for name in modules)
+        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(starts))
         return f"\\n{n:,} parameters" if n else ""
 
     def node(self, name: str, label: str, kind: str) -> str:
         fill = self.look.fills[kind]
-        self.lines.append(f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}"];')
+        self.nodes[name] = label
+        self.lines.append(
+            f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}", class="{kind}"];'
+        )
         return name
 
     def plus(self, name: str) -> str:
+        self.nodes[name] = "+"
         self.lines.append(
-            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, '
+            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, class="sum", '
             f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
         )
         return name
@@ -65,6 +69,14 @@ class _Drawing:
         self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
 
 
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """The DOT source, and the label of each of its nodes by the node's name, in drawing order."""
+
+    dot: str
+    nodes: dict[str, str]
+
+
 def diagram(
     config: ModelConfig,
     shape: Shape,
@@ -72,10 +84,14 @@ def diagram(
     *,
     src_len: int = 0,
     tgt_len: int = 0,
-    unfolded: bool = False,
-) -> str:
-    """Return the DOT source. Shapes are (B, tokens, width), B the batch."""
-    drawing = _Drawing(config, shape, look, unfolded)
+    opened: range = range(0),
+) -> Diagram:
+    """Return the diagram. Shapes are (B, tokens, width), B the batch.
+
+    opened: the blocks of each stack to draw one by one, from 0; those around them share a box, and
+    where it is empty the blocks are drawn once.
+    """
+    drawing = _Drawing(config, shape, look, opened)
     seen = lengths(config, shape, src_len, tgt_len)
     d = config.d_model
     if isinstance(config, ViTConfig):
@@ -95,9 +111,11 @@ def diagram(
         else:
             start = _embedded(drawing, "src", seen.encoder)
             last = _stack(drawing, start, "encoder", seen.encoder, None, 0)
+            if shape.is_label:
+                last = _pooled(drawing, last, shape, seen.encoder)
         words = f"(B, {seen.answers}, {d})"
     _answer(drawing, last, words, seen.answers)
-    return _document(drawing)
+    return Diagram(_document(drawing), drawing.nodes)
 
 
 def _document(drawing: _Drawing) -> str:
@@ -121,16 +139,20 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
         title = "Source, then target ids" if shape.has_source else "Token ids, from <bos> on"
+    if shape.head == "cls":
+        title = "Source ids, CLS in front"
     ids = drawing.node(f"{side} ids", title, "data")
     name = f"{side}_embedding"
     count = drawing.count(name)
     if isinstance(config, DecoderOnlyConfig) and not shape.one_vocabulary:
-        words_label = f"{shape.src_vocabulary:,} + {shape.tgt_vocabulary:,} x {config.d_model}"
+        count = drawing.count(name, "tgt_embedding")
+        words_label = f"({shape.src_vocabulary:,} + {shape.tgt_vocabulary:,}) x {config.d_model}"
     else:
         words_label = f"{words:,} x {config.d_model}"
         if side == "tgt" and shape.one_vocabulary:
             count = "\\nshared with the source"
-    node = drawing.node(name, f"Embedding\\n{words_label}{count}", "embedding")
+    scale = f", times √{config.d_model}" if shape.scale_embedding else ""
+    node = drawing.node(name, f"Embedding{scale}\\n{words_label}{count}", "embedding")
     drawing.edge(ids, node, f"(B, {length})")
     node = _positions(drawing, node, f"{side}_positions", length)
     if shape.n_segments:
@@ -160,18 +182,21 @@ def _stack(
     config = drawing.config
     n_encoder, n_decoder = layers(config)
     n = n_encoder if name == "encoder" else n_decoder
-    is_unfolded = drawing.unfolded and n <= MOST_UNFOLDED
     x = start
-    for place in range(n if is_unfolded else 1):
-        title = f"{name.capitalize()} block {place + 1}"
-        if not is_unfolded:
-            title = f"{name.capitalize()} block" + (f"  x {n}" if n > 1 else "")
-        drawing.lines.append(f'subgraph "cluster {name} {place}" {{')
+    for first, last in _groups(n, drawing.opened):
+        if drawing.opened and last > first:
+            x = _closed(drawing, x, name, range(first, last + 1), length)
+            if memory is not None:
+                drawing.edge(memory, x, f"memory (B, {memory_len}, {config.d_model})")
+            continue
+        title = f"{name.capitalize()} block" + (f" {first + 1}" if drawing.opened else "")
+        title += f"  x {n}" if n > 1 and not drawing.opened else ""
+        drawing.lines.append(f'subgraph "cluster {name} {first}" {{')
         drawing.lines.append(
-            f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; '
+            f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; class="{name}"; '
             f'color="{drawing.look.line}"; fillcolor="{drawing.look.fills[name]}";'
         )
-        x = _block(drawing, x, f"{name}.layers.{place}", length, memory, memory_len)
+        x = _block(drawing, x, f"{name}.layers.{first}", length, memory, memory_len)
         drawing.lines.append("}")
     if config.norm_first:
         label = f"{NORMS[config.norm].label}{drawing.count(f'{name}.final_norm')}"
@@ -179,6 +204,32 @@ def _stack(
         drawing.edge(x, final, f"(B, {length}, {config.d_model})")
         return final
     return x
+
+
+def _groups(n: int, opened: range) -> list[tuple[int, int]]:
+    """Return first and last of each group of blocks: one by one where opened, else together."""
+    found: list[tuple[int, int]] = []
+    for place in range(n):
+        if found and place not in opened and found[-1][1] not in opened:
+            found[-1] = (found[-1][0], place)
+        else:
+            found.append((place, place))
+    return found
+
+
+def _closed(drawing: _Drawing, x: str, name: str, places: range, length: int) -> str:
+    """Draw blocks that are not opened as one box; return it."""
+    first, last = places[0], places[-1]
+    count = sum(
+        row.n_parameters
+        for row in parameter_table(drawing.config, drawing.shape).rows
+        for place in places
+        if row.module.startswith(f"{name}.layers.{place}.")
+    )
+    words = f"{name.capitalize()} blocks {first + 1} to {last + 1}\\n{len(places)} like the others"
+    node = drawing.node(f"{name}.layers.{first}-{last}", f"{words}\\n{count:,} parameters", name)
+    drawing.edge(x, node, f"(B, {length}, {drawing.config.d_model})")
+    return node
 
 
 def _block(
@@ -246,6 +297,14 @@ def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tup
     return pool, f"(B, {d})"
 
 
+def _pooled(drawing: _Drawing, x: str, shape: TextShape, length: int) -> str:
+    """Draw how many vectors become one."""
+    label = "Take the CLS token" if shape.head == "cls" else "Mean of all words"
+    pool = drawing.node("pool", label, "data")
+    drawing.edge(x, pool, f"(B, {length}, {drawing.config.d_model})")
+    return pool
+
+
 def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
     config, shape = drawing.config, drawing.shape
     if isinstance(shape, ImageShape):
@@ -254,6 +313,9 @@ def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
     elif shape.head == "pooler":
         label = f"Pooler: first token, tanh{drawing.count('output')}"
         out = f"(B, {config.d_model})"
+    elif shape.is_label:
+        label = f"Linear\\n{config.d_model} x {shape.n_labels}{drawing.count('output')}"
+        out = f"(B, 1, {shape.n_labels})"
     else:
         count = drawing.count("output") or "\\nthe embedding's matrix: tied"
         label = f"Linear\\n{config.d_model} x {shape.tgt_vocabulary:,}{count}"

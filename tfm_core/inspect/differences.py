@@ -9,6 +9,18 @@ from tfm_core.config import FAMILIES
 from tfm_core.inspect.compute import macs
 from tfm_core.inspect.parameter_table import parameter_table
 
+SHAPE_LABELS = {
+    "src_vocabulary": "Source vocabulary",
+    "tgt_vocabulary": "Target vocabulary",
+    "one_vocabulary": "One vocabulary for source and target",
+    "output_bias": "Bias in the output layer",
+    "head": "What it answers with",
+    "n_segments": "Segment embeddings",
+    "scale_embedding": "Embeddings times sqrt(d_model)",
+    "image_size": "Pixels to a side",
+    "n_classes": "Classes",
+}
+
 
 def differences(first: Architecture, second: Architecture) -> list[str]:
     """Return sentences on how the second model differs from the first; none if equal."""
@@ -27,8 +39,7 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
     old, new = asdict(first.shape), asdict(second.shape)
     for name in (name for name in new if name in old and name != "pad_id"):
         if old[name] != new[name]:
-            label = name.replace("src", "source").replace("tgt", "target").replace("_", " ")
-            label = label[0].upper() + label[1:]
+            label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
             found.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
     if first.model == second.model and first.shape == second.shape:
         return []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.config import ModelConfig, ViTConfig
-from tfm_core.config.shape import ImageShape, Shape
+from tfm_core.config.shape import ImageShape, Shape, TextShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
 def _embedding(config: ModelConfig, shape: Shape) -> Equation:
     x = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
     source = "Vaswani et al. 2017, section 3.4"
+    if isinstance(shape, TextShape) and not shape.scale_embedding:
+        x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
     if isinstance(config, ViTConfig):
         x, source = r"W_p\,\mathrm{patch}_t + b_p", "Dosovitskiy et al. 2021, Eq. 1"
     position = {
@@ -41,9 +43,11 @@ def _embedding(config: ModelConfig, shape: Shape) -> Equation:
     }.get(config.position)
     latex = f"x_t = {x}" + (f" + {position}" if position else "")
     if config.position == "sinusoidal":
-        latex += (
-            r",\quad \mathrm{PE}_{t,2i} = \sin\frac{t}{10000^{2i/" + str(config.d_model) + "}},"
-            r"\ \mathrm{PE}_{t,2i+1} = \cos\frac{t}{10000^{2i/" + str(config.d_model) + "}}"
+        angle = r"\frac{t}{10000^{2i/" + str(config.d_model) + "}}"
+        latex = (
+            rf"\begin{{aligned}}x_t &= {x} + {position}\\ "
+            rf"\mathrm{{PE}}_{{t,2i}} &= \sin{angle}\\ "
+            rf"\mathrm{{PE}}_{{t,2i+1}} &= \cos{angle}\end{{aligned}}"
         )
     return Equation("Embedding and positions", latex, source)
 
@@ -56,11 +60,11 @@ def _attention(config: ModelConfig) -> Equation:
         extra = r" - m_h\,|i - j|"
     bias = r" + b" if config.bias else ""
     latex = (
-        rf"a_{{ij}} = \mathrm{{softmax}}_j\left(\frac{{({q})^\top ({k})}}"
-        rf"{{\sqrt{{{config.d_head}}}}}{extra}\right),\quad "
-        rf"\mathrm{{head}}_h = \sum_j a_{{ij}} v_j,\quad "
-        rf"\mathrm{{out}} = [\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
-        rf"\,W_O{bias}"
+        rf"\begin{{aligned}}a_{{ij}} &= \mathrm{{softmax}}_j\left(\frac{{({q})^\top ({k})}}"
+        rf"{{\sqrt{{{config.d_head}}}}}{extra}\right)\\ "
+        rf"\mathrm{{head}}_h &= \sum_j a_{{ij}} v_j\\ "
+        rf"\mathrm{{out}} &= [\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
+        rf"\,W_O{bias}\end{{aligned}}"
     )
     if q == "q_i":
         latex = latex.replace(r"(q_i)^\top (k_j)", r"q_i^\top k_j")
@@ -119,8 +123,18 @@ def _output(config: ModelConfig, shape: Shape) -> Equation:
     assert not isinstance(shape, ImageShape)
     if shape.head == "pooler":
         return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+    if shape.is_label:
+        return _label(config, shape)
     matrix = r"E^\top" if config.tie_embeddings else "W"
     bias = bias if config.bias and shape.output_bias else ""
     latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
     source = "Press & Wolf 2017" if config.tie_embeddings else "Vaswani et al. 2017, section 3.4"
+    return Equation("The answer", latex, source)
+
+
+def _label(config: ModelConfig, shape: TextShape) -> Equation:
+    pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
+    bias = " + b" if config.bias and shape.output_bias else ""
+    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
+    source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
     return Equation("The answer", latex, source)

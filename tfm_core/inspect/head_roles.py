@@ -60,7 +60,7 @@ ROLES: dict[str, Role] = {
         Role(
             "first", "first token", "The first key there is.", "first source token", "first patch"
         ),
-        Role("cls", "CLS token", "The token in front of the patches that the classifier reads."),
+        Role("cls", "CLS token", "The token in front that the classifier reads."),
         Role("bos", "<bos>", "The token that starts the target: a head often rests there."),
         Role("punctuation", "punctuation", "Full stops, commas, hyphens and other signs."),
         Role("padding", "padding", "Places that only fill up the batch. Must be 0: the mask."),
@@ -105,7 +105,7 @@ def places_of(
     if kind == "patches":
         return _patch_places(experiment, len(items), module)
     full = (len(items), *shape)
-    may_attend, padding, bos, signs = (np.zeros(full, np.bool_) for _ in range(4))
+    may_attend, padding, bos, cls, signs = (np.zeros(full, np.bool_) for _ in range(5))
     for place, item in enumerate(items):
         found = axes(experiment, item, module)
         rows, columns = found.may_attend.shape
@@ -117,11 +117,11 @@ def places_of(
         may_attend[place, :rows, :columns] = found.may_attend
         padding[place, :rows, columns:] = True
         bos[place, :rows, :columns] = [token == BOS for token in found.key]
+        cls[place, :rows, :columns] = [token == CLS for token in found.key]
         signs[place, :rows, :columns] = [is_punctuation(token) for token in found.key]
     by_position = places_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
-    if bos.any():
-        roles["bos"] = bos
+    roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
     return Places(may_attend, roles, by_position.distance)
 
 

@@ -60,6 +60,26 @@ KINDS: dict[str, AttentionKind] = {
             "of. The columns of slots are masked: nobody may read an empty slot.",
         ),
         AttentionKind(
+            "words",
+            "Self-attention over the words",
+            "Every word asks all words, before and behind it, and so does the CLS token, where one "
+            "stands in front. One label is read from the CLS token, or from the mean of all words.",
+            "word",
+            "word",
+            "Look where the words that decide are read: a negation by its adjective, “but” by "
+            "everybody. In the last layer the row of CLS, if there is one, gathers the answer.",
+        ),
+        AttentionKind(
+            "blanks",
+            "Self-attention around the blanks",
+            "Every place asks all places, before and behind it. A blank is answered where it "
+            "stands.",
+            "place",
+            "place",
+            "The row of a blank says which words it is guessed from: its article, its verb, its "
+            "time. A causal model would see only the left half of that row.",
+        ),
+        AttentionKind(
             "decoder",
             "Decoder self-attention (causal)",
             "Every target token asks itself and the target tokens before it.",
@@ -121,7 +141,7 @@ def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
     if isinstance(experiment.model, ViTConfig):
         return KINDS["patches"]
     if isinstance(experiment.model, EncoderOnlyConfig):
-        return KINDS["slots"]
+        return KINDS[_READERS[experiment.task.facts.answer]]
     if isinstance(experiment.model, EncoderDecoderConfig):
         return KINDS["encoder" if stack == "encoder" else "decoder"]
     return KINDS["sequence"]
@@ -184,8 +204,11 @@ def patches_per_side(experiment: Experiment) -> int:
 
 
 def has_cls(experiment: Experiment) -> bool:
-    """Return whether a CLS token stands before the patches."""
-    return isinstance(experiment.model, ViTConfig) and experiment.model.pooling == "cls"
+    """Return whether a CLS token stands before the patches, or before the words."""
+    model = experiment.model
+    if isinstance(model, EncoderOnlyConfig):
+        return experiment.task.facts.answer == "label" and model.pooling == "cls"
+    return isinstance(model, ViTConfig) and model.pooling == "cls"
 
 
 def _tokens(
@@ -197,7 +220,9 @@ def _tokens(
         patches = (CLS, *patches) if has_cls(experiment) else patches
         return patches, patches
     src, tgt = tuple(item["src"]), tuple(item["tgt"])
-    if kind == "encoder":
+    if kind == "words" and has_cls(experiment):
+        src = (CLS, *src)
+    if kind in {"encoder", "words", "blanks"}:
         return src, src
     if kind == "slots":  # the target and <eos> need len(tgt) + 1 positions
         slots = (f"slot {i + 1}" for i in range(len(src), len(tgt) + 1))
@@ -210,6 +235,7 @@ def _tokens(
     return decoder_input, decoder_input if kind == "decoder" else src
 
 
+_READERS = {"sequence": "slots", "label": "words", "blanks": "blanks"}
 _MODULE = re.compile(r"(encoder|decoder)\.layers\.(\d{1,4})\.(self_attention|cross_attention)")
 
 

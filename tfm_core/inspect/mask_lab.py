@@ -25,7 +25,7 @@ Bools = npt.NDArray[np.bool_]
 
 PAD_TOKEN = SPECIALS[PAD]
 SEPARATOR = "|"
-MOST_TOKENS = 16
+MOST_TOKENS = 48
 MOST_LETTERS = 24
 D_MODEL, D_HEAD = 32, 8  # of the seeded projections
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core.config import ImageTaskConfig, from_json
-from tfm_core.inspect.labels import modules_by_kind
+from tfm_core.inspect.labels import has_cls, modules_by_kind
 from tfm_core.inspect.mask_lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.runs.run import Run
 
@@ -98,8 +98,9 @@ def of_run(
     except ValueError as error:
         raise ValueError(f"the current run's model cannot read it: {error}") from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
-    scores = tape[f"{module}.scores"][0, place.head, : len(query), : len(tokens)]
-    value = tape[f"{module}.value"][0, place.head, : len(tokens)]
+    first = int(has_cls(run.experiment))  # the mask lab shows the words alone
+    scores = tape[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
+    value = tape[f"{module}.value"][0, place.head, first:][: len(tokens)]
     origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"
     return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
 

@@ -21,10 +21,18 @@ def relevance(model: nn.Module, images: Tensor, target: int) -> Tensor:
     images: (1, C, height, width), normalised as the model reads them; the row to read is that of
     the CLS token, or the mean. Parameters get no gradients.
     """
+    return relevance_of(model, (images,), target)
+
+
+def relevance_of(model: nn.Module, inputs: tuple[Tensor, ...], target: int) -> Tensor:
+    """Return (T, T) as ``relevance`` does, for any model that gives one answer.
+
+    inputs: one example; target: which of the scores, the last axis of the logits, is explained.
+    """
     with capture(model, only={"weights"}, with_grad=True) as tape:
-        logits: Tensor = model(images)
+        logits: Tensor = model(*inputs)
     layers = list(tape.of("weights").values())
-    gradients = torch.autograd.grad(logits[0, target], layers)
+    gradients = torch.autograd.grad(logits.flatten()[target], layers)
     return accumulated(
         [weights[0].detach() for weights in layers], [gradient[0] for gradient in gradients]
     )

@@ -15,9 +15,9 @@ from tfm_core.data.text_data import TextData
 from tfm_core.decoding import greedy
 from tfm_core.inspect import continuation
 from tfm_core.inspect.capture import capture
-from tfm_core.models.text import DecoderOnly
+from tfm_core.models.text import DecoderOnly, TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
-from tfm_core.runs.snapshots import Array, Snapshot
+from tfm_core.runs.snapshots import MOST_EMBEDDED, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
 
 N_SENTENCES = 6
@@ -96,6 +96,7 @@ def _take_text(trainer: Trainer, data: TextData) -> Snapshot:
         tokens=tokens,
         texts=[data.task.join_tgt(tuple(row)) for row in tokens],
         positions=_positions(trainer),
+        embeddings=_embeddings(trainer),
     )
 
 
@@ -118,6 +119,14 @@ def _positions(trainer: Trainer) -> dict[str, Array]:
         name: _half(parameter)
         for name, parameter in trainer.model.named_parameters()
         if "positions" in name
+    }
+
+
+def _embeddings(trainer: Trainer) -> dict[str, Array]:
+    return {
+        name: _half(module.table.weight)
+        for name, module in trainer.model.named_modules()
+        if isinstance(module, TokenEmbedding) and module.table.weight.numel() <= MOST_EMBEDDED
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from textwrap import dedent
 
 from tfm_core.config import FAMILIES, EncoderDecoderConfig, ModelConfig, ViTConfig
-from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.config.shape import CLS_ID, ImageShape, Shape, TextShape
 from tfm_core.inspect import source_layers as layers
 from tfm_core.inspect import source_models as models
 
@@ -48,8 +48,11 @@ def _embedding(config: ModelConfig, shape: Shape) -> list[str]:
     if isinstance(config, ViTConfig):
         return [models.patches(config), models.positions(config, shape)]
     assert isinstance(shape, TextShape)
-    parts = [models.TOKEN_EMBEDDING, models.positions(config, shape)]
+    parts = [models.token_embedding(shape), models.positions(config, shape)]
     parts += [models.SEGMENTS] if shape.n_segments else []
+    if shape.is_label:
+        bias = "" if config.bias and shape.output_bias else ", bias=False"
+        parts.append(models.label_output(bias))
     return parts + ([models.POOLER] if shape.head == "pooler" else [])
 
 
@@ -91,6 +94,10 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         assert isinstance(shape, TextShape)
         values |= {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
         values["PAD"] = shape.pad_id
+        if shape.is_label:
+            values["N_LABELS"] = shape.n_labels
+        if shape.head == "cls":
+            values["CLS"] = CLS_ID
         if config.position == "learned":
             values["MAX_LEN"] = config.max_len
         if config.window:

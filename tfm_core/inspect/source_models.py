@@ -88,6 +88,17 @@ TOKEN_EMBEDDING = class_(
     "return self.table(ids) * math.sqrt(D_MODEL)",
 )
 
+
+def token_embedding(shape: TextShape) -> str:
+    """Return the source of the class ``TokenEmbedding``, scaled or not."""
+    if shape.scale_embedding:
+        return TOKEN_EMBEDDING
+    plain = TOKEN_EMBEDDING.replace(" * math.sqrt(D_MODEL)", "").replace(
+        ", times sqrt(D_MODEL)", ""
+    )
+    return plain.replace("std=D_MODEL**-0.5", "std=0.02")
+
+
 SEGMENTS = class_(
     '''
     class Segments(nn.Module):
@@ -116,6 +127,24 @@ POOLER = class_(
     ''',
     "return self.dense(x[:, 0]).tanh()",
 )
+
+
+def label_output(bias: str) -> str:
+    """Return the source of the class ``LabelOutput``."""
+    head = '''
+    class LabelOutput(nn.Module):
+        """Scores for the labels, the last words of the vocabulary; no other can be said."""
+
+        def __init__(self):
+            super().__init__()
+    '''
+    forward = [
+        "scores = self.labels(x)",
+        "lowest = torch.finfo(scores.dtype).min",
+        "return F.pad(scores, (TGT_WORDS - N_LABELS, 0), value=lowest)  # (B, 1, TGT_WORDS)",
+    ]
+    init = class_(head, f"self.labels = nn.Linear(D_MODEL, N_LABELS{bias})")
+    return f"{init}\n" + method("def forward(self, x):", forward)
 
 
 def _placed(config: ModelConfig, name: str, x: str) -> str:
@@ -196,6 +225,8 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     init += ["self.encoder = Stack(N_LAYERS)"]
     if shape.head == "pooler":
         init += ["self.output = Pooler()"]
+    elif shape.is_label:
+        init += ["self.output = LabelOutput()"]
     else:
         init += _output(config, shape, "src_embedding", shape.src_vocabulary)
     embedded = "self.src_embedding(src)"
@@ -204,20 +235,38 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
         placed = f"self.dropout({embedded})" if config.dropout else embedded
     else:
         placed = _placed(config, "src_positions", embedded)
-    forward = [
+    slots = [
         "length = tgt_in.size(1)  # a slot for each answer; the content of tgt_in is not seen",
         "src = F.pad(src, (0, max(0, length - src.size(1))), value=PAD)",
+    ]
+    cls = ["src = F.pad(src, (1, 0), value=CLS)"] if shape.head == "cls" else []
+    forward = [
+        *(cls if shape.is_label else slots),
         "keep = (src != PAD)[:, None, None, :]",
         f"x = {placed}",
         f"x = self.encoder(x, {_within(config, 'keep', 'src.size(1)')})",
-        "return self.output(x[:, :length])",
+        *_read(shape),
     ]
     return _class(
-        "Reads everything at once and answers every position in one pass.",
+        "Reads everything at once and gives one label for the text."
+        if shape.is_label
+        else "Reads everything at once and answers every position in one pass.",
         init,
         method("def forward(self, src, tgt_in):", forward),
         has_dropout=config.dropout > 0,
     )
+
+
+def _read(shape: TextShape) -> list[str]:
+    """Return the lines from the encoder's vectors to the answer."""
+    if shape.head == "cls":
+        return ["return self.output(x[:, :1])"]
+    if shape.head == "mean":
+        return [
+            "share = (src != PAD) / (src != PAD).sum(1, keepdim=True)  # of each word in the mean",
+            "return self.output(share[:, None] @ x)",
+        ]
+    return ["return self.output(x[:, :length])"]
 
 
 def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from tfm_core.config import DecoderOnlyConfig, EncoderDecoderConfig
+from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import (
     Question,
     Seen,
@@ -87,6 +89,29 @@ def encoder_stack(place: Place, number: int = 15) -> Step:
             (batch, length, len(through) * d_model + d_model), (batch, d_model), (length, d_model),
         ),
         extra=through, names={"encoder": subject.model.get_submodule("encoder")},
+    )  # fmt: skip
+
+
+def pooling(place: Place) -> Step:
+    """One vector for the whole text."""
+    subject, axis = place.subject, place.axis
+    assert isinstance(subject.shape, TextShape)
+    memory, pooled = subject.tape["encoder.output"], subject.tape["output.answering"]
+    batch, length, d_model = memory.shape
+    before = [seen("memory", "what the encoder understood", memory, f"B {axis} d_model")]
+    code = "x = memory[:, :1]"
+    if subject.shape.head == "mean":
+        ids = subject.tape["src_embedding.ids"]
+        keep = ids != subject.shape.pad_id
+        before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
+        code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
+    return Step(
+        16, "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
+        tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
+        shape_question(
+            "what is left of the texts", (batch, 1, d_model), (batch, length, d_model),
+            (batch, length), (1, d_model), (batch, 2 * length, d_model),
+        ),
     )  # fmt: skip
 
 
@@ -186,6 +211,8 @@ def logits(place: Place) -> Step:
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
     family = str(getattr(subject.config, "family", ""))
+    assert isinstance(subject.shape, TextShape)
+    family = "label" if subject.shape.is_label else family
     return Step(
         18, "logits", title, ("logits", f"logits-{family}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
@@ -244,7 +271,8 @@ def _first_word(subject: Subject, scores: Tensor, example: int) -> Question:
 def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     """Ask which of the four names with the largest scores (V,) is the best."""
     assert isinstance(names, list | tuple)
-    top = scores.topk(min(4, scores.numel())).indices.tolist()
+    possible = int((scores > torch.finfo(scores.dtype).min).sum())
+    top = scores.topk(min(4, possible)).indices.tolist()
     share = float(scores.softmax(-1)[top[0]])
     because = f"“{names[top[0]]}” gets {share:.1%} of the probability."
     if truth:

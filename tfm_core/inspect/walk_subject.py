@@ -27,6 +27,7 @@ from tfm_core.data.text import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.capture import Recording, capture
+from tfm_core.inspect.labels import CLS, has_cls
 from tfm_core.models.build import ImageShape, Model, TextShape, build_text, build_vit
 from tfm_core.training.models import data_shape, new_model
 
@@ -115,7 +116,7 @@ def by_shape(
 ) -> Subject:
     """Return a model of any size by its shapes: no memory, no values.
 
-    Pictures have no lengths. Raises ValueError for a text model without an answer for each token.
+    Pictures have no lengths.
     """
     with torch.device("meta"):
         if isinstance(shape, ImageShape):
@@ -129,12 +130,6 @@ def by_shape(
             lengths = (max(1, src_len), max(1, tgt_len))
             inputs = tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
     tape = _run(model, inputs)
-    answers = tape.get("output.logits")
-    if isinstance(shape, TextShape) and (answers is None or answers.dim() != 3):
-        raise ValueError(
-            "This model answers once for the whole text, not for each token, so the walk does not "
-            "fit it; the Build page shows its layers."
-        )
     return Subject(config, model, shape, inputs, tape, {}, ())
 
 
@@ -163,7 +158,10 @@ def _of_texts(
         )
         pairs = [(pair.src, pair.tgt) for pair in drawn]
     src = encode_src(task, [pair[0] for pair in pairs])
+    answer = config.facts.answer
     targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]
+    if answer != "sequence":  # no <eos> is answered, so the last token asks for nothing
+        targets = [row[:-1] for row in targets]
     longest = max(map(len, targets))
     tgt_in = torch.tensor([row + [0] * (longest - len(row)) for row in targets])
     inputs = _on(model, src, tgt_in)
@@ -177,9 +175,13 @@ def _of_texts(
     vocabulary = task.tgt_vocabulary
     every = [vocabulary.token(i) for i in range(len(vocabulary))]
     words = _text_words(*names, every)
+    if has_cls(experiment):
+        words["slots"] = [[CLS, *row] for row in words["slots"]]
+    if answer == "blanks":
+        words["tgt"] = words["src"]  # each place answers itself
     return Subject(
         experiment.model, model, shape, inputs, tape, words,
-        truth=[[*pair[1], "<eos>"] for pair in pairs],
+        truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],
     )  # fmt: skip
 
 

@@ -7,7 +7,8 @@ import math
 import torch
 
 from tfm_core.config import DecoderOnlyConfig, EncoderDecoderConfig
-from tfm_core.inspect import walk_answer, walk_attention, walk_block
+from tfm_core.config.shape import TextShape
+from tfm_core.inspect import walk_answer, walk_attention, walk_block, walk_pooler
 from tfm_core.inspect.walk import Question, Seen, Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_attention import MODULES, Place, mask_seen
 from tfm_core.inspect.walk_subject import Subject
@@ -17,6 +18,7 @@ from tfm_core.layers.masks import window_mask
 def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     """Return the steps; layer: the block that steps 6 to 14, 16 and 17 open, from 0."""
     place = _place(subject, layer, example)
+    assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
     found = [
         tokens(subject, example),
@@ -36,10 +38,14 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     ]
     if not is_causal:
         found.append(walk_answer.encoder_stack(place))
+    if subject.shape.is_label:
+        found.append(walk_answer.pooling(place))
     if isinstance(subject.config, EncoderDecoderConfig):
         decoder = min(layer, subject.config.n_decoder_layers - 1)
         other = Place(subject, f"decoder.layers.{decoder}", "T:tgt", example)
         found += [walk_answer.decoder_attention(other), walk_answer.cross_attention(other)]
+    if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
+        return (*found, walk_pooler.answer(place), walk_pooler.whole(subject))
     return (*found, walk_answer.logits(place), walk_answer.whole(subject, example))
 
 
@@ -78,11 +84,19 @@ def tokens(subject: Subject, example: int) -> Step:
     code = "src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n"
     return Step(
         1, "tokens", "Token tensors",
-        ("tokens", f"tokens-{_family(subject)}") if has_source else ("tokens", "tokens-language"),
+        ("tokens", f"tokens-{_reader(subject)}") if has_source else ("tokens", "tokens-language"),
         (code if has_source else "") +
         "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])",
         (), _ids(subject), question, names=names,
     )  # fmt: skip
+
+
+def _reader(subject: Subject) -> str:
+    """Return the family, or what an encoder-only model is asked for where it is no sequence."""
+    assert isinstance(subject.shape, TextShape)
+    if subject.shape.is_label:
+        return "label"
+    return "blanks" if subject.shape.mask_id else _family(subject)
 
 
 def _family(subject: Subject) -> str:
@@ -154,7 +168,7 @@ def masks(subject: Subject, place: Place) -> Step:
             mask_seen(mask, "src"),
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{family}"] + (["window"] if window else [])
+    topics = [f"masks-{_reader(subject)}"] + (["window"] if window else [])
     question = _mask_question(after[-1], place.example)
     return Step(3, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
                 shown=after[-1].name)  # fmt: skip
@@ -199,10 +213,12 @@ def embedding(subject: Subject, place: Place) -> Step:
         joined = tape["positions.unplaced"]
         extra = [seen("joined", "source and target, one sequence", joined, f"B {words} d_model")]
     n_words = table.get_parameter("weight").size(0)
+    is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return Step(
         4, "embedding", "Embedding",
-        ("embedding", f"embedding-{_family(subject)}") if has_source else ("embedding",),
-        "embedded = table(ids) * math.sqrt(d_model)",
+        ("embedding" if is_scaled else "embedding-unscaled",)
+        + ((f"embedding-{_reader(subject)}",) if has_source else ()),
+        f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", "ids", ids, f"B {words}"),),
         (seen("embedded", "a vector for each token", embedded, f"B {words} d_model"),),
         shape_question(
@@ -217,4 +233,6 @@ def embedding(subject: Subject, place: Place) -> Step:
 def positions(subject: Subject, place: Place) -> Step:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    return walk_answer.positions(subject, place.axis, name, 5)
+    step = walk_answer.positions(subject, place.axis, name, 5)
+    has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
+    return walk_pooler.positions(subject, step) if has_segments else step

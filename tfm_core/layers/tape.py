@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 
 
@@ -26,11 +27,13 @@ _tape: ContextVar[Tape | None] = ContextVar("tape", default=None)
 
 def active() -> bool:
     """Return whether somebody is watching, so that a layer must take its explicit path."""
-    return _tape.get() is not None
+    return not torch.compiler.is_compiling() and _tape.get() is not None
 
 
 def record(module: nn.Module, **tensors: Tensor) -> None:
     """Hand tensors to the tape in force, if there is one."""
+    if torch.compiler.is_compiling():  # a ContextVar would cut the traced graph in two
+        return
     tape = _tape.get()
     if tape is not None:
         tape.record(module, tensors)

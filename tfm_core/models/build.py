@@ -28,6 +28,7 @@ from tfm_core.layers.positions import (
     sinusoidal,
     sinusoidal_2d,
 )
+from tfm_core.models.labels import LabelOutput
 from tfm_core.models.text import (
     DecoderOnly,
     EncoderDecoder,
@@ -57,22 +58,25 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     """Build one of the three text topologies."""
     has_bias = config.bias and shape.output_bias
     output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=has_bias)
-    src = TokenEmbedding(shape.src_vocabulary, config.d_model)
+    embedding = partial(TokenEmbedding, d_model=config.d_model, is_scaled=shape.scale_embedding)
+    src = embedding(shape.src_vocabulary)
     model: TextModel
     if isinstance(config, EncoderOnlyConfig):
         model = EncoderOnly(
             src_embedding=src,
             src_positions=_text_positions(config),
             encoder=_stack(config, config.n_layers),
-            output=output if shape.head == "tokens" else Pooler(config.d_model, config.bias),
+            output=_reader(config, shape, output),
             pad_id=shape.pad_id,
             window=config.window,
             dropout=config.dropout,
             segments=_segments(config, shape),
+            pooling=shape.head if shape.is_label else "",
+            mask_id=shape.mask_id,
         )
         tied = src
     elif isinstance(config, DecoderOnlyConfig):
-        tied = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        tied = src if shape.one_vocabulary else embedding(shape.tgt_vocabulary)
         model = DecoderOnly(
             src_embedding=src,
             tgt_embedding=tied,
@@ -85,7 +89,7 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
         )
     else:
         assert isinstance(config, EncoderDecoderConfig)
-        tied = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, config.d_model)
+        tied = src if shape.one_vocabulary else embedding(shape.tgt_vocabulary)
         model = EncoderDecoder(
             src_embedding=src,
             tgt_embedding=tied,
@@ -101,6 +105,15 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
     if config.tie_embeddings and tied.table.weight.shape == output.weight.shape:
         output.weight = tied.table.weight
     return model
+
+
+def _reader(config: TextModelConfig, shape: TextShape, output: nn.Linear) -> nn.Module:
+    """Return what answers at the end of an encoder-only model."""
+    if shape.is_label:
+        return LabelOutput(
+            config.d_model, shape.tgt_vocabulary, shape.n_labels, bias=output.bias is not None
+        )
+    return Pooler(config.d_model, config.bias) if shape.head == "pooler" else output
 
 
 def _segments(config: TextModelConfig, shape: TextShape) -> Segments | None:

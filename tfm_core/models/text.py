@@ -12,25 +12,29 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.config.shape import CLS_ID
 from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
+from tfm_core.models.labels import mean_pool
+
+UNSCALED_STD = 0.02  # as GPT-2's and BERT's tables start
 
 
 class TokenEmbedding(nn.Module):
-    """Ids to vectors, times sqrt(d_model) (Vaswani et al. 2017, section 3.4), and dropout."""
+    """Ids to vectors, times sqrt(d_model) (Vaswani et al. 2017, section 3.4) unless said."""
 
-    def __init__(self, n_tokens: int, d_model: int) -> None:
-        """Start with vectors of unit length on average."""
+    def __init__(self, n_tokens: int, d_model: int, *, is_scaled: bool = True) -> None:
+        """Start with rows of unit length on average; unscaled ones with a deviation of 0.02."""
         super().__init__()
         self.table = nn.Embedding(n_tokens, d_model)
-        nn.init.normal_(self.table.weight, std=d_model**-0.5)
-        self.scale = math.sqrt(d_model)
+        nn.init.normal_(self.table.weight, std=d_model**-0.5 if is_scaled else UNSCALED_STD)
+        self.scale = math.sqrt(d_model) if is_scaled else 1.0
 
     def forward(self, ids: Tensor) -> Tensor:
         """Map (B, T) ids to (B, T, d_model)."""
         rows = self.table(ids)
-        out: Tensor = rows * self.scale
+        out: Tensor = rows * self.scale if self.scale != 1.0 else rows
         tape.record(self, ids=ids, rows=rows, embedded=out)
         return out
 
@@ -122,7 +126,9 @@ class EncoderOnly(nn.Module):
     """Reads the source and answers every position in one pass (BERT without its objective).
 
     The source is padded to the target's length; a padded position is a slot for an answer: it asks,
-    but is never attended to. ``tgt_in`` gives the length only; its content is not seen.
+    but is never attended to. ``tgt_in`` gives the length only; its content is not seen. With
+    ``pooling`` one answer is given for the whole text, whatever the length: from the mean of the
+    words, or from a <bos> put in front ("cls").
     """
 
     def __init__(
@@ -136,23 +142,34 @@ class EncoderOnly(nn.Module):
         window: int = 0,
         dropout: float = 0.0,
         segments: Segments | None = None,
+        pooling: str = "",
+        mask_id: int = 0,
     ) -> None:
-        """``window`` limits self-attention on both sides; 0 means no limit."""
+        """``window`` limits self-attention on both sides; 0 means no limit.
+
+        mask_id: the token that hides a word; with it, the others are answers as they stand.
+        """
         super().__init__()
         self.src_embedding, self.src_positions = src_embedding, src_positions
         self.encoder, self.output = encoder, output
         self.dropout = nn.Dropout(dropout)
         self.segments = segments
         self.pad_id, self.window = pad_id, window
+        self.pooling, self.mask_id = pooling, mask_id
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
-        """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model)."""
-        length = tgt_in.size(1)
+        """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
+
+        With ``pooling`` T is 1.
+        """
+        length = 1 if self.pooling else tgt_in.size(1)
+        src = F.pad(src, (int(self.pooling == "cls"), 0), value=CLS_ID)
         src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
-        answering = self.encoder(x, mask=mask)[:, :length]
+        x = self.encoder(x, mask=mask)
+        answering = mean_pool(x, src != self.pad_id) if self.pooling == "mean" else x[:, :length]
         out: Tensor = self.output(answering)
         tape.record(self.output, answering=answering, logits=out)
         return out

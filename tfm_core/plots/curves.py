@@ -44,6 +44,7 @@ def learning_curve(
     *,
     y_title: str,
     marks: Sequence[Mark] = (),
+    best: Measurements | None = None,
     total_steps: int | None = None,
     window: int = 20,
     is_log: bool = False,
@@ -52,14 +53,16 @@ def learning_curve(
     """Draw one quantity over the steps.
 
     window: how many batches the thick line averages. is_log: steps on a logarithmic axis.
-    is_share: values are 0 to 1 and are shown as per cent. A second validation series (whole
-    sequences) gets dashes and diamonds.
+    is_share: values are 0 to 1 and are shown as per cent. best: one point, ringed. A second
+    validation series (whole sequences) gets dashes and diamonds.
     """
     number = ":.1%" if is_share else ":.4f"
     lines = _train_lines(train, window, is_log, number)
     for series, look in zip(validation, _VALIDATION, strict=False):
         lines.append(_markers(series, look, number, is_log))
     lines += [_stars(series, number) for series in test if len(series.steps)]
+    if best is not None:
+        lines.append(_ring(best, number))
     figure = go.Figure(lines)
     for mark in marks:
         _add_mark(figure, mark)
@@ -123,6 +126,23 @@ def _stars(series: Measurements, number: str) -> go.Scatter:
         name=series.name,
         mode="markers",
         marker={"color": COLOURS["test"], "symbol": "star", "size": 15},
+        cliponaxis=False,
+        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
+    )
+
+
+def _ring(series: Measurements, number: str) -> go.Scatter:
+    return go.Scatter(
+        x=_float32(series.steps),
+        y=_float32(series.values),
+        name=series.name,
+        mode="markers",
+        marker={
+            "color": COLOURS["validation"],
+            "symbol": "circle-open",
+            "size": 17,
+            "line": {"width": 2.5},
+        },
         cliponaxis=False,
         hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
     )

@@ -29,7 +29,7 @@ def noticed(changes: Mapping[str, tuple[str, float]]) -> go.Figure:
     values = np.array([value for _, value in changes.values()], np.float32)
     figure = go.Figure(
         go.Bar(
-            y=[escape(label, quote=False) for label in labels],
+            y=[escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
             x=values,
             orientation="h",
             marker={"color": [KINDS.get(k, KINDS["causal"])["color"] for k, _ in changes.values()]},
@@ -39,8 +39,8 @@ def noticed(changes: Mapping[str, tuple[str, float]]) -> go.Figure:
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
     )
-    axes(figure, "mean change of a word's vector", "")
-    figure.update_xaxes(range=[0, float(max(values.max(initial=0), 0.01)) * 1.25], tickformat=".0%")
+    axes(figure, "mean change of a vector", "")
+    figure.update_xaxes(range=[0, float(max(values.max(initial=0), 0.01)) * 1.35], tickformat=".0%")
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(height=90 + 44 * len(labels), margin={**MARGIN, "t": 8})
     return figure

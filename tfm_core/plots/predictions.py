@@ -101,14 +101,15 @@ def picture_cards(
         if not is_right:
             said = f"{_sign(is_right)} {escape(class_names[best[0]])}, truly {truth}"
         cards.append(
-            f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{_png_url(image)}">'
+            f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{png_url(image)}">'
             f'<div class="verdict {_class(is_right)}">{said}</div>{bars}</div>'
         )
     width = "narrow" if max(len(name) for name in class_names) <= 2 else "wide"
     return f'{_STYLE}<div class="tfm-pictures {width}">{"".join(cards)}</div>'
 
 
-def _png_url(image: npt.NDArray[np.uint8]) -> str:
+def png_url(image: npt.NDArray[np.uint8]) -> str:
+    """Return a picture (C, height, width) as the address that an image in a page points to."""
     return _encoded(image.tobytes(), image.shape)
 
 

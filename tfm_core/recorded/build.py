@@ -1,12 +1,13 @@
 """Train the recorded runs anew: ``python -m tfm_core.recorded.build`` (about two minutes).
 
-They are ordinary runs of the presets with fewer snapshots, so that they stay small. Of the
-checkpoints only the last is kept, its optimiser's moments in bfloat16: training further starts
-from exactly these weights.
+They are ordinary runs of the presets with fewer snapshots and shorter numbers in their events, so
+that they stay small. Of the checkpoints only the last is kept, its optimiser's moments in bfloat16:
+training further starts from exactly these weights.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -25,6 +26,7 @@ RECORDINGS = {
     "recorded-korean": ("translate", "English to Korean, recorded"),
 }
 SNAPSHOTS = 12
+DIGITS = 6  # significant ones of the numbers in the events
 _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
          "probe.safetensors", "snapshots", "checkpoints")  # fmt: skip
 
@@ -50,6 +52,7 @@ def record(workplace: Path, preset: str, name: str, target: Path) -> None:
         raise RuntimeError(f"The recording {name} ended as {status.state}: {status.reason}")
     shutil.rmtree(run.folder / "checkpoints" / "best", ignore_errors=True)
     _halve_moments(run.folder / "checkpoints" / "last" / FILE)
+    shorten(run.folder / "events.jsonl")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for part in _KEPT:
@@ -58,6 +61,17 @@ def record(workplace: Path, preset: str, name: str, target: Path) -> None:
             shutil.copytree(source, target / part)
         elif source.exists():
             shutil.copyfile(source, target / part)
+
+
+def shorten(path: Path) -> None:
+    """Round the numbers of an events file to ``DIGITS`` significant digits; whole ones stay."""
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for record in records:
+        for name, value in record.items():
+            if isinstance(value, float):
+                record[name] = float(f"{value:.{DIGITS}g}")
+    text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    path.write_text(text, encoding="utf-8")
 
 
 def _halve_moments(path: Path) -> None:

@@ -158,6 +158,14 @@ class Curves:
         """Return the curves as they are now, for a thread that must not see them change."""
         return copy.copy(self)
 
+    def best_validation(self) -> int | None:
+        """Return which row of ``validation`` has the lowest loss after step 0, None without one."""
+        losses = self.validation["loss"].astype(np.float64)
+        losses[(self.validation["step"] == 0) | np.isnan(losses)] = math.inf
+        if not np.isfinite(losses).any():
+            return None
+        return int(losses.argmin())
+
     def _add(self, records: list[dict[str, Any]]) -> None:
         measured = [record for record in records if record["event"] == "measured"]
         self.steps = self.steps.with_records([r for r in records if r["event"] == "step"])

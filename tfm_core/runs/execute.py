@@ -85,6 +85,7 @@ class _Execution:
 
     def go(self) -> None:
         """Build, load, train, and finish or stop."""
+        from tfm_core.training.events import Finished
         from tfm_core.training.loop import build, train
 
         settle(self.run.meta.threads)
@@ -94,13 +95,16 @@ class _Execution:
             self._write_probe(trainer)
         self._told(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
+        why = None
         for event in train(trainer):
+            if isinstance(event, Finished):
+                why = event.reason
             if not self._take(event, trainer):
                 self._save(trainer)
                 self.recorder.change("stopped", self.control.stop_reason)
                 return
         self._save(trainer)
-        self.recorder.change("finished")
+        self.recorder.change("finished", why)
 
     def _continue(self, trainer: Trainer) -> str | None:
         """Load the last checkpoint where there is one; return what a reader should know."""

@@ -22,6 +22,8 @@ from safetensors.numpy import save
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 
 Array = npt.NDArray[Any]
+MOST_EMBEDDED = 65_536
+"""Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +35,7 @@ class Snapshot:
     ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, text only.
     tokens, texts: the predictions as tokens and as a person reads them, one an example, text only.
     positions: parameter name -> float16 (rows, d_model), learned positions only.
+    embeddings: module name -> float16 (vocabulary, d_model), tables of words that are small.
     """
 
     step: int
@@ -43,6 +46,7 @@ class Snapshot:
     tokens: list[list[str]] | None = None
     texts: list[str] | None = None
     positions: dict[str, Array] = field(default_factory=dict)
+    embeddings: dict[str, Array] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +74,8 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
         tensors[f"attention/{name}"] = np.ascontiguousarray(value, np.float16)
     for name, value in snapshot.positions.items():
         tensors[f"positions/{name}"] = np.ascontiguousarray(value, np.float16)
+    for name, value in snapshot.embeddings.items():
+        tensors[f"embeddings/{name}"] = np.ascontiguousarray(value, np.float16)
     for name, kind in _PREDICTIONS.items():
         part = getattr(snapshot, name)
         if part is not None:
@@ -114,6 +120,7 @@ def read(path: Path) -> Snapshot:
         tokens=tokens,
         texts=texts,
         positions=_under("positions/", tensors),
+        embeddings=_under("embeddings/", tensors),
     )
 
 

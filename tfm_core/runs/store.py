@@ -104,7 +104,8 @@ class RunStore:
         The copy is stopped at its parent's last checkpoint and goes on through the queue's
         ``resume``, on the parent's device unless told otherwise (of a recorded run: the CPU).
         Raises ValueError, in a sentence, for a run that still trains or has no checkpoint, and
-        where ``steps`` is not beyond the steps it has done.
+        where ``steps`` is not beyond the steps it has done. The copy of a run that stopped early
+        trains all its steps.
         """
         parent = self.get(run_id)
         status = parent.status
@@ -116,7 +117,10 @@ class RunStore:
         if steps <= done:
             raise ValueError(f"This run has done {done:,} steps already; choose more than that.")
         old = parent.experiment
-        experiment = old.replace(training=old.training.replace(steps=steps).model_dump())
+        changes = {"steps": steps}
+        if status.state == "finished" and done < old.training.steps:
+            changes["patience"] = 0  # it ran out of patience: the copy would stop at once
+        experiment = old.replace(training=old.training.replace(**changes).model_dump())
         device = device or ("cpu" if parent.meta.recorded else parent.meta.device)
         meta = dataclasses.replace(
             parent.meta, created=_now(), device=device, recorded=False, parent=parent.id

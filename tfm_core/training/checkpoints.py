@@ -43,6 +43,7 @@ def save(trainer: Trainer, folder: Path) -> None:
         "step": trainer.step,
         "seconds": trainer.seconds,
         "scaler": trainer.scaler.state_dict(),
+        "patience": trainer.patience.state(),
     }
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f"{FILE}.new"
@@ -67,6 +68,7 @@ def load(trainer: Trainer, folder: Path) -> None:
     state["state"] = saved
     trainer.optimizer.load_state_dict(state)
     trainer.scaler.load_state_dict(facts["scaler"])
+    trainer.patience.restore(facts.get("patience", {}))
     trainer.step, trainer.seconds = int(facts["step"]), float(facts["seconds"])
 
 

@@ -114,7 +114,7 @@ def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> t
         assert not isinstance(task, ImageTaskConfig)
         sizes = (
             (shape.src_vocabulary, task.max_src_len),
-            (shape.tgt_vocabulary, task.max_tgt_len + 1),
+            (shape.tgt_vocabulary, task.n_answers),
         )
         return tuple(
             torch.randint(1, words, (batch, length), generator=generator).to(place)

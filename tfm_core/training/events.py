@@ -71,10 +71,16 @@ class SnapshotDue:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """All steps are done; ``seconds`` were spent in training, pauses left out."""
+    """Training is over; ``seconds`` were spent in it, pauses left out.
+
+    reason: why it is over before its last step, in a sentence, else None. best_step: the step with
+    the lowest validation loss, None where none was measured.
+    """
 
     step: int
     seconds: float
+    reason: str | None = None
+    best_step: int | None = None
 
 
 Event = Started | Step | Measured | SnapshotDue | Finished

@@ -33,9 +33,11 @@ from tfm_core.training.events import (
     Step,
 )
 from tfm_core.training.language import LanguageObjective
+from tfm_core.training.masked import MaskedObjective
 from tfm_core.training.models import new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
+from tfm_core.training.patience import Patience
 from tfm_core.training.seeds import mix
 
 Progress = Callable[[int, int, str], None]
@@ -60,6 +62,7 @@ class Trainer:
     scaler: torch.amp.GradScaler
     step: int = 0
     seconds: float = 0.0
+    patience: Patience = field(default_factory=Patience)
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
     @property
@@ -113,7 +116,8 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         assert isinstance(task, TextTaskConfig)
         data = load_text(task, seed=experiment.seed)
         data = data.to(place)
-        objective = TextObjective(data, label_smoothing=smoothing)
+        kind = MaskedObjective if task.facts.answer == "blanks" else TextObjective
+        objective = kind(data, label_smoothing=smoothing)
     model = new_model(experiment).to(place)
     return Trainer(
         experiment=experiment,
@@ -121,6 +125,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         data=data,
         objective=objective,
         model=model,
+        patience=Patience(experiment.training.patience),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(place.type, enabled=experiment.training.precision == "fp16"),
     )
@@ -138,7 +143,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
         yield SnapshotDue(0)
         yield _measured(trainer, "validation")
     memory, speed = memory_used(trainer.device), 0.0
-    while trainer.step < config.steps:
+    while trainer.step < config.steps and not trainer.patience.is_over:
         begin = time.perf_counter()
         loss, accuracy, rate, norm = _update(trainer)
         trainer.step += 1
@@ -147,15 +152,18 @@ def train(trainer: Trainer) -> Iterator[Event]:
         trainer.seconds += took
         speed = took if not speed else 0.9 * speed + 0.1 * took
         if step % config.validate_every == 0 or step == config.steps:
-            yield _measured(trainer, "validation")
-        if step in due:
+            measured = _measured(trainer, "validation")
+            trainer.patience.hear(step, measured.loss)
+            yield measured
+        if step in due or trainer.patience.is_over:
             yield SnapshotDue(step)
         if step % _MEMORY_EVERY == 0:
             memory = memory_used(trainer.device)
         epoch = step / trainer.steps_per_epoch
         yield Step(step, epoch, loss, accuracy, rate, norm, trainer.batch_size / speed, memory)
     yield _measured(trainer, "test")
-    yield Finished(trainer.step, trainer.seconds)
+    reason = trainer.patience.reason(step=trainer.step, total=config.steps)
+    yield Finished(trainer.step, trainer.seconds, reason, trainer.patience.best_step)
 
 
 def snapshot_steps(total: int, count: int) -> list[int]:
@@ -182,7 +190,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
         model.train()
     with autocast(trainer):
         scores = trainer.objective.scores(model, trainer.batch_indices(step), generator)
-    loss = float(scores.loss.detach())
+    loss = float((scores.loss if scores.shown is None else scores.shown).detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
             f"The loss became {loss} at step {step}: the learning rate "

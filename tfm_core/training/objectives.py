@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.config import ImageTaskConfig
+from tfm_core.config import TEXT_TASKS, ImageTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData, TextSplit
-from tfm_core.data.vocabulary import PAD
+from tfm_core.data.vocabulary import PAD, SPECIALS
 
 MEASURE_BATCH = 500
 
@@ -25,7 +25,8 @@ class Scores:
     """Sums over one batch, still on the device.
 
     loss: mean cross-entropy, to be differentiated; right and counted: tokens or pictures;
-    whole: whole targets right, None for pictures; examples: how many targets.
+    whole: whole targets right, None for pictures; examples: how many targets. shown: the loss to
+    report, where it is not the one to differentiate.
     """
 
     loss: Tensor
@@ -33,6 +34,7 @@ class Scores:
     counted: Tensor | int
     whole: Tensor | None
     examples: int
+    shown: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -61,7 +63,9 @@ class TextObjective:
         """Take data that lies on the device."""
         self.data, self.label_smoothing = data, label_smoothing
         self.n_train = len(data.train.src)
-        self.n_classes = len(data.task.tgt_vocabulary)
+        is_label = TEXT_TASKS[data.task.name].answer == "label"
+        self.first_class = len(SPECIALS) if is_label else 0  # a label is never a special token
+        self.n_classes = len(data.task.tgt_vocabulary) - self.first_class
         self._lengths = {  # on the CPU, so that cutting a batch needs no wait for the device
             name: ((split.src != PAD).sum(1).cpu(), (split.tgt != PAD).sum(1).cpu())
             for name, split in self._splits().items()
@@ -80,10 +84,11 @@ class TextObjective:
     def _scores(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> Scores:
         wanted = tgt[:, 1:]
         logits = model(src, tgt[:, :-1])  # (B, T, vocabulary)
+        first = self.first_class
         loss = F.cross_entropy(
-            logits.flatten(0, 1).float(),
-            wanted.flatten(),
-            ignore_index=PAD,
+            logits[..., first:].flatten(0, 1).float(),
+            wanted.flatten() - first,
+            ignore_index=PAD - first,
             label_smoothing=smoothing,
         )
         real = wanted != PAD

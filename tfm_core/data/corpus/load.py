@@ -32,7 +32,7 @@ def load_corpus(config: CorpusTaskConfig, *, seed: int) -> TextData:
     parts = ids[: last - held_out], ids[last - held_out : last], ids[last:]
     train, validation, test = (_stretch(task, part) for part in parts)
     windows = Windows(parts[0], min(config.context, len(parts[0])))
-    return TextData(task, train, validation, test, windows)
+    return TextData(task, train, validation, test, windows=windows)
 
 
 def _sentences(task: CorpusTask, seed: int) -> TextData:

@@ -10,7 +10,9 @@ from tfm_core.config.task import SequenceTaskConfig
 from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
+from tfm_core.data.text.masked_words import MaskedWordsTask
 from tfm_core.data.text.numbers import NumbersTask
+from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
 from tfm_core.data.text.task import Pair, TextTask
 
@@ -23,6 +25,8 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
     "reverse": reverse_task,
     "sort": sort_task,
     "addition": AdditionTask,
+    "sentiment": SentimentTask,
+    "masked-words": MaskedWordsTask,
 }
 
 

@@ -31,8 +31,8 @@ from tfm_core.data.text.korean_words import (
 
 _FORMS = {form: verb for verb in VERBS for form in (verb.singular, verb.plural, verb.past)}
 _PAST = {verb.past for verb in VERBS}
-_TIMES = {past: [t for t, (_, when) in TIMES.items() if when in (past, None)] for past in (0, 1)}
-_PLACE_ADJECTIVES = ("big", "small")
+TIMES_OF = {past: [t for t, (_, when) in TIMES.items() if when in (past, None)] for past in (0, 1)}
+PLACE_ADJECTIVES = ("big", "small")
 WORDS = {*_FORMS, *ADJECTIVES, *ALL_NOUNS, *ALL_PLACES, *TIMES, *PREPOSITIONS, *ARTICLES, AND}
 
 
@@ -64,7 +64,8 @@ def korean_stem(verb: str, *, is_last: bool) -> str:
 
 
 @cache
-def _candidates(groups: tuple[str, ...]) -> tuple[Noun, ...]:
+def candidates(groups: tuple[str, ...]) -> tuple[Noun, ...]:
+    """Return the nouns of several groups."""
     return tuple(noun for group in groups for noun in NOUNS[group])
 
 
@@ -77,20 +78,20 @@ def clause(
     """
     verb = rng.choice(VERBS)
     join = rng.choice(may_join) if rng.random() < 0.3 else ""
-    time = rng.choice(_TIMES[is_past]) if rng.random() < 0.4 else None
+    time = rng.choice(TIMES_OF[is_past]) if rng.random() < 0.4 else None
     time_first = rng.random() < 0.5
     time_at = None
     if time and time_first:
         time_at = len(words)
         words.append(time)
-    subject = _phrase(rng, words, _candidates(verb.subjects), is_joined=join == "subject")
+    subject = _phrase(rng, words, candidates(verb.subjects), is_joined=join == "subject")
     verb_at = len(words)
     is_plural = len(subject.nouns) > 1
     words.append(verb.past if is_past else verb.plural if is_plural else verb.singular)
     target = place = None
     if verb.objects:
         named = {words[noun_at] for _, _, noun_at in subject.nouns}
-        others = tuple(n for n in _candidates(verb.objects) if n.english not in named)
+        others = tuple(n for n in candidates(verb.objects) if n.english not in named)
         target = _phrase(rng, words, others, is_joined=join == "object")
     if verb.place and (verb.place == "to" or rng.random() < 0.35):
         place = _place(rng, words, verb)
@@ -130,7 +131,7 @@ def _place(rng: random.Random, words: list[str], verb: Verb) -> tuple[int, int |
     at = len(words)
     words += ["to" if verb.place == "to" else place.preposition, "the"]
     if rng.random() < 0.2:
-        words += [rng.choice(_PLACE_ADJECTIVES), place.english]
+        words += [rng.choice(PLACE_ADJECTIVES), place.english]
         return at, at + 2, at + 3
     words.append(place.english)
     return at, None, at + 2

@@ -1,0 +1,216 @@
+// Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
+
+const MOST_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one
+const NATURAL = 1.15; // pixels for one of Graphviz's points: its 12 points are our small text
+
+function rootUrl(fallback) {
+  // Streamlit's own bundle knows where the app is served from, behind a proxy with a prefix too.
+  for (const script of document.scripts) {
+    const at = script.src.indexOf("/static/js/");
+    if (at > 0) return script.src.slice(0, at);
+  }
+  return fallback;
+}
+
+function loadViz(fallback) {
+  const url = new URL(`${rootUrl(fallback)}/vendor/viz/viz.js`, document.baseURI).href;
+  window.__vizLoading ??= import(url).then((module) => module.instance()).catch((error) => {
+    window.__vizLoading = undefined;
+    throw error;
+  });
+  return window.__vizLoading;
+}
+
+function isDark(element) {
+  const colour = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = colour || "#fff";
+  probe.fillRect(0, 0, 1, 1);
+  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
+}
+
+function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  return made;
+}
+
+function build(root, state) {
+  root.textContent = "";
+  const bar = element("div", "bar");
+  const { words } = state.data;
+  [["−", "smaller", () => scale(state, state.zoom / 1.25)],
+    ["+", "larger", () => scale(state, state.zoom * 1.25)],
+    ["↔", "fit", () => { state.isFitted = true; fit(state); }]].forEach(([sign, name, act]) => {
+    const button = element("button", "", sign);
+    button.type = "button";
+    button.title = words[name];
+    button.setAttribute("aria-label", words[name]);
+    button.addEventListener("click", act);
+    bar.append(button);
+  });
+  state.view = element("div", "view");
+  state.view.setAttribute("role", "group");
+  root.append(bar, state.view);
+  listen(state);
+}
+
+function scale(state, zoom) {
+  const { view } = state;
+  const before = state.zoom;
+  state.isFitted = false;
+  setZoom(state, zoom);
+  const middle = view.scrollTop + view.clientHeight / 2; // what is in the middle stays there
+  view.scrollTop = (middle * state.zoom) / before - view.clientHeight / 2;
+}
+
+function setZoom(state, zoom) {
+  const { svg, size } = state;
+  state.zoom = Math.max(0.2, Math.min(3, zoom));
+  svg.setAttribute("width", `${size[0] * NATURAL * state.zoom}px`);
+  svg.setAttribute("height", `${size[1] * NATURAL * state.zoom}px`);
+}
+
+function fit(state) {
+  if (!state.svg || !state.isFitted) return;
+  const room = state.view.clientWidth - 16;
+  if (room > 0) setZoom(state, Math.max(0.55, Math.min(1, room / (state.size[0] * NATURAL))));
+}
+
+function colours(root, state) {
+  state.dark = isDark(root);
+  const look = state.data.looks[state.dark ? "dark" : "light"];
+  Object.entries(look).forEach(([kind, colour]) => root.style.setProperty(`--d-${kind}`, colour));
+}
+
+function dress(state) {
+  const { svg, data } = state;
+  state.nodes = new Map();
+  svg.querySelectorAll("g.node").forEach((group) => {
+    const name = group.querySelector("title").textContent;
+    if (name in data.nodes) state.nodes.set(name, group);
+  });
+  svg.querySelectorAll("title").forEach((title) => title.remove());
+  svg.querySelectorAll("a").forEach((link) => link.replaceWith(...link.childNodes));
+  // kinds are classes; their colours come from the theme, not from the DOT
+  svg.querySelectorAll("g.node, g.cluster").forEach((group) => {
+    const kind = [...group.classList].find((name) => name !== "node" && name !== "cluster");
+    const shape = group.querySelector("path, ellipse, polygon");
+    if (kind && shape) shape.style.fill = `var(--d-${kind})`;
+  });
+  state.nodes.forEach((group, name) => {
+    group.setAttribute("role", "button");
+    group.setAttribute("aria-label", data.nodes[name]);
+    group.dataset.name = name;
+    const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
+    title.textContent = data.nodes[name];
+    group.prepend(title);
+  });
+}
+
+function mark(state, name) {
+  const many = state.nodes.size > MOST_STOPS;
+  const stop = state.nodes.has(name) ? name : state.nodes.keys().next().value;
+  state.nodes.forEach((group, own) => {
+    const is = own === name;
+    group.classList.toggle("chosen", is);
+    group.setAttribute("aria-pressed", String(is));
+    group.setAttribute("tabindex", !many || own === stop ? "0" : "-1");
+  });
+}
+
+// Scroll inside the frame only, and only where the node is not to be seen.
+function reveal(state, name) {
+  const group = state.nodes.get(name);
+  if (!group) return;
+  const [box, frame] = [group.getBoundingClientRect(), state.view.getBoundingClientRect()];
+  if (box.top < frame.top || box.bottom > frame.bottom) {
+    state.view.scrollTop += box.top - frame.top - (frame.height - box.height) / 2;
+  }
+  if (box.left < frame.left || box.right > frame.right) {
+    state.view.scrollLeft += box.left - frame.left - (frame.width - box.width) / 2;
+  }
+}
+
+function pick(state, name) {
+  mark(state, name);
+  state.picked = { name, until: Date.now() + 2000 };
+  state.send("pick", name);
+}
+
+function listen(state) {
+  const at = (event) => event.target.closest?.("g.node[data-name]")?.dataset.name;
+  state.view.addEventListener("click", (event) => {
+    const name = at(event);
+    if (name) pick(state, name);
+  });
+  state.view.addEventListener("keydown", (event) => {
+    const name = at(event);
+    if (!name) return;
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (step) {
+      const names = [...state.nodes.keys()];
+      const next = names[names.indexOf(name) + step];
+      event.preventDefault();
+      if (!next) return;
+      state.nodes.get(next).setAttribute("tabindex", "0");
+      state.nodes.get(next).focus({ preventScroll: true });
+      reveal(state, next);
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      pick(state, name);
+    }
+  });
+}
+
+function draw(root, state, viz) {
+  const { data } = state;
+  if (state.drawn !== data.dot) {
+    const old = state.svg;
+    const hadFocus = old?.contains(root.getRootNode().activeElement);
+    state.svg = viz.renderSVGElement(data.dot);
+    state.svg.setAttribute("role", "presentation");
+    state.size = ["width", "height"].map((side) => parseFloat(state.svg.getAttribute(side)));
+    dress(state);
+    if (old) old.replaceWith(state.svg);
+    else state.view.append(state.svg);
+    const top = new Map([...state.nodes].map(([name, group]) => [name, group.getBBox().y]));
+    state.nodes = new Map([...state.nodes].sort(([a], [b]) => top.get(a) - top.get(b)));
+    state.drawn = data.dot;
+    if (!old) state.isFitted = true;
+    if (state.isFitted) fit(state);
+    else setZoom(state, state.zoom);
+    if (hadFocus) state.nodes.get(data.chosen)?.focus({ preventScroll: true });
+    state.revealed = undefined;
+  }
+  const isLate = state.picked && Date.now() < state.picked.until && state.picked.name !== data.chosen;
+  if (isLate) return; // an answer to an older click; the newest one is on its way
+  state.picked = null;
+  mark(state, data.chosen);
+  if (state.revealed !== data.chosen) reveal(state, data.chosen);
+  state.revealed = data.chosen;
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".diagram");
+  const state = root.diagram ?? {};
+  root.diagram = state;
+  state.data = data;
+  state.send = setTriggerValue;
+  if (!state.view) build(root, state);
+  state.view.setAttribute("aria-label", data.words.diagram);
+  colours(root, state);
+  loadViz(data.root)
+    .then((viz) => { if (state.data === data) draw(root, state, viz); })
+    .catch(() => { state.view.textContent = data.words.sorry; });
+  state.observer?.disconnect();
+  state.observer = new ResizeObserver(() => fit(state));
+  state.observer.observe(root);
+  clearInterval(state.timer);
+  state.timer = setInterval(() => {
+    if (root.isConnected && isDark(root) !== state.dark) colours(root, state);
+  }, 500);
+  return () => { state.observer.disconnect(); clearInterval(state.timer); };
+}

@@ -1,0 +1,63 @@
+"""The architecture diagram: DOT laid out in the browser, its nodes to click and to walk by keys.
+
+The layout is Graphviz's own, compiled to WebAssembly, which the app serves at /vendor/viz. A node
+keeps its place in the view when another is picked, and the colours follow the theme by themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import streamlit as st
+
+from pages.ui.words import _
+
+_HERE = Path(__file__).parent
+_component = st.components.v2.component(
+    "diagram",
+    html='<div class="diagram"></div>',
+    css=(_HERE / "diagram.css").read_text(encoding="utf-8"),
+    js=(_HERE / "diagram.js").read_text(encoding="utf-8"),
+)
+
+
+def diagram(
+    dot: str,
+    nodes: Mapping[str, str],
+    *,
+    chosen: str,
+    looks: Mapping[str, Mapping[str, str]],
+    on_pick: Callable[[str], None],
+    key: str,
+) -> None:
+    """Show a diagram; ``on_pick(name)`` hears the node that is clicked before the next run.
+
+    nodes: name -> what it is called aloud. looks: theme -> class of node, ``ink`` or ``line`` ->
+    colour.
+    """
+
+    def picked() -> None:
+        name = st.session_state[key].get("pick")
+        if isinstance(name, str) and name in nodes:
+            on_pick(name)
+
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    _component(
+        key=key,
+        on_pick_change=picked,
+        data={
+            "dot": dot,
+            "nodes": dict(nodes),
+            "chosen": chosen,
+            "looks": {theme: dict(look) for theme, look in looks.items()},
+            "root": f"/{base}" if base else "",
+            "words": {
+                "diagram": _("Diagram. Arrow keys move from block to block, Enter opens one."),
+                "smaller": _("Smaller"),
+                "larger": _("Larger"),
+                "fit": _("Fit the width"),
+                "sorry": _("The script that draws diagrams could not be loaded; reload the page."),
+            },
+        },
+    )

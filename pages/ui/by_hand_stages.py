@@ -1,0 +1,241 @@
+"""The stages of attention by hand: one-hot words, projections, heads, and the ways to write it."""
+
+from __future__ import annotations
+
+import math
+
+import streamlit as st
+
+from pages.components.number_sheet import number_sheet
+from pages.ui import by_hand_matrices, by_hand_words, walk_state, walk_step
+from pages.ui.by_hand_words import Given
+from pages.ui.run_words import escape
+from pages.ui.words import _
+from tfm_core.inspect import by_hand, by_hand_forms
+from tfm_core.inspect import by_hand_questions as questions
+from tfm_core.inspect.by_hand import Attended, Matrices
+from tfm_core.inspect.walk import Question
+from tfm_core.plots import by_hand as plots
+from tfm_core.plots.by_hand_boards import Pick
+from tfm_core.plots.sheet import Line
+
+_PICK = "hand-pick"
+_PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}
+_WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
+TITLES = (
+    _("1 · Scores: every query times every key"),
+    _("2 · Scale, and mask"),
+    _("3 · Softmax: each row becomes shares that add up to 1"),
+    _("4 · Weighted sum of the values"),
+)
+SENTENCES = (
+    _("Click a number: it and what it is made of are framed, and its arithmetic stands below."),
+    _("A sum of d products spreads by √d, so it is divided by that. The mask forbids pairs."),
+    _("Exponentials are never negative; divided by their sum they are shares of one whole."),
+    _("Each word takes a little of every value, in those shares."),
+)
+
+
+def one_hot(given: Given) -> None:
+    """Q = K = V: the words themselves."""
+    x = given.vectors
+    found = by_hand.attend(x, x, x, given.allowed, is_scaled=given.is_scaled)
+    pick = _pickers(given, x.shape[1])
+    _sheet(_attention(found, given, pick, ("Q = X", "K", "V = X")), given)
+    scaled, plain = (
+        by_hand.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
+    )
+    asked = questions.about_scale(scaled, plain, _safe(given), pick.query)
+    if _question(asked, f"hand {given.words} {x.tobytes()!r} {pick.query}"):
+        number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
+    else:
+        st.caption(_("Your answer brings the weights with and without the scale."))
+
+
+def projections(given: Given) -> None:
+    """W_Q, W_K and W_V turn each word into a question, an offer and a content."""
+    drawn = by_hand_matrices.matrices(given, with_out=False)
+    matrices = by_hand_matrices.lesson(given, drawn)
+    found = by_hand.multi_head(given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled)
+    (head,) = found.heads
+    _question(questions.about_symmetry(head, _safe(given)), f"hand symmetry {given.words}")
+    pick = _pickers(given, given.vectors.shape[1])
+    lines = _projected(given, matrices, head, pick)
+    _sheet([*lines, *_attention(head, given, pick)], given)
+
+
+def heads(given: Given) -> None:
+    """Two or more heads share the numbers of a word."""
+    d_model = given.vectors.shape[1]
+    n_heads = _n_heads(d_model)
+    matrices = by_hand_matrices.matrices(given, with_out=True)
+    found = by_hand.multi_head(
+        given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
+    )
+    _question(questions.about_heads(given.vectors, n_heads), f"hand heads {d_model} {n_heads}")
+    chosen = st.segmented_control(
+        _("Written out"), range(n_heads), format_func=lambda h: _("Head {n}").format(n=h + 1),
+        default=0, required=True, key=f"hand-head-{n_heads}",
+    )  # fmt: skip
+    head = found.heads[int(chosen or 0)]
+    pick = _pickers(given, d_model)
+    inside = pick.within(len(given.words), head.query.shape[1])
+    letters = tuple(f"{letter} of head {int(chosen or 0) + 1}" for letter in "QKV")
+    lines = [
+        plots.heads_line(
+            found, given.words, _("The maps of all heads"),
+            _("Each head has its own part of Q and K, so it may attend elsewhere."),
+        ),
+        *_attention(head, given, inside, letters),
+        plots.joined_line(
+            found, matrices.out, given.words, pick, _("5 · Joined, and mixed by W_O"),
+            _("The heads’ outputs stand one behind the other; W_O lets them speak to each other."),
+        ),
+    ]  # fmt: skip
+    _sheet(lines, given)
+
+
+def forms(given: Given) -> None:
+    """The same multi-head attention, written in five ways."""
+    n_heads = _n_heads(given.vectors.shape[1])
+    matrices = by_hand_matrices.matrices(given, with_out=True)
+    found = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
+    size = given.vectors.shape[1]
+    _question(questions.about_size(given.vectors, n_heads), f"hand size {size} {n_heads}")
+    _table(found)
+    number_sheet([plots.forms_line(found, given.words, _("The outputs"))], key="hand-forms")
+    with_mask = given.allowed.any(1).all()
+    if not with_mask:
+        st.caption(
+            _("A query that may attend to nothing is NaN in nn.MultiheadAttention, zeros here.")
+        )
+    names = [form.name for form in found]
+    picked = st.segmented_control(
+        _("The code of"), names, default=names[1], required=True, key="hand-form", wrap=True
+    )
+    form = next(form for form in found if form.name == (picked or names[1]))
+    st.code(form.code, language="python")
+
+
+def _table(found: tuple[by_hand_forms.Form, ...]) -> None:
+    worst = max(form.difference for form in found)
+    if by_hand_forms.agree(found):
+        words = _("All five give the same numbers: they differ by at most **{worst:.1e}**.")
+        st.success(words.format(worst=worst), icon=":material/check:")
+    elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in found):
+        st.warning(
+            _("One of them answers with NaN, because the mask leaves a query nothing to read."),
+            icon=":material/warning:",
+        )
+    st.dataframe(
+        [
+            {
+                _("form"): form.name,
+                _("largest difference of the output"): _difference(form.difference),
+                _("of the weights"): _difference(form.weight_difference),
+            }
+            for form in found
+        ],
+        hide_index=True,
+        width="stretch",
+    )
+
+
+def _difference(value: float | None) -> str:
+    return _("it has none") if value is None else f"{value:.2e}"
+
+
+def _n_heads(d_model: int) -> int:
+    fitting = [n for n in range(2, d_model + 1) if d_model % n == 0]
+    picked = st.segmented_control(
+        _("Heads"), fitting, default=fitting[0], required=True, key=f"heads-{d_model}",
+        bind="query-params", help=_("A head needs a whole number of numbers: d_model / heads."),
+    )  # fmt: skip
+    return int(picked or fitting[0])
+
+
+def _attention(
+    found: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
+) -> list[Line]:
+    q, k, v = letters
+    return plots.attention_lines(found, given.words, pick, TITLES, SENTENCES, (q, k, v))
+
+
+def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[Line]:
+    x, words = given.vectors, given.words
+    parts = (
+        (_("Queries: what a word looks for"), "query", matrices.query, head.query, pick.query),
+        (_("Keys: what a word offers to be found by"), "key", matrices.key, head.key, pick.key),
+        (_("Values: what a word hands over"), "value", matrices.value, head.value, pick.key),
+    )
+    return [
+        plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension))
+        for title, kind, matrix, made, word in parts
+    ]
+
+
+def _comparison(scaled: Attended, plain: Attended, given: Given) -> Line:
+    return plots.comparison_line(
+        scaled, plain, given.words, _("With and without the scale"),
+        _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."),
+    )  # fmt: skip
+
+
+def _safe(given: Given) -> tuple[str, ...]:
+    """Return the words as Markdown shows them as they stand."""
+    return tuple(escape(word) for word in given.words)
+
+
+def _question(asked: Question, name: str) -> bool:
+    """Ask; return whether the question was answered or its answer shown."""
+    walk_step.ask(asked, name)
+    return name in walk_state.answers()
+
+
+def _pickers(given: Given, n_numbers: int) -> Pick:
+    """Show which query, key and number are written out; clicks on the tables choose them too."""
+    n = len(given.words)
+    kept: Pick = st.session_state.get(_PICK, Pick(n - 1, min(1, n - 1), 0))
+    pick = kept.within(n, n_numbers)
+    with st.container(horizontal=True):
+        query = _select(_("Query"), "query", given.words, pick.query)
+        key = _select(_("Key"), "key", given.words, pick.key)
+        names = [str(place + 1) for place in range(n_numbers)]
+        dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
+    return Pick(query, key, dimension)
+
+
+def _select(label: str, name: str, options: tuple[str, ...] | list[str], place: int) -> int:
+    key = f"hand-at-{name}"
+    st.session_state[key] = place
+
+    def picked() -> None:
+        old: Pick = st.session_state.get(_PICK, Pick(place, place, 0))
+        parts = {"query": old.query, "key": old.key, "dimension": old.dimension}
+        st.session_state[_PICK] = Pick(**{**parts, name: st.session_state[key]})
+
+    return st.selectbox(
+        label, range(len(options)), format_func=lambda i: options[i], key=key, on_change=picked,
+        width=150,
+    )  # fmt: skip
+
+
+def _sheet(lines: list[Line], given: Given) -> None:
+    by_hand_words.facts(given)
+    number_sheet(lines, key="hand-sheet", on_pick=lambda b, i, j: _clicked(given, b, i, j))
+
+
+def _clicked(given: Given, board: str, row: int, column: int) -> None:
+    n = len(given.words)
+    if board == "mask":
+        by_hand_words.turn(by_hand_words.mask_kind(), n, row, column)
+    old: Pick = st.session_state.get(_PICK, Pick(n - 1, min(1, n - 1), 0))
+    if board in _PAIRS or board == "mask":
+        new = Pick(row, column, old.dimension)
+    elif board in _WORD_AND_NUMBER:
+        new = Pick(row, old.key, column)
+    elif board == "key":  # laid down: words across
+        new = Pick(old.query, column, row)
+    else:
+        new = Pick(old.query, row, column)
+    st.session_state[_PICK] = new

@@ -1,0 +1,66 @@
+"""A choice of names that stands in the address bar, for pages whose widgets say it in words.
+
+``bind="query-params"`` would put the words on the screen into the link; here the link holds the
+name, which stays the same in every language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from pages.ui.controls import plain
+from pages.ui.words import _
+
+
+def read(key: str, query: str, names: Sequence[str], first: str | None) -> str | None:
+    """Make the widget ``key`` show what the link asks for; call it before the widget is drawn.
+
+    first: the name without a link; None where nothing may be chosen. Returns a sentence where the
+    link asks for something that does not exist.
+    """
+    said = st.query_params.get(query)
+    problem = None
+    if said is not None and said != st.session_state.get(_seen(key)):  # a link was opened
+        if said in names:
+            st.session_state[key] = said
+        else:
+            problem = _unknown(query, said, names)
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = first
+    return problem
+
+
+def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
+    """Understand a link of earlier, which said a label (name -> label) under an ``old`` query."""
+    said = st.query_params.get(old)
+    if said is None:
+        return
+    del st.query_params[old]
+    by_label = {label: name for name, label in labels.items()}
+    st.query_params[query] = by_label.get(said, said)
+
+
+def say(key: str, query: str, name: str | None) -> None:
+    """Put a name into the link; None takes it out."""
+    if name is None:
+        st.query_params.pop(query, None)
+    elif st.query_params.get(query) != name:
+        st.query_params[query] = name
+    st.session_state[_seen(key)] = name
+
+
+def warn(problem: str | None) -> None:
+    """Show what in the link could not be followed."""
+    if problem is not None:
+        st.warning(problem, icon=":material/link_off:")
+
+
+def _seen(key: str) -> str:
+    return f"{key}-linked"
+
+
+def _unknown(query: str, said: str, names: Sequence[str]) -> str:
+    rule = _("{query} is “{said}” in the link, but must be one of {names}; it is left out.")
+    return rule.format(query=query, said=plain(said[:30]), names=", ".join(names))

@@ -1,0 +1,133 @@
+"""Steps 2 and 4: loss and accuracy of both splits together, without and with augmentation."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.ui import live_curves, practice_steps, runs_access, show
+from pages.ui.practice_steps import NAMES, Runs
+from pages.ui.words import _
+from tfm_core.inspect import practice
+from tfm_core.inspect.practice import Kind
+from tfm_core.plots.curves import Measurements, learning_curve
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+
+_WINDOW = 20
+
+
+def view(runs: Runs) -> None:
+    """Train the guided run and mark where it begins to overfit."""
+    practice_steps.starter(["plain"], _("Train the guided run"), runs)
+    if "plain" in runs:
+        practice_steps.live(["plain"], runs, _one)
+
+
+def augmentation(runs: Runs) -> None:
+    """Put the run without and the run with augmentation side by side, from one seed."""
+    kinds: list[Kind] = ["plain", "augmented"]
+    st.markdown(
+        _(
+            "Two runs from one seed: the same first weights, the same pictures in the same order. "
+            "The second one moves them by up to {shift:g} pixels, turns them by up to "
+            "{rotation:g}° and scales them by up to {scale:.0%}."
+        ).format(**practice.AUGMENTATION)
+    )
+    practice_steps.starter(kinds, _("Train with augmentation"), runs)
+    if any(kind in runs for kind in kinds):
+        practice_steps.live(kinds, runs, _side_by_side)
+
+
+def curves_of(run: Run, column: str, *, name: str) -> None:
+    """Draw one quantity of training and validation together, the best validation ringed."""
+    curves = runs_access.curves(run)
+    is_loss = column == "loss"
+    figure = learning_curve(
+        Measurements(_("training"), curves.steps["step"], curves.steps[column]),
+        [Measurements(_("validation"), curves.validation["step"], curves.validation[column])],
+        [],
+        y_title=_("loss (nats)") if is_loss else _("accuracy"),
+        best=live_curves.best(curves, column),
+        total_steps=run.experiment.training.steps,
+        window=_WINDOW,
+        is_share=not is_loss,
+    )
+    if is_loss:
+        figure.update_yaxes(range=[0, practice.TOP_LOSS])
+        _mark_turn(figure, curves)
+    words = _("Loss, the lower the better: the ring is the lowest validation loss.")
+    if not is_loss:
+        words = _("Accuracy at the same steps: does it turn where the loss does?")
+    show.live_figure(figure, words, key=f"practice-{name}-{column}")
+
+
+def _mark_turn(figure: go.Figure, curves: Curves) -> None:
+    turn = practice.overfitting(curves)
+    if turn is None or not turn.has_begun:
+        return
+    figure.add_vrect(
+        x0=turn.step,
+        x1=turn.last_step,
+        fillcolor="rgba(213,94,0,0.10)",
+        line_width=0,
+        annotation={"text": _("overfitting"), "font": {"size": 11}},
+        annotation_position="top right",
+    )
+
+
+def _one(shown: Runs) -> None:
+    run = shown["plain"]
+    left, right = st.columns(2)
+    with left:
+        curves_of(run, "loss", name="plain")
+    with right:
+        curves_of(run, "accuracy", name="plain")
+    turn = practice.overfitting(runs_access.curves(run))
+    if turn is None:
+        st.caption(_("The first measurements are on their way."))
+    elif turn.has_begun:
+        st.markdown(
+            _(
+                "Overfitting begins at step **{step}**: from there to step {last} the training "
+                "loss falls from {a:.3f} to {b:.3f}, while the validation loss **rises** from "
+                "{c:.3f} to {d:.3f}."
+            ).format(
+                step=f"{turn.step:,}",
+                last=f"{turn.last_step:,}",
+                a=turn.train_best,
+                b=turn.train_last,
+                c=turn.validation_best,
+                d=turn.validation_last,
+            )
+        )
+    else:
+        st.caption(_("So far the validation loss still falls: nothing is overfitted yet."))
+
+
+def _side_by_side(shown: Runs) -> None:
+    for column in ("loss", "accuracy"):
+        for place, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
+            with place:
+                curves_of(run, column, name=kind)
+    gaps = []
+    for kind, run in shown.items():
+        turn = practice.overfitting(runs_access.curves(run))
+        if turn is not None:
+            gaps.append(
+                _("{name}: training is **{gap}** ahead of validation").format(
+                    name=NAMES[kind], gap=_points(turn.gap)
+                )
+            )
+    if gaps:
+        st.markdown("  \n".join(gaps) + ".")
+        st.caption(
+            _(
+                "Accuracy at the last step, in percentage points. Below zero: the training "
+                "pictures, moved and turned, are harder than the validation pictures."
+            )
+        )
+
+
+def _points(gap: float) -> str:
+    return _("{n:+.1f} points").format(n=100 * gap)

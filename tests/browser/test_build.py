@@ -1,0 +1,97 @@
+"""Build: the diagram and its blocks, settings that change it, the code to take away."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+TEXT = (
+    "build?model.family=encoder-decoder&task.name=copy&model.n_heads=4&model.d_model=64"
+    "&model.n_encoder_layers=2&model.n_decoder_layers=2"
+)
+PHONE = {"width": 390, "height": 844}
+
+
+def block(tab: Tab, name: str) -> Locator:
+    """Return a block of the diagram by the beginning of what it is called."""
+    return tab.main.locator(f".diagram g.node[role=button][aria-label^='{name}']")
+
+
+def close_up(tab: Tab) -> Locator:
+    return tab.main.get_by_role("combobox", name=re.compile("One block close up"))
+
+
+def number(tab: Tab, label: str, value: str) -> None:
+    field = tab.main.get_by_role("spinbutton", name=label)
+    field.fill(value)
+    field.press("Enter")
+
+
+def test_a_click_on_a_block_shows_its_code_and_leads_into_its_steps(open_tab: OpenTab) -> None:
+    tab = open_tab(TEXT)
+    block(tab, "Decoder blocks 1 to 2: cross-attention").click()
+    expect(block(tab, "Decoder blocks 1 to 2: cross-attention")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(tab.main.get_by_text("decoder.layers.0–1.cross_attention.in_projection")).to_be_visible()
+    block(tab, "Encoder blocks 1 to 2: feed-forward").click()
+    expect(tab.main.locator("pre", has_text="class FeedForward").first).to_be_visible()
+    block(tab, "Encoder blocks 1 to 2: self-attention").click()
+    tab.main.get_by_role("link", name="Step 8: Scores").click()
+    expect(tab.main.get_by_text("8 · Scores", exact=True).first).to_be_visible()
+
+
+def test_the_diagram_is_walked_by_keys_and_the_list_says_the_same(open_tab: OpenTab) -> None:
+    tab = open_tab("build?show=gpt2-small", viewport=PHONE)
+    chosen = block(tab, "Decoder blocks 1 to 12: self-attention")
+    expect(chosen).to_have_attribute("aria-pressed", "true")
+    chosen.press("ArrowDown")
+    tab.page.keyboard.press("Enter")
+    title = "Decoder blocks 1 to 12: sum around self-attention"
+    expect(block(tab, title)).to_have_attribute("aria-pressed", "true")
+    expect(close_up(tab)).to_have_value(title)
+    wide = "document.querySelector('[data-testid=stMain]')"
+    assert tab.page.evaluate(f"{wide}.scrollWidth <= {wide}.clientWidth")
+
+
+def test_a_deep_model_is_opened_at_the_blocks_of_choice(open_tab: OpenTab) -> None:
+    tab = open_tab("build?show=gpt2-xl")
+    expect(tab.main.get_by_text("1,557,611,200").first).to_be_visible()
+    tab.main.get_by_text("Draw block by block").click()
+    expect(block(tab, "Decoder blocks 4 to 48")).to_be_visible()
+    expect(block(tab, "Decoder block 3: self-attention")).to_be_attached()
+
+
+def test_a_setting_changes_count_diagram_and_code_and_one_that_cannot_be_says_so(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab(TEXT)
+    tab.main.get_by_text("Change the model").click()
+    number(tab, "d_model", "96")
+    expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
+    expect(tab.page).to_have_url(re.compile(r"model\.d_model=96"))
+    number(tab, "Heads", "7")
+    expect(tab.main.get_by_text(re.compile("7 does not divide")).first).to_be_visible()
+    expect(tab.main.get_by_text("the last configuration that fitted is shown")).to_be_visible()
+    expect(tab.main.locator(".diagram g.node", has_text="4 heads x 24").first).to_be_visible()
+
+
+def test_the_downloaded_file_runs_and_counts_as_the_page_does(
+    open_tab: OpenTab, tmp_path: Path
+) -> None:
+    tab = open_tab(TEXT)
+    counted = tab.main.locator("strong").first.inner_text()
+    with tab.page.expect_download() as found:
+        tab.button("Download model.py").click()
+    path = tmp_path / "model.py"
+    found.value.save_as(path)
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == f"{counted} parameters"

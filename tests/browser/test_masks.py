@@ -1,0 +1,60 @@
+"""The mask lab: cells that are clicked, links, long sentences, the trap of the empty row."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+
+def cell(tab: Tab, name: str, query: int, key: int) -> Locator:
+    """Return a cell of a map, from 0."""
+    return tab.main.locator(f".lab .cell[data-map={name}][data-q='{query}'][data-k='{key}']")
+
+
+def test_a_click_forbids_a_pair_and_the_row_shares_its_attention_anew(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?mask=none")
+    before = cell(tab, "weights", 0, 1).inner_text()
+    expect(cell(tab, "weights", 0, 1)).not_to_have_text("")
+    cell(tab, "mask", 0, 0).click()
+    expect(cell(tab, "mask", 0, 0)).to_have_text("×")
+    expect(cell(tab, "weights", 0, 1)).not_to_have_text(before)
+    expect(tab.main.get_by_text("35 of 36 pairs are allowed.")).to_be_visible()
+    tab.button("Take back my clicks (1)").click()
+    expect(cell(tab, "weights", 0, 1)).to_have_text(before)
+
+
+def test_the_link_says_the_mask_by_name_and_an_older_link_is_understood(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?masks-kind=Cross-attention")
+    expect(tab.page).to_have_url(re.compile(r"\?mask=cross$"))
+    expect(tab.main.get_by_role("radio", name="Cross-attention")).to_be_checked()
+    tab.choose("Causal")
+    expect(tab.page).to_have_url(re.compile(r"\?mask=causal$"))
+    other = open_tab("masks?mask=of-zorro")
+    expect(other.main.get_by_role("alert")).to_contain_text("mask is “of-zorro” in the link")
+
+
+def test_a_sentence_of_46_tokens_fits_and_its_cells_can_be_clicked(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?mask=causal")
+    sentence = tab.main.get_by_role("textbox", name="Your sentence")
+    sentence.fill(" ".join(f"word{n}" for n in range(46)))
+    sentence.press("Enter")
+    expect(tab.main.get_by_text(f"{46 * 47 // 2} of {46 * 46} pairs")).to_be_visible()
+    cell(tab, "mask", 3, 44).click()
+    expect(tab.main.get_by_text(f"{46 * 47 // 2 + 1} of {46 * 46} pairs")).to_be_visible()
+    box = cell(tab, "mask", 3, 44).bounding_box()
+    assert box is not None
+    assert box["width"] >= 16
+    assert box["height"] >= 16
+
+
+def test_a_row_where_nothing_is_allowed_is_nan_when_naive_and_zeros_here(open_tab: OpenTab) -> None:
+    tab = open_tab("masks")
+    tab.choose("Trap: nothing allowed")
+    rows = "Array.from(node._fullData[0].text[0])"
+    assert set(tab.plotly("masks-blind-0", rows)) == {"NaN"}
+    assert set(tab.plotly("masks-blind-2", rows)) == {"0.00"}

@@ -1,0 +1,80 @@
+"""Tables of numbers in a browser: attention by hand, and tensors by sight."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+
+def cell(tab: Tab, board: str, row: int, column: int) -> Locator:
+    place = f'[data-board="{board}"][data-row="{row}"][data-column="{column}"]'
+    return tab.main.locator(f".sheet button{place}")
+
+
+def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: OpenTab) -> None:
+    tab = open_tab("by-hand")
+    expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
+    cell(tab, "mask", 2, 0).click()
+    expect(cell(tab, "weights", 2, 0)).to_have_text("0.00")
+    expect(cell(tab, "weights", 2, 2)).to_have_text("0.64")
+    expect(cell(tab, "masked", 2, 0)).to_have_text("lowest")
+    tab.button("Take back my clicks on the mask (1)").click()
+    expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
+
+
+def test_a_picked_number_is_written_out_and_its_parts_light_up(open_tab: OpenTab) -> None:
+    tab = open_tab("by-hand")
+    cell(tab, "scores", 0, 0).click()
+    told = tab.main.locator(".sheet .arithmetic").first
+    expect(told).to_contain_text("q(I) · k(I) = 1.00 × 1.00 + 0.00 × 0.00 + 0.00 × 0.00 = 1.00")
+    cell(tab, "scores", 0, 0).press("ArrowDown")
+    expect(cell(tab, "scores", 1, 0)).to_be_focused()
+    cell(tab, "scores", 1, 0).press("Enter")
+    expect(told).to_contain_text("q(love) · k(I)")
+    cell(tab, "scores", 2, 1).hover()
+    expect(cell(tab, "query", 2, 0)).to_have_class(re.compile(r"\blit\b"))
+    expect(cell(tab, "key", 0, 1)).to_have_class(re.compile(r"\blit\b"))
+    expect(cell(tab, "query", 1, 0)).not_to_have_class(re.compile(r"\blit\b"))
+
+
+def test_a_shared_link_opens_the_same_words_and_numbers(open_tab: OpenTab) -> None:
+    tab = open_tab("by-hand?words=old+tree&numbers-one=2&vectors=1,2;0.5,-1&mask=Causal")
+    expect(cell(tab, "query", 1, 1)).to_have_text("−1.00")
+    expect(cell(tab, "weights", 0, 1)).to_have_text("0.00")
+    words = tab.main.get_by_role("textbox", name="Your words")
+    words.fill("old")
+    words.press("Enter")
+    expect(tab.main.get_by_role("alert")).to_contain_text("1 word is given")
+    expect(words).to_have_value("old")
+    words.fill("old green tree")
+    words.press("Enter")
+    expect(cell(tab, "query", 2, 1)).to_have_text("−1.00")
+    other = open_tab(tab.page.url.removeprefix(f"{tab.url}/"))
+    expect(cell(other, "query", 2, 1)).to_have_text("−1.00")
+
+
+def test_a_famous_error_is_shown_and_explained_and_mended(open_tab: OpenTab) -> None:
+    tab = open_tab("tensors")
+    facts = tab.main.locator(".sheet .facts")
+    expect(facts.nth(1)).to_contain_text("shares memory with x")
+    tab.button("View of a transposed tensor").click()
+    expect(tab.main.get_by_role("alert")).to_contain_text("it is not contiguous")
+    expect(tab.main.get_by_text("RuntimeError: view size is not compatible")).to_be_visible()
+    tab.main.get_by_role("button", name="reshape", exact=True).or_(
+        tab.main.get_by_role("radio", name="reshape", exact=True)
+    ).click()
+    expect(tab.main.get_by_role("alert").filter(has_text="refuses")).to_have_count(0)
+    expect(facts.nth(1)).to_contain_text("shape (2, 6)")
+
+
+def test_a_product_is_written_out_where_it_is_clicked(open_tab: OpenTab) -> None:
+    tab = open_tab("tensors?op=matmul")
+    cell(tab, "y", 1, 0).click()
+    told = tab.main.locator(".sheet .arithmetic")
+    expect(told).to_have_text("y[1][0] = 3 × 0 + 4 × 2 + 5 × 4 = 28")
+    expect(tab.main.locator(".sheet .used")).to_have_count(6)

@@ -1,0 +1,63 @@
+"""Parameters: the table, its total to take away, and two models side by side."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+
+def shown(tab: Tab, words: str) -> None:
+    """Wait until the line below the table says so."""
+    expect(tab.main.get_by_text(re.compile(rf"^Shown: {re.escape(words)}"))).to_be_visible()
+
+
+def total_of(tab: Tab, path: Path) -> int:
+    with tab.page.expect_download() as found:
+        tab.button("Download CSV").click()
+    found.value.save_as(path)
+    with path.open(encoding="utf-8") as file:
+        return sum(int(row["parameters"]) for row in csv.DictReader(file))
+
+
+def test_the_table_is_searched_unfolded_and_taken_away(open_tab: OpenTab, tmp_path: Path) -> None:
+    tab = open_tab("parameters?show=gpt2-xl")
+    shown(tab, "1,557,611,200 of 1,557,611,200")
+    assert total_of(tab, tmp_path / "all.csv") == 1_557_611_200
+    search = tab.main.get_by_role("textbox", name="Search")
+    search.fill("feed_forward.up")
+    search.press("Enter")
+    shown(tab, f"{48 * (1600 * 6400 + 6400):,} of 1,557,611,200")
+    tab.main.get_by_text("Fold equal blocks").click()
+    tab.settle()
+    assert total_of(tab, tmp_path / "some.csv") == 48 * (1600 * 6400 + 6400)
+    assert len((tmp_path / "some.csv").read_text().splitlines()) == 1 + 48
+    search.fill("nothing like it")
+    search.press("Enter")
+    expect(tab.main.get_by_text("No module has “nothing like it” in its name.")).to_be_visible()
+
+
+def test_a_link_opens_two_models_side_by_side(open_tab: OpenTab) -> None:
+    tab = open_tab("parameters?show=gpt2-small&versus=gpt2-medium")
+    expect(tab.main.get_by_text("Layers: 24 instead of 12.")).to_be_visible()
+    expect(tab.main.get_by_text("354,823,168").first).to_be_visible()
+    expect(tab.page).to_have_url(re.compile("show=gpt2-small.*versus=gpt2-medium"))
+
+
+def test_a_link_to_a_model_that_does_not_exist_is_a_sentence(open_tab: OpenTab) -> None:
+    tab = open_tab("parameters?show=gpt9&versus=gpt2-small")
+    expect(tab.main.get_by_role("alert")).to_contain_text("show is “gpt9” in the link")
+
+
+def test_the_quadratic_growth_of_the_scores_is_drawn(open_tab: OpenTab) -> None:
+    tab = open_tab("parameters?show=gpt2-small")
+    tab.main.get_by_role("tab", name="Compute and memory").click()
+    lines = "node._fullData.filter(line => line.name === 'scores').map(line => Array.from(line.y))"
+    (scores,) = tab.plotly("costs-growth", lines)
+    assert scores[1] / scores[0] == pytest.approx(4)

@@ -1,0 +1,28 @@
+"""Good practice: a question marks a step as done, a press trains, its curves grow here."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import LAST_STEP
+
+pytestmark = pytest.mark.browser
+
+
+def test_the_right_answer_marks_the_step(open_tab: OpenTab) -> None:
+    tab = open_tab("practice")
+    expect(tab.main.get_by_text("0 of 7 done")).to_be_visible()
+    tab.main.get_by_text("The test split", exact=True).click()
+    expect(tab.main.get_by_text("can no longer be tested on it")).to_be_visible()
+    tab.main.get_by_text("The validation split", exact=True).click()
+    expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
+
+
+def test_the_guided_run_is_watched_where_it_was_started(open_tab: OpenTab) -> None:
+    tab = open_tab("practice?practice-step=2+Train+and+watch")
+    tab.main.get_by_role("button", name="Train the guided run").click()
+    tab.await_plotly("practice-plain-loss", f"{LAST_STEP} >= 1")
+    expect(tab.state("Training")).to_be_visible()
+    tab.reload()
+    tab.await_plotly("practice-plain-accuracy", f"{LAST_STEP} >= 1")
+    expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()

@@ -1,0 +1,55 @@
+"""Speed and one training step in a real browser: measured while one looks, stepped and undone."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+
+pytestmark = pytest.mark.browser
+
+STEP = "training-step?run=recorded-korean&stage="
+
+
+def test_a_comparison_is_measured_and_read(open_tab: OpenTab) -> None:
+    tab = open_tab(f"speed?compare={quote('Getting a batch')}")
+    tab.button("Measure").click()
+    expect(tab.button("Stop")).to_be_visible()
+    expect(tab.main.get_by_text("3 · When not to use it")).to_be_visible(timeout=90_000)
+    expect(tab.main.get_by_text("the same, bit for bit")).to_be_visible()
+    assert tab.plotly("speed-times-0", "node._fullData[0].x[0] > node._fullData[0].x[1]")
+    expect(tab.button("Measure again")).to_be_enabled()
+    with tab.page.expect_download() as download:
+        tab.button("Every round, as CSV").click()
+    assert download.value.suggested_filename == "speed.csv"
+
+
+def test_a_measurement_stops_when_asked(open_tab: OpenTab) -> None:
+    tab = open_tab(f"speed?compare={quote('Sequence length')}")
+    tab.button("Measure").click()
+    tab.button("Stop").click()
+    expect(tab.main.get_by_text("Stopped by you.")).to_be_visible()
+    expect(tab.button("Measure")).to_be_enabled()
+
+
+def test_a_step_is_taken_from_a_run_and_undone(open_tab: OpenTab) -> None:
+    tab = open_tab(STEP + quote("After it"))
+    expect(tab.main.get_by_text("step 1,001")).to_be_visible()
+    tab.button("Take this step").click()
+    expect(tab.main.get_by_text("step 1,002")).to_be_visible()
+    assert tab.plotly("training-step-history", "node._fullData.length") == 2
+    tab.button("Undo").click()
+    expect(tab.main.get_by_text("step 1,001")).to_be_visible()
+
+
+def test_a_part_of_the_graph_is_opened(open_tab: OpenTab) -> None:
+    tab = open_tab(STEP + "Backward")
+    nodes = tab.main.locator("[data-testid=stGraphVizChart] g.node")
+    expect(nodes.first).to_be_visible()
+    closed = nodes.count()
+    tab.main.get_by_role("combobox", name=re.compile("^Open")).click()
+    tab.page.get_by_role("option", name="encoder.layers.0", exact=True).click()
+    expect(nodes.filter(has_text="encoder.layers.0.self_attention").first).to_be_visible()
+    assert nodes.count() > closed

@@ -1,0 +1,74 @@
+"""The walk: forward and back, predictions, slices, and the example of the texts."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.tab import Tab
+
+pytestmark = pytest.mark.browser
+
+MAP = "walk-map"
+VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
+
+
+def at_step(tab: Tab, words: str) -> None:
+    expect(tab.main.get_by_role("heading", name=words, exact=True)).to_be_visible()
+
+
+def test_next_and_back_go_from_step_to_step_and_the_link_keeps_it(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?run=recorded-korean&step=7")
+    at_step(tab, "7 · Split into heads")
+    tab.main.get_by_role("button", name=re.compile("^.*Next")).click()
+    at_step(tab, "8 · Scores")
+    expect(tab.page).to_have_url(re.compile(r"\bstep=8\b"))
+    tab.main.get_by_role("button", name=re.compile("^.*Back")).click()
+    at_step(tab, "7 · Split into heads")
+    tab.reload()
+    at_step(tab, "7 · Split into heads")
+
+
+def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?walk-source=book&step=8")
+    expect(tab.main.get_by_text("(128, 8, 28, 64)").first).to_be_visible()
+    hidden = tab.main.get_by_text("( ? )")
+    expect(hidden).to_be_visible()
+    tab.main.get_by_role("radio", name="(128, 28, 28)", exact=True).check(force=True)
+    tab.button("Check").click()
+    expect(tab.main.get_by_text("Not (128, 28, 28)")).to_be_visible()
+    tab.main.get_by_role("radio", name="(128, 8, 28, 28)", exact=True).check(force=True)
+    tab.button("Check").click()
+    expect(tab.main.get_by_text(re.compile("^Right. It is"))).to_be_visible()
+    expect(tab.main.get_by_text("Score: 0 of 1 right at the first try.")).to_be_visible()
+    expect(hidden).to_have_count(0)
+
+
+def test_the_numbers_are_those_of_the_head_that_is_chosen(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?run=recorded-korean&step=10")
+    at_step(tab, "10 · Scale and softmax")
+    before = tab.plotly(MAP, VALUES)
+    tab.main.get_by_role("combobox", name="Head").click()
+    tab.page.get_by_role("option", name="3", exact=True).click()
+    tab.await_plotly(MAP, f"{VALUES} !== arg", before)
+    sums = tab.plotly(
+        MAP, "node._fullData[0].z.map(row => Array.from(row).reduce((a, b) => a + b))"
+    )
+    assert all(total == pytest.approx(1, abs=1e-3) or total == 0 for total in sums)
+
+
+def test_the_example_of_the_texts_is_one_press_away(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?step=3")
+    tab.choose("The example of the texts")
+    expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
+    expect(tab.main.get_by_text("Shapes only").first).to_be_visible()
+    expect(tab.page).to_have_url(re.compile("walk-source=book"))
+
+
+def test_a_step_and_a_block_that_do_not_exist_are_sentences(open_tab: OpenTab) -> None:
+    tab = open_tab("walk?show=bert-base&step=40&block=13")
+    alerts = tab.main.get_by_role("alert")
+    expect(alerts.filter(has_text="This model has blocks 1 to 12")).to_be_visible()
+    expect(alerts.filter(has_text="There is no step “40”")).to_be_visible()
+    at_step(tab, "19 · The whole forward pass")

@@ -1,0 +1,146 @@
+"""Speed: both sides of every comparison give the same, for every family; bytes are counted."""
+
+import json
+
+import pytest
+import torch
+
+from tests.training.test_loop import experiment
+from tfm_core.config import MODEL_CONFIGS, tasks_for
+from tfm_core.inspect.speed.accelerator import crossover
+from tfm_core.inspect.speed.applies import why_not
+from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.bench import Bench, check_size
+from tfm_core.inspect.speed.checkpointing import checkpointed
+from tfm_core.inspect.speed.compiling import arms as compile_arms
+from tfm_core.inspect.speed.explicit import backend_name
+from tfm_core.inspect.speed.loops import looped_attention
+from tfm_core.inspect.speed.measure import arms_of, measure
+from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import COLUMNS, Report, to_csv
+from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.layers.attention import attention_weights, fused_attention
+
+FAMILIES = list(MODEL_CONFIGS)
+
+
+def small(family, **model):
+    task = next(iter(tasks_for(family)))
+    return experiment(family, task, model=model)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("name", [name for name in COMPARISONS if name != "compile"])
+def test_all_sides_give_the_same(family, name):
+    chosen = small(family, dropout=0.1)
+    why = why_not(name, chosen, "cpu")
+    if why is not None:
+        assert why.endswith(".")
+        return
+    sides = COMPARISONS[name].sides
+    for arm in arms_of(name, Bench.of(chosen)):
+        assert arm.equalities
+        for one in arm.equalities:
+            assert one.is_equal, one
+        assert next(iter(arm.sides)) == next(iter(sides))
+        assert name == "threads" or set(arm.sides) <= set(sides)
+        for side in arm.sides.values():
+            side()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_traced_model_gives_the_same(family):
+    torch._dynamo.reset()
+    (arm,) = compile_arms(Bench.of(small(family)), backend="eager")
+    assert all(one.is_equal for one in arm.equalities)
+    assert arm.facts["first_seconds"] > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_checkpointing_saves_fewer_bytes_and_leaves_nothing_behind(family):
+    if why_not("checkpointing", small(family), "cpu"):
+        return
+    bench = Bench.of(small(family))
+    plain = saved_bytes(bench.pass_)
+    fewer = saved_bytes(lambda: bench.pass_(lambda: checkpointed(bench.model)))
+    assert 0 < fewer < plain
+    assert saved_bytes(bench.pass_) == plain
+
+
+def test_saved_bytes_are_those_of_the_tensors_that_backward_needs():
+    x = torch.randn(5, 7, requires_grad=True)
+    weight = torch.nn.Parameter(torch.randn(7, 3))
+    assert saved_bytes(lambda: x.exp()) == 5 * 7 * 4  # its own result
+    assert saved_bytes(lambda: x @ weight) == 5 * 7 * 4  # x; weights are not counted
+    assert saved_bytes(lambda: (x * x, x.sin())) == 5 * 7 * 4  # one tensor, however often
+    assert saved_bytes(lambda: x + 1) == 0
+
+
+def test_a_wrong_side_is_found_out():
+    assert not Equality("output", "b", 0.1, 0.01).is_equal
+    assert not Equality("output", "b", float("nan"), 1.0).is_equal
+
+
+def test_loops_leave_out_what_is_masked():
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 3, n, 11, generator=generator) for n in (5, 7, 7))
+    mask = torch.rand(2, 3, 5, 7, generator=generator) > 0.3
+    mask[..., 0] = True
+    expected = attention_weights(q, k, mask) @ v
+    torch.testing.assert_close(looped_attention(q, k, v, mask), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_the_kernel_that_ran_is_named():
+    q = torch.randn(2, 3, 5, 8, requires_grad=True)
+    assert backend_name(fused_attention(q, q, q)) == "flash, for CPU"
+    assert backend_name(attention_weights(q, q) @ q) == "math, step by step"
+
+
+def test_dropout_and_augmentation_are_off():
+    bench = Bench.of(small("vit", dropout=0.3))
+    assert torch.equal(bench.pass_(), bench.pass_())
+    assert bench.experiment.task.shift == 0
+
+
+def test_the_crossover_is_where_the_gpu_stays_ahead():
+    cpu = {1.0: 1.0, 2.0: 2.0, 4.0: 4.0, 8.0: 8.0}
+    assert crossover(cpu, {1.0: 0.9, 2.0: 3.0, 4.0: 3.0, 8.0: 3.0}) == 4.0
+    assert crossover(cpu, dict.fromkeys(cpu, 0.5)) == 1.0
+    assert crossover(cpu, dict.fromkeys(cpu, 9.0)) is None
+
+
+def test_a_model_that_is_too_large_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="parameters; up to 50,000,000 are measured"):
+        check_size(small("encoder-only", d_model=4096, n_heads=4, d_ff=4096, n_layers=4))
+
+
+def test_every_reason_names_a_comparison_and_only_pictures_have_patches():
+    assert why_not("patches", small("vit"), "cpu") is None
+    assert "pictures" in (why_not("patches", small("decoder-only"), "cpu") or "")
+    assert "CPU" in (why_not("threads", small("vit"), "cuda:0") or "")
+
+
+def test_a_report_holds_what_was_measured_and_becomes_a_table():
+    report = Report("data", "cpu", "CPU")
+
+    def say(kind, **facts):
+        report.take(json.dumps({"kind": kind, **facts}))
+
+    measure("data", small("encoder-decoder"), "cpu", say, count=2)
+    report.take("a library says something")
+    report.take("[1]")
+    assert report.is_complete
+    assert report.peak_bytes > 0
+    (arm,) = report.timed
+    assert arm.is_equal
+    assert arm.gain("loader").median == 1.0
+    rows = to_csv([report]).splitlines()
+    assert rows[0] == ",".join(COLUMNS)
+    assert len(rows) == 1 + 2 * 2

@@ -1,0 +1,77 @@
+"""One label for a text: padding changes nothing, only labels are said, all words are read."""
+
+import pytest
+import torch
+
+from tests.models.variants import SMALL, SRC_WORDS, text_batch
+from tfm_core.config import EncoderOnlyConfig
+from tfm_core.config.shape import TextShape
+from tfm_core.models.build import build_text
+from tfm_core.models.labels import mean_pool
+
+HEADS = ("mean", "cls")
+N_WORDS, N_LABELS = 7, 3
+
+
+def model(head, **settings):
+    torch.manual_seed(0)
+    config = EncoderOnlyConfig.parse({**SMALL, **settings})
+    shape = TextShape(SRC_WORDS, N_WORDS, head=head, n_labels=N_LABELS)
+    return build_text(config, shape).eval()
+
+
+@pytest.mark.parametrize("position", ["none", "sinusoidal", "learned", "rotary", "alibi"])
+@pytest.mark.parametrize("head", HEADS)
+def test_padding_changes_nothing(head, position):
+    read = model(head, position=position)
+    src, tgt = text_batch()
+    padded = torch.nn.functional.pad(src, (0, 5))
+    torch.testing.assert_close(read(padded, tgt), read(src, tgt), rtol=1e-5, atol=1e-5)
+    alone = read(src[1:, :4], tgt[1:])
+    torch.testing.assert_close(alone, read(src, tgt)[1:], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_one_answer_is_given_whatever_the_length_asked_for(head):
+    src, tgt = text_batch()
+    read = model(head)
+    assert read(src, tgt).shape == (2, 1, N_WORDS)
+    assert torch.equal(read(src, tgt), read(src, tgt[:, :1]))
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_only_labels_can_be_said(head):
+    shares = model(head)(*text_batch()).softmax(-1)
+    assert (shares[..., : N_WORDS - N_LABELS] == 0).all()
+    torch.testing.assert_close(shares.sum(-1), torch.ones(2, 1))
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_every_word_counts_and_every_parameter_learns(head):
+    src, tgt = text_batch()
+    read = model(head)
+    before = read(src, tgt)
+    for place in range(src.size(1)):
+        changed = src.clone()
+        changed[0, place] = changed[0, place] % (SRC_WORDS - 4) + 4
+        if changed[0, place] != src[0, place]:
+            assert not torch.equal(read(changed, tgt)[0], before[0])
+    before[..., -N_LABELS:].square().sum().backward()
+    for name, parameter in read.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_the_mean_without_positions_sees_a_bag_of_words():
+    src, tgt = text_batch()
+    read = model("mean", position="none")
+    order = torch.tensor([3, 0, 6, 2, 5, 1, 4])
+    torch.testing.assert_close(read(src[:1, order], tgt[:1]), read(src[:1], tgt[:1]))
+
+
+def test_the_mean_is_that_of_the_kept_vectors():
+    x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(1))
+    keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
+    pooled = mean_pool(x, keep)
+    torch.testing.assert_close(pooled[0, 0], x[0].mean(0))
+    torch.testing.assert_close(pooled[1, 0], x[1, :2].mean(0))

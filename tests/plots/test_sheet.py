@@ -1,0 +1,138 @@
+"""Sheets of numbers: legible in both themes, and made of the numbers they are given."""
+
+import numpy as np
+import pytest
+
+from tfm_core.inspect import by_hand
+from tfm_core.inspect.by_hand import attend, mask_of
+from tfm_core.inspect.tensor_sight import Source, read, sight
+from tfm_core.inspect.tensor_sight_operations import OPERATIONS
+from tfm_core.inspect.tensor_sight_text import shape_of
+from tfm_core.plots import by_hand as plots
+from tfm_core.plots import tensor_sight
+from tfm_core.plots.attention import SCALES
+from tfm_core.plots.by_hand_boards import Pick
+from tfm_core.plots.masks import DIVERGING
+from tfm_core.plots.palette import contrast
+from tfm_core.plots.sheet import described, ink_on, mixed, written
+from tfm_core.plots.tensor_sight import FIRST, SECOND, Colours
+
+WORDS = ("I", "love", "AI")
+TITLES = ("1", "2", "3", "4")
+
+
+@pytest.mark.parametrize(
+    "stops", [*SCALES.values(), *DIVERGING.values(), FIRST, SECOND], ids=lambda stops: stops[0]
+)
+def test_every_number_can_be_read_on_its_colour(stops):
+    for share in np.linspace(0, 1, 101):
+        fill = mixed(stops, round(float(share), 3))
+        assert contrast(fill, ink_on(fill)) >= 4.5
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.714, "0.71"), (-0.001, "0.00"), (-2, "−2.00"), (np.nan, "NaN"), (-np.inf, "−∞")],
+)
+def test_numbers_are_written_alike(value, text):
+    assert written(value) == text
+
+
+PICK = Pick(2, 1, 0)
+
+
+def lines(allowed, pick=PICK, is_scaled=True):
+    x = by_hand.one_hot(3, 3)
+    found = attend(x, x, x, allowed, is_scaled=is_scaled)
+    return found, plots.attention_lines(found, WORDS, pick, TITLES, TITLES)
+
+
+def boards_of(made):
+    return {board.name: board for line in made for board in line.boards if board.name}
+
+
+@pytest.mark.parametrize("mask", ["none", "causal"])
+def test_every_table_holds_the_numbers_of_the_attention(mask):
+    found, made = lines(mask_of(mask, 3))
+    boards = boards_of(made)
+    expected = {
+        "query": found.query,
+        "key": found.key.T,
+        "scores": found.products,
+        "scaled": found.scores,
+        "exp": found.exponentials,
+        "weights": found.weights,
+        "output": found.output,
+    }
+    for name, values in expected.items():
+        (panel,) = boards[name].panels
+        texts = [[cell.text for cell in row] for row in panel.cells]
+        assert texts == [[written(value) for value in row] for row in values.tolist()], name
+    assert ("masked" in boards) == (mask == "causal")
+
+
+def test_what_is_picked_is_framed_and_written_out():
+    found, made = lines(mask_of("causal", 3), Pick(1, 0, 2))
+    boards = boards_of(made)
+    for name, place in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
+        cells = boards[name].panels[0].cells
+        assert [
+            (i, j) for i, row in enumerate(cells) for j, c in enumerate(row) if c.role == "picked"
+        ] == [place]
+    assert [line.arithmetic[0][:4] for line in made] == ["q(lo", "0.00", "sum ", "outp"]
+    assert f"{found.weights[1, 0]:.4f}" in made[2].arithmetic[-1]
+
+
+def test_a_pick_outside_of_fewer_words_comes_back_in():
+    assert Pick(5, 1, 3).within(2, 2) == Pick(1, 1, 1)
+
+
+def looked(name, **source):
+    operation = OPERATIONS[name]
+    second = None if operation.second is None else shape_of(operation.second)
+    return sight(
+        name, Source(**{"shape": shape_of(operation.shape), **source}), read(operation, {}), second
+    )
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_operation_is_drawn_with_each_element_in_its_colour(name):
+    seen = looked(name)
+    colours = Colours(tuple(look.storage.size for look in seen.before), True)
+    board = tensor_sight.tensor_board(seen.after, "y", colours)
+    cells = [cell for panel in board.panels for row in panel.cells for cell in row]
+    assert len(cells) == seen.after.values.size
+    for cell, origin in zip(cells, seen.after.origins.ravel().tolist(), strict=True):
+        if origin >= 0:
+            assert cell.fill == (colours.fill(origin),) * 2
+            assert f"e{origin}" in cell.links
+    memory = tensor_sight.memory_board(seen.after, "Memory", colours)
+    assert len(memory.panels[0].cells[0]) == seen.after.storage.size
+    assert described([], {}) == []
+
+
+def test_neighbouring_elements_of_two_inputs_differ_in_colour():
+    colours = Colours((6, 6))
+    fills = [colours.fill(origin) for origin in range(12)]
+    assert len(set(fills)) == 12
+
+
+@pytest.mark.parametrize("name", ["view", "einsum", "stack", "unsqueeze", "arange"])
+def test_a_click_finds_its_element(name):
+    seen = looked(name)
+    place = tensor_sight.place_of
+    found, row = [], 0
+    for panel in tensor_sight.tensor_board(seen.after, "y", Colours((99, 99))).panels:
+        for cells in panel.cells:
+            found += [place(seen.after, row, column) for column in range(len(cells))]
+            row += 1
+    assert found == list(np.ndindex(*seen.after.shape))
+
+
+def test_the_order_of_reading_is_drawn_as_it_is():
+    seen = looked("transpose")
+    figure = tensor_sight.reading([*seen.before, seen.after])
+    assert [line.name for line in figure.data] == ["x", "y"]
+    assert figure.data[1].y.tolist() == [0, 3, 1, 4, 2, 5]
+    assert figure.layout.xaxis.title.text
+    assert figure.layout.yaxis.title.text

@@ -1,0 +1,54 @@
+"""Figures of speed and of one step hold the numbers they were given."""
+
+import numpy as np
+import pytest
+
+from tests.inspect.test_training_step import chosen
+from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.training_step import start
+from tfm_core.inspect.training_step_fold import fold, groups_of
+from tfm_core.inspect.training_step_graph import graph_of
+from tfm_core.plots import speed, training_step
+
+
+def test_bars_of_time_are_milliseconds_with_their_range():
+    seconds = {"plain": Spread(0.002, 0.001, 0.004), "fast": Spread(0.001, 0.001, 0.002)}
+    figure = speed.times(seconds, {"fast": Spread(2.0, 1.0, 3.0)}, "CPU")
+    (bars,) = figure.data
+    assert bars.x == pytest.approx([2.0, 1.0])
+    assert bars.error_x.array == pytest.approx([2.0, 1.0])
+    assert bars.error_x.arrayminus == pytest.approx([1.0, 0.0])
+    assert "CPU" in figure.layout.xaxis.title.text
+    assert "2.00x" in figure.layout.annotations[1].text
+
+
+def test_bytes_are_shown_exactly_in_the_hover():
+    (bars,) = speed.counted({"plain": 3 * 2**20, "less": 1}).data
+    assert bars.x[0] == pytest.approx(3.0)
+    assert "3,145,728 bytes" in bars.hovertext[0]
+
+
+def test_curves_differ_by_more_than_colour():
+    lines = {name: ([1, 2], [Spread(1, 1, 1), Spread(2, 1, 4)]) for name in ("a", "<b>")}
+    first, second = speed.curves(lines, "x", "y", "ms", crossover=2.0).data
+    assert first.line.dash != second.line.dash
+    assert first.marker.symbol != second.marker.symbol
+    assert second.name == "&lt;b&gt;"
+    assert list(second.error_y.array) == [0, 2]
+
+
+def test_losses_that_are_no_number_leave_a_gap():
+    figure = training_step.rates([0.1, 1.0], [2.0, float("inf")], 3.0, 0.1)
+    assert np.isnan(figure.data[0].y[1])
+
+
+@pytest.mark.parametrize("is_opened", [False, True])
+def test_the_graph_is_drawn_with_every_group_and_flow(is_opened):
+    graph, _found = graph_of(start(chosen("vit")))
+    name = next(one for one in groups_of(graph) if one.endswith("layers.0")) if is_opened else ""
+    folded = fold(graph, name)
+    fills = dict.fromkeys(("loss", "group", "single", "parameter"), "#ffffff")
+    dot = training_step.graph(folded, ink="#000000", line="#111111", fills=fills)
+    assert dot.count(" -> ") == len(folded.flows)
+    assert dot.count("fillcolor") == len(folded.groups)
+    assert dot.count("{") == dot.count("}")

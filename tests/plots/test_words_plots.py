@@ -1,0 +1,102 @@
+"""Figures of words: chips, batches, tables, and words that move between fixed axes."""
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from tfm_core.inspect.embeddings import Table, look_up, principal
+from tfm_core.inspect.padding import batch
+from tfm_core.inspect.positions import cosines
+from tfm_core.inspect.tokenise import Token
+from tfm_core.inspect.word_classes import CLASSES
+from tfm_core.plots import embeddings, token_batch, tokens
+
+RNG = np.random.default_rng(5)
+WORDS = ("<pad>", "<bos>", "<eos>", "<unk>", "dog", "cat", "<b>")
+KINDS = (*["special"] * 4, "animals", "animals", "word")
+TABLE = Table("src", WORDS, KINDS, (0, 3, 11), RNG.normal(size=(3, 7, 5)).astype(np.float32), True)
+
+
+def test_chips_escape_what_people_type_and_mark_what_is_unknown():
+    html = tokens.chips([Token("<i>x", 9), Token("q", 3, is_unknown=True), Token("es</w>", 11)])
+    assert "<i>x" not in html
+    assert "&lt;i&gt;x" in html
+    assert 'class="chip unknown"' in html
+    assert html.count('class="chip"') == 2
+    assert '<i class="end">&lt;/w&gt;</i>' in html
+
+
+def test_chips_say_how_many_are_left_out():
+    html = tokens.chips([Token("a", 4)] * 7, most=5)
+    assert html.count('class="chip"') == 5
+    assert "and 2 more" in html
+
+
+def test_the_curve_marks_the_chosen_merge():
+    figure = tokens.sizes(np.array([5, 6, 7]), np.array([30, 20, 12]), 1, {"words": (11, 4)})
+    line, mark, words = figure.data
+    assert list(line.customdata) == [0, 1, 2]
+    assert (mark.x[0], mark.y[0]) == (6, 20)
+    assert (words.x[0], words.y[0]) == (11, 4)
+
+
+def test_ids_and_mask_have_the_shape_of_the_batch():
+    made = batch([["a", "b", "c"], ["<b>"]], length=5)
+    ids, mask = token_batch.ids(made).data[0], token_batch.mask(made).data[0]
+    np.testing.assert_array_equal(np.array(mask.z), made.mask.astype(int))
+    kinds = np.array(ids.z)
+    assert (kinds[~made.mask] == 0).all()
+    assert (kinds[made.ids == 1] == 1).all()
+    assert (kinds[made.ids > 3] == 2).all()
+    assert "&lt;b&gt;" in ids.hovertext[1][1]
+
+
+@pytest.mark.parametrize("in_space", [False, True])
+def test_words_move_and_nothing_else(in_space):
+    projection = principal(TABLE.values[-1])
+    figure = embeddings.projected(TABLE, projection, in_space=in_space)
+    assert [frame.name for frame in figure.frames] == ["0", "3", "11"]
+    points = projection.of(TABLE.values)
+    for frame, expected in zip(figure.frames, points, strict=True):
+        animals = next(group for group in frame.data if group.name == "animals")
+        np.testing.assert_allclose(np.array(animals.x), expected[4:6, 0])
+        np.testing.assert_allclose(np.array(animals.y), expected[4:6, 1])
+        assert [group.name for group in frame.data] == [group.name for group in figure.data]
+        assert frame.layout == go.Layout()
+    for group, last in zip(figure.data, figure.frames[-1].data, strict=True):
+        np.testing.assert_array_equal(np.array(group.x), np.array(last.x))
+    axis = figure.layout.scene.xaxis if in_space else figure.layout.xaxis
+    assert axis.range[0] < points[..., 0].min()
+    assert axis.range[1] > points[..., 0].max()
+
+
+def test_explained_variance_stands_on_the_axes():
+    projection = principal(TABLE.values[-1])
+    figure = embeddings.projected(TABLE, projection)
+    assert f"{projection.explained[0]:.0%}" in figure.layout.xaxis.title.text
+    assert f"{projection.explained[1]:.0%}" in figure.layout.yaxis.title.text
+
+
+def test_every_class_has_a_look_of_its_own_in_two_and_three_dimensions():
+    assert set(embeddings.LOOKS) == set(CLASSES)
+    grammar = CLASSES[: CLASSES.index("digit")]
+    looks = [embeddings.LOOKS[name] for name in (*grammar, "special")]
+    assert len(set(looks)) == len(looks)
+    for _colour, symbol in embeddings.LOOKS.values():
+        go.Scatter3d(marker={"symbol": symbol})
+        go.Scatter(marker={"symbol": symbol})
+
+
+def test_likeness_is_ordered_and_exact_on_hover():
+    like = cosines(TABLE.values[-1])
+    heat = embeddings.likeness(like, WORDS, [4, 5, 6, 0, 1, 2, 3]).data[0]
+    assert heat.z[0][1] == pytest.approx(like[4, 5])
+    assert heat.hovertext[0][1] == f"dog and cat<br>cosine {like[4, 5]:.4f}"
+
+
+def test_the_one_hot_vector_stands_beside_the_rows():
+    found = look_up(TABLE.values[-1], 5)
+    heat = embeddings.lookup(TABLE.values[-1], found, WORDS, "light").data[0]
+    hot = [row[0] for row in heat.text]
+    assert hot.count("1") == 1
+    assert heat.text[hot.index("1")][2] == f"{TABLE.values[-1][5, 0]:.2f}"

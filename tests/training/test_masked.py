@@ -1,0 +1,113 @@
+"""Masked language modelling: what is hidden, what counts, and the floor that nothing beats."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from tests.training.test_loop import experiment
+from tfm_core.data.text.masked_words import posterior
+from tfm_core.data.vocabulary import MASK, PAD
+from tfm_core.training.events import Measured, Started, Step
+from tfm_core.training.loop import build, train
+from tfm_core.training.masked import HIDDEN, RANDOM
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    return build(experiment("encoder-only", "masked-words", task={"n_train": 2000}))
+
+
+class Knows(nn.Module):
+    """Says the true chances of every hidden word."""
+
+    def __init__(self, objective):
+        super().__init__()
+        self.objective = objective
+
+    def forward(self, src, words):
+        vocabulary = self.objective.task.src_vocabulary
+        logits = torch.full((*src.shape, len(vocabulary)), -30.0)
+        for row, ids in enumerate(src.tolist()):
+            tokens = [vocabulary.token(i) for i in ids if i != PAD]
+            for place, shares in posterior(tokens, self.objective.data.n_draws).items():
+                for word, share in shares.items():
+                    logits[row, place, vocabulary.id_of(word)] = math.log(share)
+        return logits
+
+
+def hidden_batch(trainer, n=1000, seed=3):
+    words = trainer.data.train.tgt[:n, 1:]
+    generator = torch.Generator().manual_seed(seed)
+    return words, *trainer.objective.hide(words, generator)
+
+
+def test_of_the_chosen_words_most_are_hidden_some_random_some_kept(trainer):
+    words, src, chosen = hidden_batch(trainer)
+    is_mask = src == trainer.objective.mask_id
+    is_kept = src == words
+    n = int(chosen.sum())
+    assert not (chosen & (words == PAD)).any()
+    assert torch.equal(src[~chosen], words[~chosen])
+    for share, cells in (
+        (HIDDEN, is_mask & chosen),
+        (RANDOM, ~is_mask & ~is_kept & chosen),
+        (1 - HIDDEN - RANDOM, is_kept & chosen),
+    ):
+        assert float(cells.sum()) / n == pytest.approx(share, abs=5 * math.sqrt(0.16 / n))
+
+
+def test_as_many_words_are_chosen_as_the_task_hides(trainer):
+    words, _src, chosen = hidden_batch(trainer)
+    lengths = (words != PAD).sum(1)
+    expected = torch.tensor([max(1, round(n * 0.15)) for n in lengths.tolist()])
+    assert torch.equal(chosen.sum(1), expected)
+
+
+def test_every_word_is_chosen_equally_often(trainer):
+    words = trainer.data.train.tgt[:1, 1:].expand(4000, -1)
+    n = int((words[0] != PAD).sum())
+    _, chosen = trainer.objective.hide(words, torch.Generator().manual_seed(1))
+    share = chosen.float().mean(0)[:n]
+    expected = float(chosen[0].sum()) / n
+    assert (share - expected).abs().max() < 5 * math.sqrt(expected / 4000)
+
+
+def test_each_step_hides_other_words_and_the_same_seed_the_same(trainer):
+    _, src, _ = hidden_batch(trainer, seed=3)
+    _, again, _ = hidden_batch(trainer, seed=3)
+    _, other, _ = hidden_batch(trainer, seed=4)
+    assert torch.equal(src, again)
+    assert not torch.equal(src, other)
+
+
+def test_what_is_measured_is_the_hidden_words_of_the_split(trainer):
+    _loss, accuracy, whole = trainer.objective.measure(Knows(trainer.objective), "validation")
+    pairs = trainer.data.validation.pairs
+    n_hidden = sum(pair.src.count(MASK) for pair in pairs)
+    assert accuracy * n_hidden == pytest.approx(round(accuracy * n_hidden))
+    assert whole * len(pairs) == pytest.approx(round(whole * len(pairs)))
+    assert 0.2 < whole <= accuracy < 1
+
+
+def test_the_floor_is_the_loss_of_the_reader_who_knows(trainer):
+    loss, _, _ = trainer.objective.measure(Knows(trainer.objective), "validation")
+    assert trainer.objective.floor() == pytest.approx(loss, abs=1e-4)
+
+
+def test_a_short_training_comes_nearer_to_the_floor_and_reports_hidden_words_alone():
+    short = experiment(
+        "encoder-only",
+        "masked-words",
+        model={"d_model": 32, "n_heads": 4, "d_ff": 32, "position": "rotary"},
+        task={"n_train": 2000, "n_validation": 200},
+        training={"steps": 150, "batch_size": 64, "learning_rate": 0.01, "validate_every": 150},
+    )
+    events = list(train(build(short)))
+    started = next(event for event in events if isinstance(event, Started))
+    measured = [event for event in events if isinstance(event, Measured)]
+    last = [event for event in events if isinstance(event, Step)][-1]
+    assert measured[0].loss == pytest.approx(started.start_loss, rel=0.15)
+    assert started.floor < measured[1].loss < 0.6 * measured[0].loss
+    assert last.loss > 0.5 * started.floor

@@ -1,0 +1,128 @@
+"""Early stopping: it ends where it should, says so, and a stop on the way changes nothing."""
+
+import math
+
+import pytest
+import torch
+
+from tests.training.test_loop import experiment, told
+from tfm_core.runs.control import Control
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+from tfm_core.training import checkpoints
+from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
+from tfm_core.training.loop import build, train
+from tfm_core.training.patience import Patience
+
+# far too high a learning rate: the loss rises and falls, and soon no longer gets any lower
+RESTLESS = {"steps": 60, "validate_every": 2, "learning_rate": 0.5, "schedule": "constant"}
+IMPATIENT = experiment(training={**RESTLESS, "patience": 3})
+
+
+def validations(events):
+    return [e for e in events if isinstance(e, Measured) and e.split == "validation" and e.step]
+
+
+@pytest.mark.parametrize(
+    ("limit", "losses", "best", "is_over"),
+    [
+        (0, [1.0, 2.0, 3.0, 4.0], 1, False),
+        (2, [3.0, 2.0, 2.5], 2, False),
+        (2, [3.0, 2.0, 2.0, 2.0], 2, True),  # as low is not lower
+        (2, [3.0, 4.0, 2.0, 4.0], 3, False),
+        (1, [math.nan], None, True),
+    ],
+)
+def test_patience_counts_validations_in_a_row(limit, losses, best, is_over):
+    patience = Patience(limit)
+    for step, loss in enumerate(losses, 1):
+        patience.hear(step, loss)
+    assert (patience.best_step, patience.is_over) == (best, is_over)
+    again = Patience(limit)
+    again.restore(patience.state())
+    assert again == patience
+
+
+def test_training_stops_exactly_when_patience_ends():
+    events = list(train(build(IMPATIENT)))
+    losses = [event.loss for event in validations(events)]
+    lowest = losses.index(min(losses))
+    assert len(losses) == lowest + 1 + 3
+    finished = events[-1]
+    assert isinstance(finished, Finished)
+    assert finished.step == 2 * len(losses) < 60
+    assert finished.best_step == 2 * (lowest + 1)
+    assert f"Stopped early at step {finished.step}, best at step {finished.best_step}" in (
+        finished.reason
+    )
+    assert [e.step for e in events if isinstance(e, SnapshotDue)][-1] == finished.step
+
+
+def test_without_patience_all_steps_are_trained_and_the_curve_is_the_same():
+    patient = list(told(build(experiment(training=RESTLESS))))
+    cut = list(told(build(IMPATIENT)))
+    steps = [event for event in cut if event["event"] == "step"]
+    assert [event for event in patient if event["event"] == "step"][: len(steps)] == steps
+    assert patient[-1]["step"] == 60
+    assert patient[-1]["reason"] is None
+    assert patient[-1]["best_step"] is not None
+
+
+def test_patience_that_ends_with_the_last_step_cut_nothing_off():
+    end = next(e for e in train(build(IMPATIENT)) if isinstance(e, Finished)).step
+    exact = experiment(training={**RESTLESS, "patience": 3, "steps": end})
+    assert list(train(build(exact)))[-1].reason is None
+
+
+@pytest.mark.parametrize("back", [0, 1, 3])
+def test_going_on_from_a_checkpoint_stops_at_the_same_step(back, tmp_path):
+    whole, stopped, resumed = build(IMPATIENT), build(IMPATIENT), build(IMPATIENT)
+    expected = list(told(whole))
+    at = whole.step - back
+    events = train(stopped)
+    while not (isinstance(event := next(events), Step) and event.step == at):
+        pass
+    checkpoints.save(stopped, tmp_path)
+    events.close()
+    checkpoints.load(resumed, tmp_path)
+    again = list(told(resumed))
+    assert again[1:] == [event for event in expected[:-2] if event["step"] > at] + expected[-2:]
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], value), name
+
+
+def test_a_run_says_that_it_stopped_early_and_keeps_its_best_weights(tmp_path):
+    store = RunStore(tmp_path, recorded=None)
+    run = store.create(IMPATIENT)
+    control = Control(run.folder)
+
+    def stop(event):
+        if isinstance(event, Step) and event.step == 5:
+            control.stop_reason = "Enough."
+
+    execute(run, control, stop)
+    status = execute(run)
+    assert status.state == "finished"
+    assert status.reason.startswith(f"Stopped early at step {status.step}, best at step")
+    curves = run.curves()
+    assert curves.finished["reason"] == status.reason
+    best = curves.best_validation()
+    assert curves.validation["step"][best] == curves.finished["best_step"]
+    _model, step = checkpoints.load_model(run.experiment, run.folder / "checkpoints" / "best")
+    assert step == curves.finished["best_step"]
+
+
+def test_a_copy_of_a_run_that_stopped_early_trains_all_its_steps(tmp_path):
+    store = RunStore(tmp_path, recorded=None)
+    run = store.create(IMPATIENT)
+    ended = execute(run).step
+    copy = store.fork(run.id, steps=ended + 6)
+    assert copy.experiment.training.patience == 0
+    assert execute(copy).step == ended + 6
+
+
+def test_a_run_that_is_finished_with_patience_left_is_forked_as_it_is(tmp_path):
+    store = RunStore(tmp_path, recorded=None)
+    run = store.create(experiment(training={"patience": 50}))
+    execute(run)
+    assert store.fork(run.id, steps=9).experiment.training.patience == 50

@@ -1,0 +1,198 @@
+"""Sentiment: is a small review positive, negative or neutral? By a rule that is known.
+
+    clause   = ["the" thing verb] {"not" | "never"} [intensity] adjective
+    sentence = clause {("and" | "but" | "although") clause}
+
+A clause is worth its adjective (+1, 0, -1) times its intensity (slightly 1, nothing 2, very or
+really 3), and each "not" or "never" turns the sign. Of a sentence only what stands behind the last
+"but" counts, and of that only what stands before the first "although"; the clauses that are left,
+joined by "and", are added up. More than zero is positive, less is negative, zero is neutral.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.vocabulary import Vocabulary
+
+LABELS = ("negative", "neutral", "positive")
+THINGS = ("food", "service", "room", "staff", "film", "story", "music", "coffee", "hotel", "view")
+VERBS = ("was", "is", "seemed")
+NEGATIONS = ("not", "never")
+INTENSITIES = {"slightly": 1, "very": 3, "really": 3}
+PLAIN = 2  # intensity of an adjective alone
+ADJECTIVES = {
+    **dict.fromkeys(("good", "nice", "lovely", "clean", "friendly", "great"), 1),
+    **dict.fromkeys(("average", "ordinary", "usual"), 0),
+    **dict.fromkeys(("bad", "slow", "dirty", "rude", "boring", "awful"), -1),
+}
+AND, BUT, ALTHOUGH = "and", "but", "although"
+JOINS = (AND, BUT, ALTHOUGH)
+_THE = "the"
+WORDS = {_THE, *THINGS, *VERBS, *NEGATIONS, *INTENSITIES, *ADJECTIVES, *JOINS}
+_CONTRACTIONS = {"wasn't": "was not", "isn't": "is not", "wasn’t": "was not", "isn’t": "is not"}
+_NEGATED = (((), 0.5), (("not",), 0.28), (("never",), 0.12), (("never", "not"), 0.1))
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Where the parts of a clause stand, and what it is worth; ``end`` is behind its adjective."""
+
+    adjective_at: int
+    intensity_at: int | None
+    negations_at: tuple[int, ...]
+    worth: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the rule says of a sentence.
+
+    clauses: all of them; counted: places in it of those that count; worth: their sum; decides: the
+    ascending word positions that the label hangs on, the joining words that rule clauses out too.
+    """
+
+    clauses: tuple[Clause, ...]
+    counted: tuple[int, ...]
+    worth: int
+    decides: tuple[int, ...]
+
+    @property
+    def label(self) -> str:
+        """The label of the sentence."""
+        return LABELS[(self.worth > 0) - (self.worth < 0) + 1]
+
+
+@dataclass(frozen=True)
+class SentimentTask:
+    """Sentences of one to ``most`` clauses, the three labels equally often."""
+
+    most: int
+    name: str = "sentiment"
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """The words of the reviews."""
+        return Vocabulary(tuple(sorted(WORDS)))
+
+    @cached_property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """The labels."""
+        return Vocabulary(LABELS)
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw a label, then sentences until one has it."""
+        label = rng.choice(LABELS)
+        while True:
+            words = self._words(rng)
+            found = judged(words)
+            assert found is not None
+            if found.label == label:
+                return Pair(tuple(words), (label,), (found.decides,))
+
+    def _words(self, rng: random.Random) -> list[str]:
+        words: list[str] = []
+        for place in range(rng.randint(1, self.most)):
+            if place:
+                words.append(rng.choice(JOINS))
+            words += _clause(rng)
+        return words
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there are millions of sentences."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut into words, in any case, with or without punctuation. Raises ValueError."""
+        text = text.lower()
+        for short, long in _CONTRACTIONS.items():
+            text = text.replace(short, long)
+        words = re.sub(r"[\s.,!?;]+", " ", text).split()
+        longest = TEXT_TASKS[self.name].max_src_len(self.most)
+        return check_tokens(words, self.src_vocabulary, longest=longest)
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the label; None for what is no sentence of the grammar."""
+        found = judged(src)
+        return None if found is None else (found.label,)
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a sentence, with a comma before “but” and “although”."""
+        text = " ".join(f", {token}" if token in (BUT, ALTHOUGH) else token for token in tokens)
+        text = text.replace(" , ", ", ").removeprefix(", ")
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write the label."""
+        return " ".join(tokens)
+
+
+def judged(words: Sequence[str]) -> Judged | None:
+    """Return what the rule says of a sentence; None where it is none."""
+    clauses: list[Clause] = []
+    joins: list[int] = []
+    at = 0
+    while True:
+        clause = _read(words, at)
+        if clause is None:
+            return None
+        clauses.append(clause)
+        if clause.end == len(words):
+            break
+        if words[clause.end] not in JOINS:
+            return None
+        joins.append(clause.end)
+        at = clause.end + 1
+    buts = [i for i, place in enumerate(joins) if words[place] == BUT]
+    first = buts[-1] + 1 if buts else 0
+    although = [i for i, place in enumerate(joins) if words[place] == ALTHOUGH and i >= first]
+    last = although[0] if although else len(clauses) - 1
+    counted = tuple(range(first, last + 1))
+    ruling = [joins[i] for i in (buts[-1:] + although[:1])]
+    decides = sorted({*ruling, *_deciding([clauses[i] for i in counted])})
+    return Judged(tuple(clauses), counted, sum(clauses[i].worth for i in counted), tuple(decides))
+
+
+def _deciding(counted: Sequence[Clause]) -> Iterator[int]:
+    """Yield the words of the clauses that the sum hangs on; of one clause no intensity does."""
+    for clause in counted:
+        yield clause.adjective_at
+        yield from clause.negations_at
+        if clause.intensity_at is not None and len(counted) > 1:
+            yield clause.intensity_at
+
+
+def _read(words: Sequence[str], at: int) -> Clause | None:
+    """Read a clause that starts at a place; None where there is none."""
+    start = words[at : at + 3]
+    if len(start) == 3 and start[0] == _THE and start[1] in THINGS and start[2] in VERBS:
+        at += 3
+    negations = []
+    while at < len(words) and words[at] in NEGATIONS:
+        negations.append(at)
+        at += 1
+    intensity_at = at if at < len(words) and words[at] in INTENSITIES else None
+    at += intensity_at is not None
+    if at >= len(words) or words[at] not in ADJECTIVES:
+        return None
+    strength = PLAIN if intensity_at is None else INTENSITIES[words[intensity_at]]
+    worth = ADJECTIVES[words[at]] * strength * (-1) ** len(negations)
+    return Clause(at, intensity_at, tuple(negations), worth, at + 1)
+
+
+def _clause(rng: random.Random) -> list[str]:
+    """Return the words of a random clause."""
+    words = [] if rng.random() < 0.3 else [_THE, rng.choice(THINGS), rng.choice(VERBS)]
+    (negations,) = rng.choices([n for n, _ in _NEGATED], [share for _, share in _NEGATED])
+    words += negations
+    if rng.random() < 0.55:
+        words.append(rng.choice(tuple(INTENSITIES)))
+    adjectives = [*ADJECTIVES] if rng.random() < 0.4 else [a for a, v in ADJECTIVES.items() if v]
+    return [*words, rng.choice(adjectives)]

@@ -1,0 +1,224 @@
+"""Attention by hand: a few short vectors, and every number between them and the output.
+
+Eq. 1 of Vaswani et al. 2017 on words of the user's, small enough to be computed on paper. The
+numbers are those of the layer itself: ``tests`` hold them equal to what ``MultiHeadAttention``
+records. Vectors are rows, so a projection is ``x @ W`` as in the paper; ``nn.Linear`` keeps the
+transpose. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.layers.attention import MultiHeadAttention
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+FEWEST, MOST = 2, 6  # words, and numbers a word
+MOST_LETTERS = 12
+LARGEST = 10.0
+FIRST_WORDS = ("I", "love", "AI")
+MASKS = ("none", "causal", "padding")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attended:
+    """One attention, in the order of its computation; all float32, T words, D numbers a head.
+
+    query, key, value: (T, D). products = query @ key.T: (T, T). scores = products / scale; scale is
+    sqrt(D), or 1 where it is left out. allowed: bool (T, T). masked: the scores with the lowest
+    number where the mask forbids. exponentials: e^(score - largest of the row), 0 where forbidden;
+    totals: (T,) their sums. weights: (T, T). output = weights @ value: (T, D).
+    """
+
+    query: Floats
+    key: Floats
+    value: Floats
+    products: Floats
+    scale: float
+    scores: Floats
+    allowed: Bools
+    masked: Floats
+    exponentials: Floats
+    totals: Floats
+    weights: Floats
+    output: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matrices:
+    """The learned matrices of attention, each (d_model, d_model): rows go in, columns come out."""
+
+    query: Floats
+    key: Floats
+    value: Floats
+    out: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MultiHead:
+    """Heads side by side: what each computed, their outputs joined, and mixed by ``out``.
+
+    joined: (T, d_model), the heads' outputs one behind the other; output = joined @ out.
+    """
+
+    heads: tuple[Attended, ...]
+    joined: Floats
+    output: Floats
+
+
+def attend(
+    query: Floats, key: Floats, value: Floats, allowed: Bools, *, is_scaled: bool = True
+) -> Attended:
+    """Return attention with all that lies between; is_scaled: divide by sqrt(D).
+
+    query, key, value: (T, D); allowed: bool (T, T), True = may attend. A query that may attend to
+    nothing gets zeros. Raises ValueError where the mask does not fit.
+    """
+    import torch
+
+    from tfm_core.layers.attention import attention_scores, masked_softmax
+
+    if allowed.shape != (len(query), len(key)):
+        raise ValueError(f"The mask is {allowed.shape}, but there are {len(query)} words.")
+    q, k, v = (torch.tensor(part, dtype=torch.float32) for part in (query, key, value))
+    may = torch.tensor(allowed)
+    products = q @ k.mT
+    if is_scaled:
+        scores, masked = attention_scores(q, k, may)
+    else:
+        scores, masked = products, products.masked_fill(~may, torch.finfo(q.dtype).min)
+    weights = masked_softmax(masked, may)
+    largest = masked.max(-1, keepdim=True).values
+    exponentials = (masked - largest).exp().masked_fill(~may, 0.0)
+    parts = (q, k, v, products, scores, masked, exponentials, exponentials.sum(-1), weights)
+    q_, k_, v_, products_, scores_, masked_, exponentials_, totals, weights_ = map(_numbers, parts)
+    return Attended(
+        query=q_,
+        key=k_,
+        value=v_,
+        products=products_,
+        scale=query.shape[1] ** 0.5 if is_scaled else 1.0,
+        scores=scores_,
+        allowed=allowed,
+        masked=masked_,
+        exponentials=exponentials_,
+        totals=totals,
+        weights=weights_,
+        output=_numbers(weights @ v),
+    )
+
+
+def multi_head(
+    vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools, *, is_scaled: bool = True
+) -> MultiHead:
+    """Project vectors (T, d_model), let every head attend with its own columns, join and mix.
+
+    Raises ValueError when n_heads does not divide d_model.
+    """
+    import torch
+
+    d_model = vectors.shape[1]
+    if d_model % n_heads:
+        raise ValueError(
+            f"{n_heads} heads cannot share {d_model} numbers a word equally: choose "
+            f"{' or '.join(str(n) for n in range(2, d_model + 1) if d_model % n == 0)} heads, "
+            "or another number of numbers."
+        )
+    x = torch.tensor(vectors, dtype=torch.float32)
+    q, k, v = (
+        _numbers(x @ torch.tensor(matrix, dtype=torch.float32))
+        for matrix in (matrices.query, matrices.key, matrices.value)
+    )
+    width = d_model // n_heads
+    cuts = [slice(head * width, (head + 1) * width) for head in range(n_heads)]
+    heads = tuple(
+        attend(q[:, cut], k[:, cut], v[:, cut], allowed, is_scaled=is_scaled) for cut in cuts
+    )
+    joined = np.concatenate([head.output for head in heads], axis=1)
+    mixed = torch.tensor(joined) @ torch.tensor(matrices.out, dtype=torch.float32)
+    return MultiHead(heads, joined, _numbers(mixed))
+
+
+def layer(matrices: Matrices, n_heads: int) -> MultiHeadAttention:
+    """Return the app's own layer with these matrices in it, without biases."""
+    import torch
+
+    from tfm_core.layers.attention import MultiHeadAttention
+
+    attention = MultiHeadAttention(len(matrices.query), n_heads, bias=False)
+    stacked = np.concatenate([m.T for m in (matrices.query, matrices.key, matrices.value)])
+    with torch.no_grad():
+        attention.in_projection.weight.copy_(torch.tensor(stacked))
+        attention.out_projection.weight.copy_(torch.tensor(matrices.out.T))
+    return attention.eval()
+
+
+def drawn(d_model: int, seed: int) -> Matrices:
+    """Return random matrices (d_model, d_model) of a seed, with two digits, easy to copy."""
+    rng = np.random.default_rng([seed, d_model])
+    made = np.round(rng.normal(0, 1, (4, d_model, d_model)), 2).astype(np.float32)
+    return Matrices(*made)
+
+
+def one_hot(n_words: int, d_model: int) -> Floats:
+    """Return (n_words, d_model): word i has its 1 at place i, from the start again at the end."""
+    return np.eye(d_model, dtype=np.float32)[np.arange(n_words) % d_model]
+
+
+def random_vectors(n_words: int, d_model: int, seed: int) -> Floats:
+    """Return (n_words, d_model) normal numbers of a seed, with two digits."""
+    rng = np.random.default_rng([seed, n_words, d_model])
+    return np.round(rng.normal(0, 1, (n_words, d_model)), 2).astype(np.float32)
+
+
+def mask_of(kind: str, n_words: int, n_padding: int = 1) -> Bools:
+    """Return a mask (T, T), True = may attend; for padding the last words are filler.
+
+    Raises ValueError for an unknown kind.
+    """
+    import torch
+
+    from tfm_core.layers import masks
+
+    if kind not in MASKS:
+        raise ValueError(f"There is no mask {kind!r} here; it must be one of {', '.join(MASKS)}.")
+    made = torch.ones(n_words, n_words, dtype=torch.bool)
+    if kind == "causal":
+        made = masks.causal_mask(n_words)
+    elif kind == "padding":
+        ids = torch.ones(1, n_words, dtype=torch.long)
+        ids[:, n_words - n_padding :] = 0
+        made = masks.padding_mask(ids, 0)[0, 0].expand(n_words, n_words)
+    return np.array(made.numpy(), np.bool_)
+
+
+def with_kept(words: Sequence[str], d_model: int, kept: Mapping[str, Sequence[float]]) -> Floats:
+    """Return vectors (T, d_model): a word that had one keeps it, cut or filled up with zeros.
+
+    kept: by the names of ``named``.
+    """
+    vectors = one_hot(len(words), d_model)
+    for place, name in enumerate(named(words)):
+        if name in kept:
+            known = list(kept[name])[:d_model]
+            vectors[place] = [*known, *[0.0] * (d_model - len(known))]
+    return vectors
+
+
+def named(words: Sequence[str]) -> tuple[str, ...]:
+    """Return a name for each word that no other has: the second “the” is ``the 2``."""
+    return tuple(f"{word} {words[: i + 1].count(word)}" for i, word in enumerate(words))
+
+
+def _numbers(tensor: Tensor) -> Floats:
+    return np.array(tensor.detach().numpy(), np.float32)

@@ -1,0 +1,76 @@
+"""Words and vectors as text: read from a link or a field with sentences, written into a link."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from tfm_core.inspect.by_hand import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
+
+_MOST_TEXT = 400
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Cut a line into words at spaces and commas.
+
+    Raises ValueError, in a sentence, for too few, too many, or a monstrous one.
+    """
+    words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
+    if not FEWEST <= len(words) <= MOST:
+        found = "no word" if not words else ("1 word" if len(words) == 1 else f"{len(words)} words")
+        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {found} is given.")
+    for word in words:
+        if len(word) > MOST_LETTERS:
+            raise ValueError(
+                f"“{word[:MOST_LETTERS]}…” has {len(word)} letters; a word goes up to "
+                f"{MOST_LETTERS} here."
+            )
+    return words
+
+
+def text_of(vectors: Floats) -> str:
+    """Write vectors for a link: ``1,0,0;0,1,0``."""
+    return ";".join(",".join(_short(value) for value in row) for row in vectors.tolist())
+
+
+def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
+    """Read vectors (n_words, d_model) from a link.
+
+    Raises ValueError, in a sentence, where they are not that many numbers from -10 to 10.
+    """
+    rows = text[:_MOST_TEXT].split(";")
+    if len(rows) != n_words:
+        raise ValueError(f"The link has {len(rows)} vectors for {n_words} words.")
+    found = []
+    for row in rows:
+        parts = row.split(",")
+        if len(parts) != d_model:
+            raise ValueError(
+                f"The vector “{row[:40]}” of the link has {len(parts)} numbers, not {d_model}."
+            )
+        found.append([_number(part) for part in parts])
+    return checked(np.array(found, np.float32))
+
+
+def checked(vectors: Floats) -> Floats:
+    """Return the numbers as float32. Raises ValueError for a missing or a too large one."""
+    values = np.asarray(vectors, np.float32)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"Row {row + 1} has no number in column {column + 1}: type one.")
+    if np.abs(values).max(initial=0) > LARGEST:
+        worst = float(values.flat[int(np.abs(values).argmax())])
+        raise ValueError(f"{worst:g} is too large for a map: numbers go from -10 to 10 here.")
+    return values
+
+
+def _number(text: str) -> float:
+    if not re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", text) or not math.isfinite(float(text)):
+        raise ValueError(f"“{text[:20]}” is not a number; write numbers such as 1, 0.5 or -2.")
+    return float(text)
+
+
+def _short(value: float) -> str:
+    return f"{round(value, 4):g}"

@@ -1,0 +1,145 @@
+"""The work that is timed: one forward and backward pass of the user's model on a real batch.
+
+Dropout and augmentation are off, so that all sides compute the same numbers; the update is left
+out, as it is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.data.image_data import EMBEDDED
+from tfm_core.inspect.speed.arms import Equality
+from tfm_core.training.loop import Trainer, build
+
+MOST_PARAMETERS = 50_000_000
+MOST_EXAMPLES = 2048
+"""Examples to take batches from; more would only take longer to make."""
+
+Around = Callable[[], AbstractContextManager[object]]
+
+
+@dataclass(eq=False)
+class Bench:
+    """A model with its data on a device."""
+
+    experiment: Experiment
+    trainer: Trainer
+
+    @classmethod
+    def of(cls, experiment: Experiment, device: str = "cpu") -> Bench:
+        """Build the model of an experiment. Raises ValueError, in a sentence, where it cannot."""
+        plain = without_chance(experiment)
+        check_size(plain)
+        return cls(plain, build(plain, device))
+
+    @property
+    def model(self) -> nn.Module:
+        """The model; in training mode, without dropout."""
+        return self.trainer.model
+
+    @property
+    def device(self) -> torch.device:
+        """Where model and data lie."""
+        return self.trainer.device
+
+    def indices(self, size: int | None = None) -> Tensor:
+        """Return (B,): the first training examples, by default a batch of them."""
+        return torch.arange(min(size or self.trainer.batch_size, self.trainer.objective.n_train))
+
+    def loss(self, indices: Tensor | None = None) -> Tensor:
+        """Return the mean loss of a batch."""
+        chosen = self.indices() if indices is None else indices
+        generator = torch.Generator().manual_seed(0)
+        return self.trainer.objective.scores(self.model, chosen, generator).loss
+
+    def pass_(self, around: Around = nullcontext, indices: Tensor | None = None) -> Tensor:
+        """Go forward inside a context, and backward; return the loss."""
+        self.model.zero_grad(set_to_none=True)
+        with around():
+            loss = self.loss(indices)
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def results(self, around: Around = nullcontext) -> dict[str, Tensor]:
+        """Return loss, output and all gradients of one pass, each in one float32 tensor."""
+        outputs: list[Tensor] = []
+
+        def keep(_module: nn.Module, _inputs: object, output: object) -> None:
+            if isinstance(output, Tensor):
+                outputs.append(output.detach().float().flatten())
+
+        handle = self.model.register_forward_hook(keep)
+        try:
+            loss = self.pass_(around)
+        finally:
+            handle.remove()
+        gradients = [p.grad.flatten() for p in self.model.parameters() if p.grad is not None]
+        found = {"loss": loss.float()[None], "gradients": torch.cat(gradients).float()}
+        return found | ({"output": torch.cat(outputs)} if outputs else {})
+
+
+def without_chance(experiment: Experiment) -> Experiment:
+    """Return an experiment without dropout and augmentation, and with few examples to make.
+
+    Small grey pictures are taken from the digits that come with the app: no download, same work.
+    """
+    model, task = experiment.model, experiment.task
+    if "dropout" in type(model).model_fields:
+        model = model.replace(dropout=0.0)
+    off = {name: 0.0 for name in ("shift", "rotation", "scale") if name in type(task).model_fields}
+    if off:
+        task = task.replace(**off)
+    if isinstance(task, ImageTaskConfig) and (task.facts.image_size, task.facts.channels) == (
+        28,
+        1,
+    ):
+        n = min(task.n_validation, 500)
+        task = task.replace(name=EMBEDDED, n_validation=n)
+    if isinstance(task, TextTaskConfig):
+        fewer = max(experiment.training.batch_size, MOST_EXAMPLES)
+        task = task.replace(n_train=min(task.n_train, fewer), n_validation=8, n_test=8)
+    training = experiment.training.replace(precision="fp32")
+    return experiment.replace(
+        model=model.model_dump(), task=task.model_dump(), training=training.model_dump()
+    )
+
+
+def check_size(experiment: Experiment) -> None:
+    """Raise ValueError, in a sentence, where a model is too large to measure in a moment."""
+    from tfm_core.training.models import new_model
+
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
+    if count > MOST_PARAMETERS:
+        raise ValueError(
+            f"This model has {count:,} parameters; up to {MOST_PARAMETERS:,} are measured here. "
+            "Choose fewer layers or a smaller d_model."
+        )
+
+
+def compare(
+    reference: Mapping[str, Tensor],
+    other: Mapping[str, Tensor],
+    side: str,
+    *,
+    relative: float = 1e-4,
+    part: str = "",
+) -> tuple[Equality, ...]:
+    """Return how far two sides' results lie apart, kind by kind.
+
+    relative: the tolerance as a share of the reference's largest value of that kind (at least of
+    1e-3, so that gradients that are almost zero may differ by rounding).
+    """
+    found = []
+    for name, value in reference.items():
+        largest = max(float(value.abs().max()), 1e-3)
+        difference = float((value - other[name].to(value.device)).abs().max())
+        found.append(Equality(f"{part}{name}", side, difference, relative * largest))
+    return tuple(found)

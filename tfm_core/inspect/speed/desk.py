@@ -1,0 +1,186 @@
+"""The one place of a server where measurements run: one process at a time, and ended in any case.
+
+A measurement ends when it is done or stopped, when its time is over, and when nobody has looked at
+it for a while: whoever asked has left the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import tfm_core
+from tfm_core.config import Experiment
+from tfm_core.inspect.speed.measure import clock_name
+from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import Report
+
+PATIENCE = 15.0
+"""Seconds without a look after which a measurement is ended."""
+_GLANCE = 0.1  # seconds between two looks at a process
+
+
+class Busy(ValueError):
+    """Another measurement runs; two at once would disturb each other."""
+
+
+class Measurement:
+    """One measuring process, and the report that its lines make."""
+
+    def __init__(
+        self,
+        name: str,
+        experiment: Experiment,
+        device: str,
+        *,
+        limit: float | None = None,
+        patience: float = PATIENCE,
+    ) -> None:
+        """Start the process. Raises OSError where it cannot start."""
+        comparison = COMPARISONS[name]
+        self.name = name
+        self.begun = time.monotonic()
+        self._report = Report(name, device, clock_name(comparison.clock, device))
+        self._limit = comparison.limit if limit is None else limit
+        self._patience, self._looked = patience, self.begun
+        self._lock = threading.Lock()
+        self._cache = tempfile.TemporaryDirectory(prefix="speed-")
+        self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115  it lives as long as the process
+        self._process = self._start()
+        order = {"name": name, "experiment": experiment.model_dump(), "device": device}
+        with contextlib.suppress(OSError):  # it died at once: the report will say so
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(order) + "\n")
+            self._process.stdin.flush()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        threading.Thread(target=self._guard, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether more may come."""
+        return self._reader.is_alive()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return time.monotonic() - self.begun
+
+    def look(self) -> Report:
+        """Return what was found until now; whoever looks wants the measurement to go on."""
+        self._looked = time.monotonic()
+        with self._lock:
+            return self._report
+
+    def stop(self, sentence: str | None = None) -> None:
+        """End the process and all that it started; the sentence says why."""
+        with self._lock:
+            if sentence is not None and self._report.problem is None and self.is_running:
+                self._report.problem = sentence
+        with contextlib.suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            else:
+                self._process.kill()
+
+    def wait(self, seconds: float) -> Report:
+        """Return the report once the process has ended, or after so many seconds."""
+        self._reader.join(seconds)
+        return self.look()
+
+    def _start(self) -> subprocess.Popen[str]:
+        root = str(Path(tfm_core.__file__).resolve().parent.parent)
+        path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+        return subprocess.Popen(
+            [sys.executable, "-m", "tfm_core.inspect.speed.measure"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env={
+                **os.environ,
+                "PYTHONPATH": path,
+                "OMP_WAIT_POLICY": "PASSIVE",
+                "TORCHINDUCTOR_CACHE_DIR": self._cache.name,  # empty: a first step is one
+                "TORCHINDUCTOR_COMPILE_THREADS": "1",
+            },
+            start_new_session=True,
+        )
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._lock:
+                self._report.take(line)
+        self._process.wait()
+        with self._lock:
+            if not self._report.is_complete and self._report.problem is None:
+                self._report.problem = self._why_it_ended()
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._log.close()
+        self._cache.cleanup()
+
+    def _why_it_ended(self) -> str:
+        if self._process.returncode == -signal.SIGKILL:
+            return "The measuring process was ended from outside; perhaps memory ran out."
+        self._log.seek(0)
+        lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
+        said = lines[-1][:200] if lines else "it said nothing"
+        return f"The measuring process ended early ({said}); try again."
+
+    def _guard(self) -> None:
+        while self.is_running:
+            now = time.monotonic()
+            if now - self.begun > self._limit:
+                self.stop(
+                    f"Stopped after {self._limit:.0f} seconds, the limit of this measurement; "
+                    "a smaller model or batch is measured faster."
+                )
+            elif now - self._looked > self._patience:
+                self.stop("Stopped because nobody looked at it any more.")
+            time.sleep(_GLANCE)
+
+
+class Desk:
+    """Hands out the one place."""
+
+    def __init__(self) -> None:
+        """Start with the place free."""
+        self._lock = threading.Lock()
+        self._current: Measurement | None = None
+
+    def begin(self, name: str, experiment: Experiment, device: str) -> Measurement:
+        """Start a measurement. Raises Busy, in a sentence, while another one runs; OSError."""
+        with self._lock:
+            running = self._current
+            if running is not None and running.is_running:
+                label = COMPARISONS[running.name].label
+                raise Busy(
+                    f"Another measurement runs on this server (“{label}”, for "
+                    f"{running.seconds:.0f} s so far); two at once would disturb each other, so "
+                    "yours begins when that one is done."
+                )
+            self._current = Measurement(name, experiment, device)
+            return self._current
+
+    def close(self) -> None:
+        """End what runs."""
+        with self._lock:
+            if self._current is not None:
+                self._current.stop("Stopped because the server ends.")

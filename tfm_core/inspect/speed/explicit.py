@@ -1,0 +1,136 @@
+"""Attention written out, as softmax(q k^T) v with its map in memory, against the fused kernel.
+
+Dao et al. 2022, "FlashAttention": the fused kernel goes over keys in tiles and never stores the
+(Q, K) map, so what is saved for the backward pass grows with the length, not with its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from tfm_core.inspect.speed.arms import Arm, NotHere
+from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
+from tfm_core.layers.tape import recording
+
+BACKENDS = {  # what autograd calls the kernel that ran -> its name for a reader
+    "ScaledDotProductFlashAttentionForCpuBackward0": "flash, for CPU",
+    "ScaledDotProductFlashAttentionBackward0": "flash",
+    "ScaledDotProductEfficientAttentionBackward0": "memory-efficient",
+    "ScaledDotProductCudnnAttentionBackward0": "cuDNN",
+}
+
+Seen = tuple[Tensor, Tensor, Tensor, Tensor | None, Tensor | None]
+
+
+def explicit_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """Weights first, all (B, H, Q, K) of them in memory, then the weighted sum of values."""
+    return attention_weights(q, k, mask, bias) @ v
+
+
+class _Nothing:
+    """A tape that keeps nothing; while it is in force attention takes its explicit path."""
+
+    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+        """Let everything go."""
+
+
+def written_out() -> AbstractContextManager[None]:
+    """Return a context in which all attention of our models is computed step by step."""
+    return recording(_Nothing())
+
+
+class _Calls:
+    """A tape that keeps what each attention was computed from."""
+
+    def __init__(self) -> None:
+        self.found: list[dict[str, Tensor]] = []
+
+    def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
+        """Keep query, key, value and what decides who may look where."""
+        if isinstance(module, MultiHeadAttention):
+            if "weights" in tensors:
+                self.found.append(
+                    {name: tensors[name].detach() for name in ("query", "key", "value")}
+                )
+            elif self.found and ("mask" in tensors or "bias" in tensors):
+                self.found[-1] |= {name: value.detach() for name, value in tensors.items()}
+
+
+def backend_name(out: Tensor) -> str:
+    """Return which kernel made a tensor, as autograd remembers it."""
+    name = out.grad_fn.name() if out.grad_fn is not None else ""
+    return BACKENDS.get(name, "math, step by step")
+
+
+def arms(bench: Bench) -> Iterator[Arm]:
+    """Compare the first attention of the model alone, then the whole pass."""
+    calls = _Calls()
+    with recording(calls):
+        bench.loss()
+    if not calls.found:
+        raise NotHere("This model has no attention of heads, so there is nothing to fuse.")
+    yield _alone(calls.found[0])
+    yield _whole(bench)
+
+
+def _alone(seen: dict[str, Tensor]) -> Arm:
+    q, k, v = (seen[name].clone().requires_grad_() for name in ("query", "key", "value"))
+    mask, bias = seen.get("mask"), seen.get("bias")
+
+    def run(side: str) -> Tensor:
+        for tensor in (q, k, v):
+            tensor.grad = None
+        if side == "explicit":
+            out = explicit_attention(q, k, v, mask, bias)
+        elif side == "math":
+            with sdpa_kernel([SDPBackend.MATH]):
+                out = fused_attention(q, k, v, mask, bias)
+        else:
+            out = fused_attention(q, k, v, mask, bias)
+        out.square().sum().backward()  # type: ignore[no-untyped-call]
+        return out
+
+    def results(side: str) -> dict[str, Tensor]:
+        out = run(side).detach()
+        gradients = [tensor.grad.flatten() for tensor in (q, k, v) if tensor.grad is not None]
+        return {"output": out, "gradients": torch.cat(gradients)}
+
+    names = ("explicit", "math", "fused")
+    reference = results("explicit")
+    equal = [compare(reference, results(name), name) for name in names[1:]]
+    calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}
+    batch, heads, length, width = q.shape
+    return Arm(
+        "the attention of one layer alone",
+        calls,
+        tuple(one for group in equal for one in group),
+        n_bytes={name: saved_bytes(calls[name]) for name in names},
+        facts={
+            "backend": backend_name(run("fused")),
+            "shape": f"({batch}, {heads}, {length}, {width})",
+            "keys": float(k.size(2)),
+        },
+    )
+
+
+def _whole(bench: Bench) -> Arm:
+    reference = bench.results(written_out)
+    return Arm(
+        "the whole model, forward and backward",
+        {"explicit": lambda: bench.pass_(written_out), "fused": bench.pass_},
+        compare(reference, bench.results(), "fused"),
+        n_bytes={
+            "explicit": saved_bytes(lambda: bench.pass_(written_out)),
+            "fused": saved_bytes(bench.pass_),
+        },
+    )

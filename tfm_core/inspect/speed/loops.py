@@ -1,0 +1,118 @@
+"""The loops that a first attempt writes, one picture, patch, sequence and head at a time.
+
+They are right, and each round of them costs a few operations of their own: time goes into starting
+operations, not into arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import ViTConfig
+from tfm_core.data.image_data import ImageData
+from tfm_core.inspect.speed.arms import Arm, NotHere
+from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.layers.attention import MultiHeadAttention, fused_attention
+from tfm_core.layers.patches import patchify
+from tfm_core.layers.tape import recording
+
+
+def cut_into_patches(images: Tensor, patch_size: int) -> Tensor:
+    """Cut (B, C, H, W) into (B, n_patches, C * patch_size^2), one patch at a time."""
+    batch, channels, height, width = images.shape
+    rows, columns = height // patch_size, width // patch_size
+    patches = torch.zeros(batch, rows * columns, channels * patch_size**2, device=images.device)
+    for number, image in enumerate(images):
+        for row in range(rows):
+            for column in range(columns):
+                top, left = row * patch_size, column * patch_size
+                patch = image[:, top : top + patch_size, left : left + patch_size]
+                patches[number, row * columns + column] = patch.flatten()
+    return patches
+
+
+def looped_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attend sequence by sequence and head by head; q (B, H, Q, D), k and v (B, H, K, D)."""
+    results = []
+    for i in range(q.size(0)):
+        heads = []
+        for h in range(q.size(1)):
+            scores = q[i, h] @ k[i, h].T / math.sqrt(q.size(-1))
+            if mask is not None:
+                scores = scores.masked_fill(~mask[i, h], torch.finfo(scores.dtype).min)
+            heads.append(torch.softmax(scores, dim=-1) @ v[i, h])
+        results.append(torch.stack(heads))
+    return torch.stack(results)
+
+
+def patch_arms(bench: Bench) -> Iterator[Arm]:
+    """Compare cutting a batch of pictures."""
+    config, data = bench.experiment.model, bench.trainer.data
+    if not isinstance(config, ViTConfig) or not isinstance(data, ImageData):
+        raise NotHere("This model reads words; only a model of pictures cuts patches.")
+    size = config.patch_size
+    images = data.normalise(data.train.images[bench.indices()])
+    yield Arm(
+        f"cutting {len(images)} pictures into patches of {size}x{size}",
+        {
+            "loops": lambda: cut_into_patches(images, size),
+            "at once": lambda: patchify(images, size),
+        },
+        compare(
+            {"patches": cut_into_patches(images, size)},
+            {"patches": patchify(images, size)},
+            "at once",
+            relative=0.0,
+        ),
+        facts={"rounds": float(len(images) * patchify(images[:1], size).size(1))},
+    )
+
+
+class _First:
+    """A tape that keeps query, key, value and mask of the first attention without a bias."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Tensor] = {}
+        self._module: object = None
+
+    def record(self, module: object, tensors: dict[str, Tensor]) -> None:
+        """Keep what the first attention is computed from."""
+        if not isinstance(module, MultiHeadAttention) or self._module not in (None, module):
+            return
+        if "weights" in tensors or "mask" in tensors:
+            self._module = module
+            names = ("query", "key", "value", "mask")
+            self.found |= {name: tensors[name].detach() for name in names if name in tensors}
+
+
+def attention_arms(bench: Bench) -> Iterator[Arm]:
+    """Compare attention over a batch in loops with the batched one."""
+    tape = _First()
+    with torch.no_grad(), recording(tape):
+        bench.loss()
+    if not tape.found:
+        raise NotHere("This model has no attention of heads to loop over.")
+    q, k, v = (tape.found[name].contiguous() for name in ("query", "key", "value"))
+    mask = tape.found.get("mask")
+    if mask is not None:
+        mask = mask.expand(q.size(0), q.size(1), q.size(2), k.size(2)).contiguous()
+        asking = mask.any(-1)[..., None]  # what a query that may see nothing gives is no matter
+    else:
+        asking = torch.ones((), dtype=torch.bool, device=q.device)
+    yield Arm(
+        f"attention over {q.size(0)} sequences and {q.size(1)} heads, forward",
+        {
+            "loops": lambda: looped_attention(q, k, v, mask),
+            "at once": lambda: fused_attention(q, k, v, mask),
+        },
+        compare(
+            {"output": looped_attention(q, k, v, mask) * asking},
+            {"output": fused_attention(q, k, v, mask) * asking},
+            "at once",
+        ),
+        facts={"rounds": float(q.size(0) * q.size(1))},
+    )

@@ -1,0 +1,181 @@
+"""The measuring process: ``python -m tfm_core.inspect.speed.measure``.
+
+It reads one line of JSON, ``{"name": ..., "experiment": {...}, "device": "cpu"}``, and writes lines
+of JSON: ``progress``, ``arm`` (checks and counts), ``round`` (seconds per call), then ``end`` or
+``failed``. When its input closes, whoever asked is gone, and so is it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TextIO
+
+import psutil
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.speed.arms import Arm
+from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
+from tfm_core.inspect.speed.registry import COMPARISONS
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.speed.bench import Bench
+
+ROUNDS = 9
+FEWEST_ROUNDS = 3
+LONG_ENOUGH = 4.0
+"""Seconds after which no round is added to those of an arm, once there are the fewest."""
+TURN = 0.02
+"""Seconds that a side should take at a time, well above the resolution of any clock."""
+MOST_CALLS = 200
+NICENESS = 5
+
+Say = Callable[..., None]
+
+
+def main() -> int:
+    """Measure what the input asks for; return the exit code."""
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    said = sys.stdout
+    sys.stdout = sys.stderr  # what libraries print is no line of ours
+    order = json.loads(sys.stdin.readline())
+    threading.Thread(target=_leave_with, args=(sys.stdin,), daemon=True).start()
+
+    def say(kind: str, **facts: object) -> None:
+        print(json.dumps({"kind": kind, **facts}), file=said, flush=True)
+
+    experiment, device = Experiment.parse(order["experiment"]), str(order["device"])
+    try:
+        measure(order["name"], experiment, device, say)
+    except Exception as error:
+        from tfm_core.runs.failures import sentence
+
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        say("failed", sentence=sentence(error, experiment, device).partition(" (more in ")[0])
+        return 1
+    return 0
+
+
+def measure(
+    name: str, experiment: Experiment, device: str, say: Say, *, count: int = ROUNDS
+) -> None:
+    """Check and time a comparison of the registry; tell ``say`` everything."""
+    say("progress", done=0, total=0, words="Starting: loading PyTorch")
+    settle()
+    from tfm_core.inspect.speed.bench import Bench
+
+    comparison = COMPARISONS[name]
+    say("progress", done=0, total=0, words="Making the model and its data")
+    bench = Bench.of(experiment, device)
+    clock = clock_of(comparison.clock, device)
+    say("progress", done=0, total=0, words="Checking that all sides give the same")
+    for arm in arms_of(name, bench):
+        say("arm", **_checked(arm))
+        where = "" if arm.x is None else f", {comparison.x_title.partition(' (')[0]} {arm.x:,.0f}"
+        _time(arm, clock, count, f"Timing {arm.part}{where}", say)
+    say("end", peak_bytes=peak_bytes(device))
+
+
+def arms_of(name: str, bench: Bench) -> Iterator[Arm]:
+    """Return the arms of a comparison of the registry."""
+    comparison = COMPARISONS[name]
+    arms: Iterator[Arm] = getattr(import_module(comparison.module), comparison.function)(bench)
+    return arms
+
+
+def settle() -> None:
+    """Set what decides about speed: one thread unless a side asks for more, and no denormals."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+
+
+def clock_of(kind: str, device: str) -> Clock:
+    """Return CPU-seconds or wall clock; on a GPU always the latter, once its work is done."""
+    if device.startswith("cuda"):
+        import torch
+
+        def after_work() -> float:
+            torch.cuda.synchronize()
+            return time.perf_counter()
+
+        return after_work
+    if device == "mps":
+        import torch
+
+        def when_done() -> float:
+            torch.mps.synchronize()
+            return time.perf_counter()
+
+        return when_done
+    return time.process_time if kind == "cpu" else time.perf_counter
+
+
+def clock_name(kind: str, device: str) -> str:
+    """Return what the seconds are: CPU-seconds or those of a clock on the wall."""
+    return "CPU" if kind == "cpu" and device == "cpu" else "wall clock"
+
+
+def peak_bytes(device: str) -> int:
+    """Return the most memory used until now: of tensors on a GPU, of this process elsewhere."""
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource
+    except ImportError:  # Windows
+        return int(psutil.Process().memory_info().rss)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def _checked(arm: Arm) -> dict[str, Any]:
+    return {
+        "part": arm.part,
+        "sides": list(arm.sides),
+        "x": arm.x,
+        "equalities": [asdict(one) for one in arm.equalities],
+        "n_bytes": dict(arm.n_bytes),
+        "facts": dict(arm.facts),
+    }
+
+
+def _time(arm: Arm, clock: Clock, count: int, words: str, say: Say) -> None:
+    say("progress", done=0, total=count, words=words)
+    calls = _calls(arm.sides, clock)
+    begin = time.perf_counter()
+    for done, seconds in enumerate(rounds(arm.sides, calls, count=count, clock=clock), 1):
+        say("round", seconds=seconds)
+        say("progress", done=done, total=count, words=words)
+        if done >= FEWEST_ROUNDS and time.perf_counter() - begin > LONG_ENOUGH:
+            break
+
+
+def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str, int]:
+    """Return how many calls each side makes at a time, after a first call to warm up."""
+    found = {}
+    for name, side in sides.items():
+        seconds_of(side, 1, clock)
+        once = max(seconds_of(side, 1, clock), 1e-6)
+        found[name] = min(MOST_CALLS, max(1, math.ceil(TURN / once)))
+    return found
+
+
+def _leave_with(stream: TextIO) -> None:
+    """End this process when its input is closed: the server that asked is gone."""
+    stream.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,71 @@
+"""Paired, interleaved timing: every side runs in every round, there and back (A B B A).
+
+A machine that slows down for a while slows all sides of a round alike, so the ratio within a round
+holds where absolute times don't.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A median with the lowest and the highest of the rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """Summarise at least one value."""
+        return cls(statistics.median(values), min(values), max(values))
+
+    def show(self, unit: str = "", digits: int = 2) -> str:
+        """Return the median and, in brackets, the range."""
+        median, low, high = (f"{value:.{digits}f}" for value in (self.median, self.low, self.high))
+        return f"{median}{unit} ({low} to {high})"
+
+
+def rounds(
+    sides: Mapping[str, Callable[[], object]],
+    calls: Mapping[str, int],
+    *,
+    count: int,
+    clock: Clock = time.process_time,
+) -> Iterator[dict[str, float]]:
+    """Yield, for each of ``count`` rounds, the seconds per call of every side.
+
+    A round runs all sides in order and then in reverse, each time ``calls`` calls of each (a fast
+    side needs more of them than the clock's resolution).
+    """
+    for _ in range(count):
+        gc.collect()
+        sums = dict.fromkeys(sides, 0.0)
+        for name in [*sides, *reversed(list(sides))]:
+            sums[name] += seconds_of(sides[name], calls[name], clock)
+        yield {name: seconds / (2 * calls[name]) for name, seconds in sums.items()}
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Spread:
+    """Return how many times as long ``above`` takes as ``below``, compared within each round."""
+    return Spread.of([a / b for a, b in zip(above, below, strict=True)])
+
+
+def seconds_of(call: Callable[[], object], count: int, clock: Clock) -> float:
+    """Return the seconds that ``count`` calls take together."""
+    gc.disable()  # a collection would be charged to whoever happens to run
+    try:
+        begin = clock()
+        for _ in range(count):
+            call()
+        return clock() - begin
+    finally:
+        gc.enable()

@@ -1,0 +1,162 @@
+"""The comparisons by name, with what the app says about them; torch-free.
+
+``module`` and ``function`` name the generator of arms that the measuring process runs; the first
+side is the one that all others are compared with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+_HERE = "tfm_core.inspect.speed"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One way of making training fast.
+
+    sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
+    x_title: the horizontal axis of a curve, empty for a plain pair. clock: ``cpu`` counts this
+    process's CPU-seconds, ``wall`` what a person waits. seconds: roughly how long it takes.
+    """
+
+    label: str
+    help: str
+    sides: Mapping[str, str]
+    code: Mapping[str, str]
+    module: str
+    function: str = "arms"
+    x_title: str = ""
+    clock: Literal["cpu", "wall"] = "cpu"
+    seconds: int = 15
+    limit: float = 90.0
+    needs_consent: bool = False
+
+
+COMPARISONS: dict[str, Comparison] = {
+    "attention": Comparison(
+        "Attention: written out or fused",
+        "softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention.",
+        {
+            "explicit": "Written out",
+            "math": "Fused call, math back end",
+            "fused": "Fused call, back end chosen by PyTorch",
+        },
+        {
+            "Written out": f"{_HERE}.explicit:explicit_attention",
+            "Fused": "tfm_core.layers.attention:fused_attention",
+        },
+        f"{_HERE}.explicit",
+    ),
+    "checkpointing": Comparison(
+        "Gradient checkpointing",
+        "Forget the inside of each block and compute it again on the way back: time for memory.",
+        {"plain": "Everything is kept", "checkpointed": "Blocks are computed again"},
+        {
+            "Everything is kept": f"{_HERE}.checkpointing:plain_pass",
+            "Blocks are computed again": f"{_HERE}.checkpointing:checkpointed",
+        },
+        f"{_HERE}.checkpointing",
+    ),
+    "precision": Comparison(
+        "16 bits: autocast",
+        "Matrix products in bf16 or fp16 instead of fp32.",
+        {"fp32": "fp32", "bf16": "bf16 autocast", "fp16": "fp16 autocast, loss scaled"},
+        {
+            "fp32": f"{_HERE}.precision:fp32_pass",
+            "Autocast": f"{_HERE}.precision:autocast_pass",
+        },
+        f"{_HERE}.precision",
+    ),
+    "batch": Comparison(
+        "Batch size",
+        "Examples a second, from one at a time to twice your batch.",
+        {"batch": "Forward and backward"},
+        {
+            "One by one": f"{_HERE}.batches:one_by_one",
+            "A batch": f"{_HERE}.batches:one_batch",
+        },
+        f"{_HERE}.batches",
+        x_title="batch size (examples)",
+        seconds=20,
+    ),
+    "length": Comparison(
+        "Sequence length",
+        "One block of your model on 16 to 1,024 tokens: what grows with the square?",
+        {"explicit": "Attention written out", "fused": "Fused attention"},
+        {
+            "The pass": f"{_HERE}.lengths:block_pass",
+            "Written out": f"{_HERE}.explicit:explicit_attention",
+        },
+        f"{_HERE}.lengths",
+        x_title="length (tokens)",
+        seconds=25,
+    ),
+    "threads": Comparison(
+        "Threads",
+        "The same pass on one core and on more.",
+        {"1": "1 thread"},
+        {"The pass": f"{_HERE}.threads:pass_with"},
+        f"{_HERE}.threads",
+        clock="wall",
+    ),
+    "data": Comparison(
+        "Getting a batch",
+        "Rows of one tensor on the device, against a DataLoader that transforms each example.",
+        {"loader": "DataLoader, example by example", "one tensor": "Rows of one tensor"},
+        {
+            "A picture of the DataLoader": f"{_HERE}.loading:PictureDataset",
+            "A pair of the DataLoader": f"{_HERE}.loading:PairDataset",
+            "Rows of one tensor (pictures)": f"{_HERE}.loading:pictures_taken",
+            "Rows of one tensor (pairs)": f"{_HERE}.loading:pairs_taken",
+        },
+        f"{_HERE}.loading",
+    ),
+    "loops": Comparison(
+        "Attention in loops",
+        "Sequence by sequence and head by head, as one writes it first, against all at once.",
+        {"loops": "Loops", "at once": "All at once"},
+        {
+            "Loops": f"{_HERE}.loops:looped_attention",
+            "All at once": "tfm_core.layers.attention:fused_attention",
+        },
+        f"{_HERE}.loops",
+        "attention_arms",
+    ),
+    "patches": Comparison(
+        "Patches in loops",
+        "Cutting pictures patch by patch, against one reshape of the whole batch.",
+        {"loops": "Loops", "at once": "One reshape"},
+        {
+            "Loops": f"{_HERE}.loops:cut_into_patches",
+            "One reshape": "tfm_core.layers.patches:patchify",
+        },
+        f"{_HERE}.loops",
+        "patch_arms",
+    ),
+    "gpu": Comparison(
+        "CPU or GPU",
+        "From which batch size on a GPU is worth its overhead.",
+        {"cpu": "CPU", "gpu": "GPU"},
+        {"The pass": f"{_HERE}.batches:one_batch"},
+        f"{_HERE}.accelerator",
+        x_title="batch size (examples)",
+        clock="wall",
+        seconds=20,
+    ),
+    "compile": Comparison(
+        "torch.compile",
+        "Generated code instead of operation after operation; the first pass may take a minute.",
+        {"eager": "As Python says", "compiled": "Compiled"},
+        {
+            "As Python says": f"{_HERE}.compiling:eager_pass",
+            "Compiled": f"{_HERE}.compiling:compiled_pass",
+        },
+        f"{_HERE}.compiling",
+        seconds=110,
+        limit=300.0,
+        needs_consent=True,
+    ),
+}

@@ -1,0 +1,123 @@
+"""What a measurement has found so far, read from the lines of the measuring process; torch-free."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.paired import Spread, ratio
+
+
+@dataclass(slots=True)
+class ArmReport:
+    """One arm: its checks, then the seconds per call of each side, one number a round."""
+
+    part: str
+    sides: tuple[str, ...]
+    x: float | None = None
+    equalities: tuple[Equality, ...] = ()
+    n_bytes: Mapping[str, int] = field(default_factory=dict)
+    facts: Mapping[str, float | str] = field(default_factory=dict)
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def reference(self) -> str:
+        """The side that others are compared with."""
+        return self.sides[0]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every result is within its tolerance."""
+        return all(one.is_equal for one in self.equalities)
+
+    def time(self, side: str) -> Spread:
+        """Return the seconds per call of a side that was timed."""
+        return Spread.of(self.seconds[side])
+
+    def gain(self, side: str) -> Spread:
+        """Return how many times as long the reference takes as this side, round by round."""
+        return ratio(self.seconds[self.reference], self.seconds[side])
+
+
+@dataclass(slots=True)
+class Report:
+    """A whole measurement; ``done`` and ``total`` count its parts, ``problem`` says what failed."""
+
+    name: str
+    device: str
+    clock: str
+    arms: list[ArmReport] = field(default_factory=list)
+    done: int = 0
+    total: int = 0
+    doing: str = ""
+    peak_bytes: int = 0
+    is_complete: bool = False
+    problem: str | None = None
+
+    @property
+    def timed(self) -> list[ArmReport]:
+        """The arms of which every side has been timed."""
+        return [arm for arm in self.arms if arm.seconds.keys() == set(arm.sides)]
+
+    def take(self, line: str) -> None:
+        """Take note of a line of JSON; what is no such line is somebody else's output."""
+        try:
+            said = json.loads(line)
+            kind = said["kind"]
+        except (ValueError, TypeError, KeyError):
+            return
+        if kind == "arm":
+            self.arms.append(_arm(said))
+        elif kind == "round":
+            for side, seconds in said["seconds"].items():
+                self.arms[-1].seconds.setdefault(side, []).append(seconds)
+        elif kind == "progress":
+            self.done, self.total, self.doing = said["done"], said["total"], said["words"]
+        elif kind == "end":
+            self.is_complete, self.peak_bytes = True, said["peak_bytes"]
+        elif kind == "failed":
+            self.problem = said["sentence"]
+
+
+def _arm(said: Mapping[str, Any]) -> ArmReport:
+    return ArmReport(
+        said["part"],
+        tuple(said["sides"]),
+        said["x"],
+        tuple(Equality(**one) for one in said["equalities"]),
+        said["n_bytes"],
+        said["facts"],
+    )
+
+
+COLUMNS = (
+    "comparison", "device", "part", "x", "side", "round", "seconds", "clock", "saved_bytes",
+    "largest_difference", "tolerance",
+)  # fmt: skip
+
+
+def to_csv(reports: Iterable[Report]) -> str:
+    """Return every round of every side as a table: one row a number, with its unit in its name."""
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(COLUMNS)
+    for report in reports:
+        for arm in report.timed:
+            for side in arm.sides:
+                worst = max(
+                    (one for one in arm.equalities if one.side == side),
+                    key=lambda one: one.difference / (one.tolerance or 1.0),
+                    default=None,
+                )
+                checked = ("", "") if worst is None else (worst.difference, worst.tolerance)
+                for number, seconds in enumerate(arm.seconds[side], 1):
+                    table.writerow([
+                        report.name, report.device, arm.part, "" if arm.x is None else arm.x, side,
+                        number, seconds, report.clock, arm.n_bytes.get(side, ""), *checked,
+                    ])  # fmt: skip
+    return text.getvalue()

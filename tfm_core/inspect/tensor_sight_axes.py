@@ -1,0 +1,110 @@
+"""What the axes are called, before and after an operation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+DEFAULT_AXES: dict[int, tuple[str, ...]] = {
+    0: (),
+    1: ("D",),
+    2: ("T", "D"),
+    3: ("B", "T", "D"),
+    4: ("B", "H", "T", "D"),
+    5: ("A", "B", "H", "T", "D"),
+}
+_LOW = "₁₂₃₄₅"
+Shape = tuple[int, ...]
+Axes = tuple[str, ...]
+
+
+def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
+    """Return a name for each axis of each input. dims: how many axes each has."""
+    found = [DEFAULT_AXES[n] for n in dims]
+    if name == "CHW to HWC" and dims[0] == 3:
+        return [("C", "Y", "X")]
+    if name == "matmul":
+        ends = (("i", "k"), ("k", "j"))
+        return [
+            (("k",) if n == 1 else (*("A", "B")[4 - n :], *end))
+            for n, end in zip(dims, ends, strict=True)
+        ]
+    if name == "einsum":
+        parts = values["equation"].partition("->")[0].split(",")
+        for place, (part, n) in enumerate(zip(parts, dims, strict=False)):
+            if len(part) == n:
+                found[place] = tuple(part)
+    return found
+
+
+def axes_after(
+    name: str, axes: Sequence[Axes], shapes: Sequence[Shape], made: Shape, values: Any
+) -> Axes:
+    """Return a name for each axis of the result; sizes that stand for nothing are called 1."""
+    found = _named(name, axes, shapes, made, values)
+    if found is None or len(found) != len(made):
+        return DEFAULT_AXES[len(made)]
+    return found
+
+
+def _named(
+    name: str, axes: Sequence[Axes], shapes: Sequence[Shape], made: Shape, values: Any
+) -> Axes | None:
+    if name == "einsum":
+        return tuple(values["equation"].partition("->")[2])
+    if not axes:
+        return None
+    first = list(axes[0])
+    n = len(first)
+    if name in {"view", "reshape"}:
+        return regrouped(axes[0], shapes[0], made)
+    if name == "transpose":
+        i, j = values["first"] % n, values["other"] % n
+        first[i], first[j] = first[j], first[i]
+    elif name == "permute":
+        first = [first[dim % n] for dim in values["dims"]]
+    elif name == "CHW to HWC":
+        first = [first[1], first[2], first[0]]
+    elif name in {"unsqueeze", "stack"}:
+        first.insert(values["dim"] % (n + 1), "1" if name == "unsqueeze" else "x, b")
+    elif name == "squeeze" and len(made) < n:
+        del first[values["dim"] % n]
+    elif name == "expand":
+        first = [*["new"] * (len(made) - n), *first]
+    elif name == "matmul":
+        longer = max(axes, key=len)
+        first = [*longer[:-2], *first[-2:-1], *axes[1][-1:][: len(axes[1]) - 1]]
+    return tuple(first)
+
+
+def regrouped(axes: Axes, old: Shape, new: Shape) -> Axes:
+    """Name the axes of a view: one that stays keeps its name, D cut in two is D₁, D₂, joined T·D.
+
+    Axes are matched from the left, in the smallest groups with as many elements.
+    """
+    names: list[str] = []
+    i = j = 0
+    while i < len(old) or j < len(new):
+        if i < len(old) and j < len(new) and old[i] == new[j]:
+            names.append(axes[i])
+            i, j = i + 1, j + 1
+            continue
+        if j < len(new) and new[j] == 1:
+            names.append("1")
+            j += 1
+            continue
+        if i < len(old) and old[i] == 1:
+            i += 1
+            continue
+        i_end, j_end = i + 1, j + 1
+        while math.prod(old[i:i_end]) != math.prod(new[j:j_end]):
+            if math.prod(old[i:i_end]) < math.prod(new[j:j_end]):
+                i_end += 1
+            else:
+                j_end += 1
+        joined = "·".join(axes[i:i_end])
+        count = j_end - j
+        names += [joined] if count == 1 else [f"{joined}{_LOW[k]}" for k in range(count)]
+        i, j = i_end, j_end
+    return tuple(names)

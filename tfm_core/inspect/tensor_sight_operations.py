@@ -1,0 +1,281 @@
+"""The operations that the models are made of: what they take, what they run, their line of code.
+
+``run`` gets the inputs and the parameters as they were read; ``code`` is the same line as text.
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Values = Mapping[str, Any]
+Kind = Literal["moves", "fills", "places", "computes", "makes"]
+CAUSAL, PADDING, LARGE = "future", "last column", "larger than 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """Something that an operation is told. kind: how its text is read."""
+
+    name: str
+    label: str
+    help: str
+    kind: Literal["int", "ints", "number", "equation", "shape", "choice"]
+    default: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation.
+
+    kind: "moves" elements; "fills" some with new ones; "places", which changes each where it is;
+    "computes" new ones from many; "makes" a tensor from nothing.
+    shape: of the first input at the start; second: of the second, None without one.
+    where: where the app's models use it; step: of the walk, None where none shows it.
+    """
+
+    name: str
+    help: str
+    kind: Kind
+    shape: str
+    parameters: tuple[Parameter, ...]
+    run: Callable[[tuple[Tensor, ...], Values], Tensor]
+    code: Callable[[Values], str]
+    where: str
+    step: int | None = None
+    second: str | None = None
+
+
+def _dim(label: str, default: str, name: str = "dim") -> Parameter:
+    return Parameter(name, label, "Axes count from 0; -1 is the last one.", "int", default)
+
+
+def _sizes(default: str, help: str = "A -1 is worked out from the others.") -> Parameter:
+    return Parameter("sizes", "New shape", help, "ints", default)
+
+
+def listed(numbers: tuple[int, ...]) -> str:
+    """Return numbers as arguments: ``2, 3``."""
+    return ", ".join(map(str, numbers))
+
+
+def tupled(numbers: tuple[int, ...]) -> str:
+    """Return numbers as Python writes a tuple: ``(2,)``."""
+    return f"({listed(numbers)}{',' if len(numbers) == 1 else ''})"
+
+
+def _torch() -> Any:
+    import torch
+
+    return torch
+
+
+def mask_for(x: Tensor, v: Values) -> Tensor:
+    """Return the mask of masked_fill: bool, True = is filled, of the shape asked for."""
+    torch = _torch()
+    mask: Tensor
+    if v["which"] == LARGE:
+        mask = x > 2
+    elif v["which"] == PADDING:
+        mask = torch.zeros(v["mask"], dtype=torch.bool)
+        mask[..., -1] = True
+    else:
+        mask = torch.ones(v["mask"], dtype=torch.bool).triu(1)
+    return mask
+
+
+def _masked_code(v: Values) -> str:
+    size = tupled(v["mask"])
+    mask = {
+        CAUSAL: f"mask = torch.ones({size}, dtype=torch.bool).triu(1)",
+        PADDING: f"mask = torch.zeros({size}, dtype=torch.bool)\nmask[..., -1] = True",
+        LARGE: "mask = x > 2",
+    }[v["which"]]
+    value = v["value"]
+    text = f'float("{value}")' if abs(value) == float("inf") else f"{value:g}"
+    return f"{mask}\ny = x.masked_fill(mask, {text})"
+
+
+def _seeded(v: Values, name: str) -> Tensor:
+    torch = _torch()
+    generator = torch.Generator().manual_seed(v["seed"])
+    made: Tensor = getattr(torch, name)(v["sizes"], generator=generator)
+    return made
+
+
+def _seeded_code(v: Values, name: str) -> str:
+    return (
+        f"generator = torch.Generator().manual_seed({v['seed']})\n"
+        f"y = torch.{name}({tupled(v['sizes'])}, generator=generator)"
+    )
+
+
+_MADE = Parameter("sizes", "Shape", "Up to 64 elements.", "shape", "2, 4")
+_SEED = Parameter("seed", "Seed", "The same seed draws the same numbers.", "int", "0")
+_DIAGONAL = _dim("Diagonal", "0", "diagonal")
+
+_SHAPES = (
+    Operation(
+        "view", "The same memory read in another shape. It never copies, so it can refuse.",
+        "moves", "2, 6", (_sizes("2, 2, 3"),), lambda i, v: i[0].view(v["sizes"]),
+        lambda v: f"y = x.view({listed(v['sizes'])})",
+        "Split heads: d_model numbers become heads × d_head.", 7,
+    ),
+    Operation(
+        "reshape", "A view where that is possible, a copy where it is not.",
+        "moves", "3, 4", (_sizes("2, 6"),), lambda i, v: i[0].reshape(v["sizes"]),
+        lambda v: f"y = x.reshape({listed(v['sizes'])})",
+        "Merge heads: after the transpose only a copy can lie in one row.", 12,
+    ),
+    Operation(
+        "unsqueeze", "A new axis of size 1; strides change, memory does not.",
+        "moves", "2, 3", (_dim("New axis at", "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
+        lambda v: f"y = x.unsqueeze({v['dim']})",
+        "Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries.", 3,
+    ),
+    Operation(
+        "squeeze", "Takes an axis of size 1 away; does nothing, silently, to a larger one.",
+        "moves", "2, 1, 3", (_dim("Axis", "1"),), lambda i, v: i[0].squeeze(v["dim"]),
+        lambda v: f"y = x.squeeze({v['dim']})",
+        "The way back from unsqueeze: one example out of a batch of one.", 1,
+    ),
+    Operation(
+        "expand", "Repeats an axis of size 1 with stride 0: many elements, one place in memory.",
+        "moves", "1, 4", (_sizes("3, 4", "-1 keeps an axis as it is."),),
+        lambda i, v: i[0].expand(v["sizes"]), lambda v: f"y = x.expand({listed(v['sizes'])})",
+        "The CLS vector for every picture of a batch; masks over heads.", 3,
+    ),
+)  # fmt: skip
+_ORDERS = (
+    Operation(
+        "transpose", "Swaps two axes by swapping their strides; no number moves.",
+        "moves", "2, 3", (_dim("First axis", "0", "first"), _dim("Second axis", "1", "other")),
+        lambda i, v: i[0].transpose(v["first"], v["other"]),
+        lambda v: f"y = x.transpose({v['first']}, {v['other']})",
+        "Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ.", 7,
+    ),
+    Operation(
+        "permute", "Puts all axes in a new order at once, again by strides alone.",
+        "moves", "2, 3, 2",
+        (Parameter("dims", "Order of axes", "Each old axis once.", "ints", "1, 0, 2"),),
+        lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
+        "Patches: rows and columns of patches come together.", 2,
+    ),
+    Operation(
+        "contiguous", "Copies the elements into the order in which they are read, if need be.",
+        "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
+        "Before a view after a transpose; reshape does both.", 12,
+    ),
+    Operation(
+        "CHW to HWC", "Pictures: PyTorch keeps channels first, image files and plots last.",
+        "moves", "3, 2, 3", (), lambda i, v: i[0].permute(1, 2, 0),
+        lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
+        "Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen.", 1,
+    ),
+)  # fmt: skip
+_JOINS = (
+    Operation(
+        "cat", "Joins along an axis that is there; all the other sizes must agree.",
+        "moves", "2, 3", (_dim("Axis", "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
+        lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
+        "CLS before the patches; source before target in a decoder-only model.", 3, "2, 3",
+    ),
+    Operation(
+        "stack", "Joins along a new axis; all sizes must agree.",
+        "moves", "2, 3", (_dim("New axis at", "0"),),
+        lambda i, v: _torch().stack(list(i), v["dim"]),
+        lambda v: f"y = torch.stack([x, b], dim={v['dim']})",
+        "Examples into a batch; the maps of a list of heads into one tensor.", 1, "2, 3",
+    ),
+    Operation(
+        "hstack", "cat along axis 1 (axis 0 for vectors).",
+        "moves", "2, 3", (), lambda i, v: _torch().hstack(i), lambda v: "y = torch.hstack([x, b])",
+        "Heads side by side, when they are computed one by one.", 12, "2, 2",
+    ),
+)  # fmt: skip
+_PRODUCTS = (
+    Operation(
+        "matmul", "Rows times columns, for every pair; axes before the last two are a batch.",
+        "computes", "2, 3", (), lambda i, v: i[0] @ i[1], lambda v: "y = x @ b",
+        "Everywhere: projections, QKᵀ, weights × V.", 8, "3, 2",
+    ),
+    Operation(
+        "einsum", "Products written with letters: those not in the output are summed over.",
+        "computes", "2, 3",
+        (Parameter("equation", "Equation", "Such as ij,jk->ik.", "equation", "qd,kd->qk"),),
+        lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
+        lambda v: f'y = torch.einsum("{v["equation"]}", '
+        f"x{', b' if ',' in v['equation'] else ''})",
+        "QKᵀ of all heads at once, as bqhd,bkhd->bhqk.", 8, "4, 3",
+    ),
+    Operation(
+        "softmax", "Exponentials over their sum: along one axis, shares that add up to 1.",
+        "places", "3, 3", (_dim("Axis that sums to 1", "-1"),),
+        lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
+        "Attention weights: over keys, the last axis.", 10,
+    ),
+)  # fmt: skip
+_MASKS = (
+    Operation(
+        "masked_fill", "Writes one value wherever a mask of True and False says True.",
+        "fills", "4, 4",
+        (
+            Parameter("which", "Mask is True at", "", "choice", CAUSAL, (CAUSAL, PADDING, LARGE)),
+            Parameter("mask", "Shape of the mask", "Must fit x; 1 is stretched.", "shape", "4, 4"),
+            Parameter("value", "Value", "-inf is usual before a softmax.", "number", "-inf"),
+        ),
+        lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
+        "Scores that a query must not read.", 9,
+    ),
+    Operation(
+        "tril", "Keeps the lower triangle, zeros above: the past.",
+        "fills", "4, 4", (_DIAGONAL,), lambda i, v: i[0].tril(v["diagonal"]),
+        lambda v: f"y = x.tril({v['diagonal']})", "The causal mask.", 3,
+    ),
+    Operation(
+        "triu", "Keeps the upper triangle, zeros below; with diagonal 1: the future.",
+        "fills", "4, 4", (_dim("Diagonal", "1", "diagonal"),),
+        lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
+        "The causal mask of nn.Transformer, which marks what is forbidden.", 3,
+    ),
+)  # fmt: skip
+_MAKERS = (
+    Operation(
+        "arange", "Whole numbers from a start up to, but without, an end.",
+        "makes", "1",
+        (
+            _dim("Start", "0", "start"), _dim("End", "6", "end"), _dim("Step", "1", "step"),
+        ),
+        lambda i, v: _torch().arange(v["start"], v["end"], v["step"]),
+        lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",
+        "Positions 0, 1, 2 … of the tokens.", 5,
+    ),
+    Operation(
+        "zeros", "All zeros.", "makes", "1", (_MADE,),
+        lambda i, v: _torch().zeros(v["sizes"]), lambda v: f"y = torch.zeros({tupled(v['sizes'])})",
+        "Biases at the start of training.", 6,
+    ),
+    Operation(
+        "rand", "Uniform between 0 and 1: never negative, mean 0.5.", "makes", "1",
+        (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
+        "Choosing at random: dropout, pictures to shift.", 6,
+    ),
+    Operation(
+        "randn", "Normal: mean 0, standard deviation 1, half of it negative.", "makes", "1",
+        (_MADE, _SEED), lambda i, v: _seeded(v, "randn"), lambda v: _seeded_code(v, "randn"),
+        "Weights and embeddings at the start; rand instead would push all one way.", 4,
+    ),
+)  # fmt: skip
+
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for group in (_SHAPES, _ORDERS, _JOINS, _PRODUCTS, _MASKS, _MAKERS)
+    for operation in group
+}

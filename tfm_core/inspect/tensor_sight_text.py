@@ -1,0 +1,98 @@
+"""What a user types about a tensor, read by a small parser of our own; nothing is evaluated."""
+
+from __future__ import annotations
+
+import math
+import re
+
+MOST_ELEMENTS = 64
+MOST_AXES = 4
+MOST_RESULT = 128
+_LARGEST = 64
+_MOST_INTS = 6
+_INT = re.compile(r"[-+]?\d{1,4}")
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
+_EQUATION = re.compile(r"[a-z]{0,4}(,[a-z]{0,4})?->[a-z]{0,4}")
+
+
+def ints_of(text: str, what: str) -> tuple[int, ...]:
+    """Read whole numbers, as ``2, 3`` or ``(2, 3)`` or ``2 3``; nothing typed is no number.
+
+    Raises ValueError, in a sentence that names ``what``.
+    """
+    inner = text.strip()
+    if inner[:1] in {"(", "["} and inner[-1:] in {")", "]"}:
+        inner = inner[1:-1]
+    parts = [part for part in re.split(r"[\s,x×]+", inner) if part]
+    for part in parts:
+        if not _INT.fullmatch(part):
+            raise ValueError(
+                f"{what}: “{part[:20]}” is not a whole number; write numbers such as 2, 3."
+            )
+    numbers = tuple(int(part) for part in parts)
+    if len(numbers) > _MOST_INTS:
+        raise ValueError(f"{what}: {len(numbers)} numbers are too many; up to {_MOST_INTS} fit.")
+    for number in numbers:
+        if abs(number) > _LARGEST:
+            raise ValueError(f"{what}: {number} is too large; numbers go up to {_LARGEST} here.")
+    return numbers
+
+
+def int_of(text: str, what: str) -> int:
+    """Read one whole number. Raises ValueError, in a sentence."""
+    numbers = ints_of(text, what)
+    if len(numbers) != 1:
+        raise ValueError(f"{what}: one whole number is wanted, and {len(numbers)} are given.")
+    return numbers[0]
+
+
+def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
+    """Read a shape of at most 4 axes and 64 elements. Raises ValueError, in a sentence."""
+    shape = ints_of(text, what)
+    if not 1 <= len(shape) <= MOST_AXES:
+        raise ValueError(f"{what}: 1 to {MOST_AXES} axes can be shown, and {len(shape)} are given.")
+    if min(shape) < 1:
+        raise ValueError(f"{what}: an axis of {min(shape)} cannot be shown; each is at least 1.")
+    if math.prod(shape) > MOST_ELEMENTS:
+        raise ValueError(
+            f"{what}: {' × '.join(map(str, shape))} = {math.prod(shape)} elements are too many to "
+            f"follow by eye; up to {MOST_ELEMENTS} fit."
+        )
+    return shape
+
+
+def numbers_of(text: str, count: int) -> tuple[float, ...]:
+    """Read exactly ``count`` numbers, parted by commas or spaces. Raises ValueError."""
+    parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
+    for part in parts:
+        if not _NUMBER.fullmatch(part):
+            raise ValueError(f"“{part[:20]}” is not a number; write numbers such as 1, 0.5 or -2.")
+    if len(parts) != count:
+        raise ValueError(f"The shape has room for {count} numbers, and {len(parts)} are given.")
+    numbers = tuple(float(part) for part in parts)
+    if any(abs(number) > 9999 for number in numbers):
+        raise ValueError("Numbers go from -9999 to 9999 here.")
+    return numbers
+
+
+def number_of(text: str, what: str) -> float:
+    """Read one number; ``-inf`` and ``inf`` are numbers too. Raises ValueError, in a sentence."""
+    word = text.strip().lower()
+    if word in {"inf", "-inf"}:
+        return float(word)
+    if not _NUMBER.fullmatch(word):
+        raise ValueError(f"{what}: “{text[:20]}” is not a number; write one such as -1 or -inf.")
+    return float(word)
+
+
+def equation_of(text: str) -> str:
+    """Read an einsum equation of one or two inputs. Raises ValueError, in a sentence."""
+    equation = re.sub(r"\s+", "", text)
+    if "->" not in equation:
+        raise ValueError("The equation needs an arrow: inputs -> output, such as ij,jk->ik.")
+    if not _EQUATION.fullmatch(equation):
+        raise ValueError(
+            f"“{equation[:30]}” is not an equation that can be shown: one or two inputs with up to "
+            "4 small letters each, an arrow, and the letters of the output, such as ij,jk->ik."
+        )
+    return equation

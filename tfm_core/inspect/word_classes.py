@@ -1,0 +1,69 @@
+"""What kind of word a token is, by the tables of the toy grammar: noun, verb, particle, ..."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tfm_core.data.text import korean_words
+from tfm_core.data.text.english_korean import SUFFIXES
+from tfm_core.data.vocabulary import SPECIALS
+
+CLASSES = (
+    "people",
+    "animals",
+    "food",
+    "things",
+    "place",
+    "verb, present",
+    "verb, past",
+    "adjective",
+    "time",
+    "function word",
+    "particle or ending",
+    "digit",
+    "letter",
+    "sign",
+    "word",
+    "special",
+)
+"""In the order in which figures and legends show them."""
+
+
+def class_of(task: str, token: str) -> str:
+    """Return the class of a token of a task's vocabulary, one of ``CLASSES``."""
+    if token in SPECIALS:
+        return "special"
+    if task == "english-korean":
+        return _grammar().get(token, "word")
+    if token.isdigit():
+        return "digit"
+    if len(token) == 1:
+        return "letter" if token.isalpha() else "sign"
+    return "word"
+
+
+def by_class(classes: tuple[str, ...]) -> list[int]:
+    """Return the places of tokens ordered by class, those of one class as they stand."""
+    return sorted(range(len(classes)), key=lambda place: CLASSES.index(classes[place]))
+
+
+@cache
+def _grammar() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for verb in korean_words.VERBS:
+        for form in (verb.singular, verb.plural, verb.korean_final, verb.korean_linking):
+            found[form] = "verb, present"
+        for form in (verb.past, verb.korean_past):
+            found[form] = "verb, past"
+    for english, korean in korean_words.ADJECTIVES.items():
+        found |= dict.fromkeys((english, korean), "adjective")
+    for group, nouns in korean_words.NOUNS.items():
+        for noun in nouns:
+            found |= dict.fromkeys((noun.english, noun.korean), group)
+    for place in korean_words.PLACES:
+        found |= dict.fromkeys((place.english, place.korean), "place")
+    for english, (korean, _when) in korean_words.TIMES.items():
+        found |= dict.fromkeys((english, korean), "time")
+    function = (*korean_words.PREPOSITIONS, *korean_words.ARTICLES, korean_words.AND)
+    found |= dict.fromkeys(function, "function word")
+    return found | dict.fromkeys(SUFFIXES, "particle or ending")

@@ -1,0 +1,256 @@
+"""Embedding tables as figures: lookup, likeness, and words that move while they are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfm_core.inspect.embeddings import Lookup, Projection, Table
+from tfm_core.inspect.word_classes import CLASSES
+from tfm_core.plots.attention import Floats, Theme, short
+from tfm_core.plots.masks import DIVERGING
+from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION
+from tfm_core.plots.positions import matrix
+
+LOOKS: dict[str, tuple[str, str]] = {  # colour and shape; shapes that exist in 2-D and in 3-D
+    "people": (BLUE, "circle"),
+    "animals": (BLUE, "square"),
+    "food": (BLUE, "diamond"),
+    "things": (BLUE, "cross"),
+    "place": (SKY, "circle-open"),
+    "verb, present": (VERMILION, "circle"),
+    "verb, past": (VERMILION, "square-open"),
+    "adjective": (ORANGE, "diamond"),
+    "time": (GREEN, "square"),
+    "function word": (OCHRE, "x"),
+    "particle or ending": (PURPLE, "diamond-open"),
+    "digit": (BLUE, "circle"),
+    "letter": (VERMILION, "square"),
+    "sign": (GREEN, "x"),
+    "word": (PURPLE, "diamond"),
+    "special": (GREY, "x"),
+}
+_ANGLES = str.maketrans("<>&", "‹›+")
+_STEP_MS = 700
+_DIMENSIONS_SHOWN = 8
+
+
+def projected(
+    table: Table, projection: Projection, *, in_space: bool = False, has_labels: bool = True
+) -> go.Figure:
+    """Draw the words of a table on the components, one frame a step; the last one is shown first.
+
+    The axes are the same in every frame, so that only the words move. A slider and two buttons go
+    through the training, in the browser.
+    """
+    points = projection.of(table.values)  # (F, V, 3)
+    groups = [
+        (name, [i for i, kind in enumerate(table.classes) if kind == name])
+        for name in CLASSES
+        if name in table.classes
+    ]
+    draw = partial(_group, table, in_space=in_space, has_labels=has_labels)
+    figure = go.Figure([draw(points[-1], *group) for group in groups])
+    figure.frames = [
+        go.Frame(name=f"{step:,}", data=[draw(frame, *group) for group in groups])
+        for step, frame in zip(table.steps, points, strict=True)
+    ]
+    _place_axes(figure, projection, _reach(points), in_space=in_space)
+    _controls(figure, table.steps, redraw=in_space)
+    return figure
+
+
+def likeness(
+    like: Floats, tokens: Sequence[str], order: Sequence[int], theme: Theme = "light"
+) -> go.Figure:
+    """Draw the cosines (V, V) of all words with all, in an order."""
+    names = [escape(tokens[place], quote=False) for place in order]
+    figure = matrix(
+        like[np.ix_(order, order)], "word", "word", theme, names=names, is_square=True, limit=1.0
+    )
+    figure.data[0].hovertemplate = None
+    figure.data[0].hovertext = [
+        [f"{a} and {b}<br>cosine {value:.4f}" for b, value in zip(names, row, strict=True)]
+        for a, row in zip(names, like[np.ix_(order, order)].tolist(), strict=True)
+    ]
+    figure.data[0].hoverinfo = "text"
+    every = -(-len(names) // 40)
+    shown = list(range(0, len(names), every))
+    ticks = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}
+    figure.update_xaxes(**ticks, tickangle=-90, tickfont={"size": 9})
+    figure.update_yaxes(**ticks, tickfont={"size": 9})
+    return figure.update_layout(height=500)
+
+
+def lookup(table: Floats, found: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
+    """Draw a window of the table (V, D) around the row that is looked up, the one-hot beside it.
+
+    The first column is the one-hot vector, the others are the first dimensions of the table.
+    """
+    first = max(0, min(found.id - 3, len(table) - 7))
+    rows = range(first, min(len(table), first + 7))
+    shown = table[rows.start : rows.stop, :_DIMENSIONS_SHOWN]
+    one_hot = np.array([[float(row == found.id)] for row in rows])
+    top = float(np.abs(shown).max())
+    values = np.concatenate([one_hot * top, np.full((len(rows), 1), np.nan), shown], 1)
+    texts = [
+        [f"{hot[0]:.0f}", "", *(f"{v:.2f}" for v in row)]
+        for hot, row in zip(one_hot, shown, strict=True)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=values.astype(np.float32),
+            zmin=-top,
+            zmax=top,
+            colorscale=list(DIVERGING[theme]),
+            showscale=False,
+            text=texts,
+            texttemplate="%{text}",
+            textfont={"size": 10},
+            xgap=1,
+            ygap=1,
+            hovertemplate="%{y}<br>%{x}: %{text}<extra></extra>",
+        )
+    )
+    names = ["one-hot", "", *(str(n + 1) for n in range(shown.shape[1]))]
+    figure.update_xaxes(
+        tickvals=list(range(len(names))),
+        ticktext=names,
+        title={"text": f"one-hot, and dimensions 1 to {shown.shape[1]} of {table.shape[1]}"},
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=[f"{row}: {short(tokens[row])}" for row in rows],
+        autorange="reversed",
+        showgrid=False,
+        zeroline=False,
+    )
+    return figure.update_layout(height=300, margin={"l": 8, "r": 8, "t": 8, "b": 8})
+
+
+def _group(
+    table: Table,
+    points: Floats,
+    name: str,
+    places: list[int],
+    *,
+    in_space: bool,
+    has_labels: bool,
+) -> go.Scatter | go.Scatter3d:
+    colour, symbol = LOOKS[name]
+    words = [_label(table.tokens[place], in_space=in_space) for place in places]
+    values: dict[str, Any] = {
+        "x": points[places, 0],
+        "y": points[places, 1],
+        "text": words,
+        "name": name,
+        "mode": "markers+text" if has_labels else "markers",
+        "textposition": "top center",
+        "textfont": {"size": 11},
+        "marker": {"color": colour, "symbol": symbol, "size": 5 if in_space else 9},
+    }
+    if in_space:
+        hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>"
+        return go.Scatter3d(z=points[places, 2], hovertemplate=hover, **values)
+    hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>"
+    return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
+
+
+def _label(token: str, *, in_space: bool) -> str:
+    """Return a token for plotly's markup, which its 3-D texts understand, but without entities."""
+    return escape(token.translate(_ANGLES) if in_space else token, quote=False)
+
+
+def _reach(points: Floats) -> list[list[float]]:
+    """Return where each axis begins and ends, so that no word leaves it in any frame."""
+    lowest, highest = points.min((0, 1)), points.max((0, 1))
+    room = np.maximum(highest - lowest, 1e-6) * 0.08
+    return [[float(a), float(b)] for a, b in zip(lowest - room, highest + room, strict=True)]
+
+
+def _place_axes(
+    figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
+) -> None:
+    titles = [
+        f"component {place + 1} ({share:.0%} of the variance)"
+        for place, share in enumerate(projection.explained)
+    ]
+    if in_space:
+        axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}
+        camera = {"eye": {"x": 1.35, "y": 1.35, "z": 0.8}, "center": {"x": 0, "y": 0, "z": -0.15}}
+        figure.update_layout(
+            scene={
+                name: {
+                    **axis,
+                    "range": reach[n],
+                    "title": {"text": f"{n + 1} ({projection.explained[n]:.0%})"},
+                }
+                for n, name in enumerate(("xaxis", "yaxis", "zaxis"))
+            }
+            | {"aspectmode": "cube", "camera": camera}
+        )
+    else:
+        figure.update_xaxes(range=reach[0], title={"text": titles[0]})
+        figure.update_yaxes(range=reach[1], title={"text": titles[1]})
+
+
+def _controls(figure: go.Figure, steps: Sequence[int], *, redraw: bool) -> None:
+    shown = {"mode": "immediate", "transition": {"duration": 0}}
+    slider = {
+        "active": len(steps) - 1,
+        "currentvalue": {"prefix": "step "},
+        "pad": {"t": 36, "l": 8},
+        "x": 0.0,
+        "len": 1.0,
+        "ticklen": 4,
+        "minorticklen": 0,
+        "font": {"size": 11},
+        "bgcolor": GREY,
+        "activebgcolor": BLUE,
+        "bordercolor": GREY,
+        "steps": [
+            {
+                "label": f"{step:,}",
+                "method": "animate",
+                "execute": False,
+                "args": [[f"{step:,}"], shown | {"frame": {"duration": 0, "redraw": redraw}}],
+            }
+            for step in steps
+        ],
+    }
+    motion = {
+        "fromcurrent": False,
+        "mode": "immediate",
+        "frame": {"duration": _STEP_MS, "redraw": redraw},
+        "transition": {"duration": 0 if redraw else _STEP_MS - 100, "easing": "cubic-in-out"},
+    }
+    buttons = {
+        "type": "buttons",
+        "direction": "left",
+        "showactive": False,
+        "x": 0.0,
+        "y": 1.0,
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "bgcolor": "rgba(125,133,146,0.2)",
+        "bordercolor": GREY,
+        "pad": {"b": 4},
+        "buttons": [
+            {"label": label, "method": "animate", "execute": False, "args": list(args)}
+            for label, args in (("▶ Play", (None, motion)), ("❚❚ Pause", ([None], shown)))
+        ],
+    }
+    figure.update_layout(
+        sliders=[slider],
+        updatemenus=[buttons],
+        height=680,
+        legend={"orientation": "h", "x": 0, "y": -0.28, "yanchor": "top", "font": {"size": 12}},
+        margin={"l": 8, "r": 8, "t": 44, "b": 8},
+    )

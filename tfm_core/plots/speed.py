@@ -1,0 +1,161 @@
+"""What makes training fast: times side by side with their spread, curves over sizes, bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from tfm_core.inspect.speed.paired import Spread
+from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+
+LOOKS: tuple[dict[str, str], ...] = (  # by the order of the sides, the plain way first
+    {"color": GREY, "dash": "dot", "symbol": "x"},
+    {"color": BLUE, "dash": "solid", "symbol": "circle"},
+    {"color": VERMILION, "dash": "dash", "symbol": "square"},
+    {"color": GREEN, "dash": "dashdot", "symbol": "diamond"},
+    {"color": PURPLE, "dash": "longdash", "symbol": "triangle-up"},
+    {"color": ORANGE, "dash": "dot", "symbol": "star"},
+)
+
+
+def look(number: int) -> dict[str, str]:
+    """Return colour, dash and marker of the side at a place; they come round again."""
+    return LOOKS[number % len(LOOKS)]
+
+
+def times(
+    seconds: Mapping[str, Spread],
+    gains: Mapping[str, Spread],
+    clock: str,
+    numbers: Sequence[int] | None = None,
+) -> go.Figure:
+    """Draw milliseconds a call as bars from label -> spread; whiskers reach over all rounds.
+
+    gains: label -> how many times as fast as the first; the first needs none.
+    numbers: the places of the sides among all of their comparison, which decide their colours.
+    """
+    labels = list(seconds)
+    middle = np.array([1000 * one.median for one in seconds.values()], np.float32)
+    low = np.array([1000 * one.low for one in seconds.values()], np.float32)
+    high = np.array([1000 * one.high for one in seconds.values()], np.float32)
+    texts = [
+        _amount(value, "ms") + _gain(gains.get(name))
+        for name, value in zip(labels, middle, strict=True)
+    ]
+    figure = go.Figure(
+        go.Bar(
+            y=[_broken(label) for label in labels],
+            x=middle,
+            orientation="h",
+            marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
+            error_x={"type": "data", "symmetric": False, "array": high - middle,
+                     "arrayminus": middle - low, "thickness": 1.5, "width": 5},
+            hovertext=[
+                f"{escape(label)}<br><b>{m:.4g} ms</b> ({lo:.4g} to {hi:.4g})"
+                for label, m, lo, hi in zip(labels, middle, low, high, strict=True)
+            ],
+            hoverinfo="text",
+        )
+    )  # fmt: skip
+    for label, text, end in zip(labels, texts, high, strict=True):
+        figure.add_annotation(
+            x=float(end), y=_broken(label), text=text, xanchor="left", xshift=8, showarrow=False
+        )
+    figure.update_xaxes(
+        title={"text": f"milliseconds a call ({clock})"},
+        range=[0, float(high.max()) * 1.75],
+        nticks=5,
+    )
+    return _bars(figure, len(labels))
+
+
+def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) -> go.Figure:
+    """Draw the bytes that the forward pass keeps for the backward pass, in MiB, label -> bytes."""
+    labels = list(n_bytes)
+    values = np.array([value / 2**20 for value in n_bytes.values()], np.float32)
+    figure = go.Figure(
+        go.Bar(
+            y=[_broken(label) for label in labels],
+            x=values,
+            orientation="h",
+            marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
+            text=[_amount(value, "MiB") for value in values],
+            textposition="outside",
+            cliponaxis=False,
+            hovertext=[f"{escape(k)}<br><b>{v:,} bytes</b>" for k, v in n_bytes.items()],
+            hoverinfo="text",
+        )
+    )
+    top = float(values.max(initial=0)) or 1.0
+    figure.update_xaxes(
+        title={"text": "saved for the backward pass (MiB)"}, range=[0, top * 1.4], nticks=5
+    )
+    return _bars(figure, len(labels))
+
+
+def curves(
+    lines: Mapping[str, tuple[Sequence[float], Sequence[Spread]]],
+    x_title: str,
+    y_title: str,
+    unit: str,
+    *,
+    crossover: float | None = None,
+) -> go.Figure:
+    """Draw label -> (x, spreads of y), both axes logarithmic; whiskers reach over all rounds."""
+    figure = go.Figure()
+    for number, (label, (x, spreads)) in enumerate(lines.items()):
+        one = look(number if len(lines) > 1 else 1)
+        middle = np.array([spread.median for spread in spreads], np.float32)
+        up = np.array([spread.high for spread in spreads], np.float32) - middle
+        down = middle - np.array([spread.low for spread in spreads], np.float32)
+        figure.add_scatter(
+            x=np.asarray(x, np.float32),
+            y=middle,
+            error_y={"type": "data", "symmetric": False, "array": up, "arrayminus": down},
+            name=escape(label, quote=False),
+            mode="lines+markers",
+            line={"color": one["color"], "dash": one["dash"]},
+            marker={"symbol": one["symbol"], "size": 8},
+            hovertemplate=f"{escape(x_title)} %{{x:,}}<br><b>%{{y:.4g}} {unit}</b>"
+            f"<extra>{escape(label)}</extra>",
+        )
+    ticks = sorted({value for x, _ in lines.values() for value in x})
+    figure.update_xaxes(
+        type="log",
+        title={"text": x_title},
+        tickvals=ticks,
+        ticktext=[f"{value:,.0f}" for value in ticks],
+    )
+    figure.update_yaxes(type="log", title={"text": y_title}, tickformat="~g", dtick=1)
+    if crossover is not None:
+        figure.add_vline(x=crossover, line={"color": GREY, "dash": "dot", "width": 1})
+    return figure.update_layout(height=340, margin={"l": 8, "r": 12, "t": 36, "b": 8})
+
+
+def _bars(figure: go.Figure, count: int) -> go.Figure:
+    figure.update_yaxes(autorange="reversed", title={"text": ""})
+    return figure.update_layout(
+        height=84 + 46 * count, margin={"l": 8, "r": 8, "t": 8, "b": 8}, showlegend=False
+    )
+
+
+def _gain(gain: Spread | None) -> str:
+    return "" if gain is None else f" · <b>{gain.median:.2f}x</b>"
+
+
+def _amount(value: Any, unit: str) -> str:
+    return f"{float(value):.3g} {unit}"
+
+
+def _broken(label: str) -> str:
+    """Break a label in two lines, so that it leaves room for the bars on a narrow screen."""
+    words, lines = label.split(), [""]
+    for word in words:
+        if len(lines[-1]) + len(word) > 16 and lines[-1]:
+            lines.append("")
+        lines[-1] = f"{lines[-1]} {word}".strip()
+    return "<br>".join(escape(line, quote=False) for line in lines)

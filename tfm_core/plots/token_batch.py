@@ -1,0 +1,110 @@
+"""A batch of sentences as two pictures of one shape (B, T): its numbers and its padding mask."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.padding import Batch
+from tfm_core.plots.attention import SCALES, Theme
+from tfm_core.plots.palette import CARDS, COLOURS, INKS
+
+_MAX_WORD = 7
+_SPECIAL: dict[Theme, str] = {"light": "#f3dfb8", "dark": "#4a3d22"}
+
+
+def ids(batch: Batch, theme: Theme = "light") -> go.Figure:
+    """Draw the numbers of a batch, with their words where there is room."""
+    is_special = (batch.ids < len(SPECIALS)) & batch.mask
+    kinds = batch.mask.astype(np.int64) * 2 - is_special
+    shades = (CARDS[theme], _SPECIAL[theme], SCALES[theme][1])
+    scale = [[edge / len(shades), shade] for i, shade in enumerate(shades) for edge in (i, i + 1)]
+    return _cells(batch, kinds, scale, _labels(batch), theme, top=len(shades) - 1)
+
+
+def mask(batch: Batch, theme: Theme = "light") -> go.Figure:
+    """Draw the padding mask: 1 where there is a token, 0 where there is padding."""
+    colour = COLOURS["right"]
+    return _cells(
+        batch,
+        batch.mask.astype(np.int64),
+        [[0, CARDS[theme]], [0.5, CARDS[theme]], [0.5, colour], [1, colour]],
+        [[str(int(cell)) for cell in row] for row in batch.mask],
+        theme,
+        top=1,
+    )
+
+
+def _labels(batch: Batch) -> list[list[str]]:
+    wide = batch.ids.shape[1] <= 12
+    return [
+        [
+            f"{id}<br>{_cut(token)}" if wide else str(id)
+            for id, token in zip(row, words, strict=True)
+        ]
+        for row, words in zip(batch.ids.tolist(), batch.tokens, strict=True)
+    ]
+
+
+def _cut(token: str) -> str:
+    return escape(token if len(token) <= _MAX_WORD else f"{token[: _MAX_WORD - 1]}…", quote=False)
+
+
+def _cells(
+    batch: Batch,
+    values: npt.NDArray[np.int64],
+    scale: list[list[Any]],
+    labels: list[list[str]],
+    theme: Theme,
+    *,
+    top: int,
+) -> go.Figure:
+    n, length = batch.ids.shape
+    texts = [
+        [
+            f"sentence {b + 1}, place {t + 1}<br>{escape(word, quote=False)} = {batch.ids[b, t]}"
+            f"<br>{'token' if batch.mask[b, t] else 'padding: masked'}"
+            for t, word in enumerate(words)
+        ]
+        for b, words in enumerate(batch.tokens)
+    ]
+    figure = go.Figure(
+        go.Heatmap(
+            z=values,
+            zmin=0,
+            zmax=top,
+            colorscale=scale,
+            showscale=False,
+            xgap=2,
+            ygap=2,
+            text=labels,
+            texttemplate="%{text}",
+            textfont={"size": 11 if length <= 16 else 9, "color": INKS[theme]},
+            hovertext=texts,
+            hovertemplate="%{hovertext}<extra></extra>",
+        )
+    )
+    every = -(-length // 16)
+    figure.update_xaxes(
+        title={"text": f"place T = {length}"},
+        tickmode="array",
+        tickvals=list(range(0, length, every)),
+        ticktext=[str(place + 1) for place in range(0, length, every)],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(
+        title={"text": f"sentence B = {n}"},
+        tickmode="array",
+        tickvals=list(range(n)),
+        ticktext=[str(place + 1) for place in range(n)],
+        autorange="reversed",
+        showgrid=False,
+        zeroline=False,
+    )
+    return figure.update_layout(height=90 + 44 * n, margin={"l": 8, "r": 8, "t": 8, "b": 8})

@@ -1,0 +1,229 @@
+"""One training step in figures: losses, one answer, the graph, gradients, learning rates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from tfm_core.inspect.training_step_batch import Answer
+from tfm_core.inspect.training_step_fold import Folded, Group
+from tfm_core.inspect.training_step_graph import LOSS
+from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
+
+Floats = npt.NDArray[np.floating[Any]]
+MARGIN = {"l": 8, "r": 12, "t": 32, "b": 8}
+_MOST_BARS = 40
+
+
+def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figure:
+    """Draw the loss (B,) of each example in nats, and the loss of the batch as a line."""
+    figure = go.Figure(
+        go.Bar(
+            x=np.arange(1, len(losses) + 1),
+            y=np.asarray(losses, np.float32),
+            marker={"color": BLUE},
+            hovertext=[
+                f"example {i}<br>{escape(name[:60])}<br><b>{loss:.4f} nats</b>"
+                for i, (name, loss) in enumerate(zip(names, losses.tolist(), strict=True), 1)
+            ],
+            hoverinfo="text",
+        )
+    )
+    figure.add_hline(y=mean, line={"color": VERMILION, "dash": "dash", "width": 2})
+    figure.add_annotation(
+        text=f"- - loss of the batch: {mean:.3f}",
+        font={"color": VERMILION},
+        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
+        showarrow=False,
+    )  # fmt: skip
+    figure.update_xaxes(title={"text": "example of the batch"})
+    figure.update_yaxes(title={"text": "loss (nats)"}, rangemode="tozero")
+    return figure.update_layout(height=280, margin=MARGIN, bargap=0.15)
+
+
+def answer(found: Answer) -> go.Figure:
+    """Draw the probabilities of the classes shown; the right one is green and marked."""
+    is_right = [name == found.target for name in found.names]
+    figure = go.Figure(
+        go.Bar(
+            y=[
+                f"{escape(name)} ✓" if right else escape(name)
+                for name, right in zip(found.names, is_right, strict=True)
+            ],
+            x=np.asarray(found.probabilities, np.float32),
+            orientation="h",
+            marker={"color": [GREEN if right else GREY for right in is_right]},
+            text=[f"{p:.3g}" for p in found.probabilities.tolist()],
+            textposition="outside",
+            cliponaxis=False,
+            hovertext=[
+                f"{escape(n)}<br>logit {logit:.4f}<br>probability {p:.6f}<br>-log p {-lp:.4f}"
+                for n, logit, p, lp in zip(
+                    found.names, found.logits.tolist(), found.probabilities.tolist(),
+                    found.log_probabilities.tolist(), strict=True,
+                )
+            ],
+            hoverinfo="text",
+        )
+    )  # fmt: skip
+    top = float(found.probabilities.max()) or 1.0
+    figure.update_xaxes(
+        title={"text": "probability (softmax of the logits)"}, range=[0, 1.25 * top]
+    )
+    figure.update_yaxes(title={"text": "class"}, autorange="reversed", type="category")
+    return figure.update_layout(height=90 + 30 * len(found.names), margin={**MARGIN, "t": 8})
+
+
+def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -> go.Figure:
+    """Draw the norm of each parameter's gradient, from the input (top) to the output (bottom).
+
+    Of more than 40 the largest are drawn.
+    """
+    norms = np.asarray(norms, np.float32)
+    kept = sorted(np.argsort(-norms)[:_MOST_BARS].tolist())
+    places = list(range(len(kept)))
+    figure = go.Figure(
+        go.Bar(
+            y=places,
+            x=norms[kept],
+            orientation="h",
+            marker={"color": COLOURS["gradient"], "opacity": 0.55},
+            hovertext=[
+                f"{escape(names[i])}<br>{counts[i]:,} numbers<br><b>norm {norms[i]:.4g}</b>"
+                for i in kept
+            ],
+            hoverinfo="text",
+        )
+    )
+    figure.add_scatter(  # names lie over their bars: beside them they would leave a phone no room
+        x=[0] * len(kept),
+        y=places,
+        mode="text",
+        text=[f" {escape(names[i])}" for i in kept],
+        textposition="middle right",
+        textfont={"size": 11},
+        hoverinfo="skip",
+    )
+    figure.update_xaxes(title={"text": "norm of the gradient"}, rangemode="tozero", nticks=5)
+    figure.update_yaxes(
+        range=[len(kept) - 0.5, -0.5],
+        showticklabels=False,
+        title={"text": "parameter, input to output"},
+        showgrid=False,
+    )
+    return figure.update_layout(
+        height=90 + 20 * len(kept), margin={**MARGIN, "t": 8}, showlegend=False, bargap=0.12
+    )
+
+
+def rates(
+    tried: Sequence[float], losses: Sequence[float], before: float, chosen: float
+) -> go.Figure:
+    """Draw the loss after one step over its learning rate; what is no number is left out.
+
+    The axis is drawn for what helps: losses that explode leave it at the top.
+    """
+    y = np.array([value if np.isfinite(value) else np.nan for value in losses], np.float32)
+    figure = go.Figure(
+        go.Scatter(
+            x=np.asarray(tried, np.float32),
+            y=y,
+            mode="lines+markers",
+            line={"color": BLUE},
+            name="after one step",
+            hovertemplate="learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>",
+        )
+    )
+    figure.add_hline(y=before, line={"color": GREY, "dash": "dash", "width": 2})
+    figure.add_annotation(
+        text=f"- - before the step: {before:.3f}",
+        font={"color": GREY},
+        xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
+        showarrow=False,
+    )  # fmt: skip
+    figure.add_vline(x=chosen, line={"color": COLOURS["learning rate"], "dash": "dot", "width": 2})
+    powers = range(-5, 2)
+    figure.update_xaxes(
+        type="log",
+        title={"text": "learning rate of the step"},
+        tickvals=[10.0**power for power in powers],
+        ticktext=[f"{10.0**power:g}" for power in powers],
+    )
+    lowest = float(np.nanmin(y)) if np.isfinite(y).any() else before
+    room = max(before - lowest, 0.1 * before)
+    figure.update_yaxes(
+        title={"text": "loss of the same batch (nats)"},
+        range=[lowest - 0.3 * room, before + 1.2 * room],
+    )
+    return figure.update_layout(height=330, margin=MARGIN, showlegend=False)
+
+
+def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
+    """Draw the loss of each step's batch before and after the step."""
+    x = np.arange(1, len(before) + 1)
+    figure = go.Figure()
+    for name, values, colour, symbol in (
+        ("before the step", before, GREY, "circle"),
+        ("after it, same batch", after, BLUE, "diamond"),
+    ):
+        figure.add_scatter(
+            x=x,
+            y=np.asarray(values, np.float32),
+            name=name,
+            mode="lines+markers",
+            line={"color": colour, "dash": "dot" if colour == GREY else "solid"},
+            marker={"symbol": symbol, "size": 8},
+            hovertemplate=f"step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>",
+        )
+    figure.update_xaxes(title={"text": "steps taken here"}, dtick=max(1, len(before) // 10))
+    figure.update_yaxes(title={"text": "loss (nats)"})
+    return figure.update_layout(height=280, margin={**MARGIN, "t": 48})
+
+
+def graph(folded: Folded, *, ink: str, line: str, fills: dict[str, str]) -> str:
+    """Return the graph in DOT: gradients flow down, from the loss to the parameters.
+
+    fills: for ``loss``, ``group``, ``single`` and ``parameter``.
+    """
+    font = 'fontname="Helvetica"'
+    lines = [
+        "digraph backward {",
+        f'rankdir=TB; bgcolor="transparent"; nodesep=0.25; ranksep=0.35; {font};',
+        f'node [shape=box, style="rounded,filled", {font}, fontsize=12, fontcolor="{ink}", '
+        f'color="{line}", margin="0.14,0.06"];',
+        f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
+    ]
+    for key, group in folded.groups.items():
+        kind = "loss" if key == LOSS else "single" if group.is_single else "group"
+        fill = fills["parameter" if group.is_single and group.parameter else kind]
+        tip = ", ".join(f"{n} x {name}" for name, n in sorted(group.names.items()))
+        lines.append(f'"{key}" [label="{_label(group)}", fillcolor="{fill}", tooltip="{tip}"];')
+    for (tail, head), flow in folded.flows.items():
+        words = f"{flow.count} gradients"
+        if flow.count == 1:
+            words = "" if flow.norm is None else f"{flow.norm:.2g}  {_shape(flow.shape)}"
+        lines.append(f'"{tail}" -> "{head}" [label=" {words}"];')
+    return "\n".join([*lines, "}"])
+
+
+def _label(group: Group) -> str:
+    if group.is_single:
+        (name,) = group.names
+        if group.parameter:
+            short = ".".join(group.parameter.split(".")[-2:])
+            return f"{short}\\ngradient {group.norm:.3g}"
+        return name
+    count = group.n_operations
+    words = [group.key, "1 operation" if count == 1 else f"{count} operations"]
+    if group.n_values:
+        words.append(f"{group.n_values:,} parameters, gradient {group.norm:.3g}")
+    return "\\n".join(words)
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ")" if shape else ""

@@ -1,0 +1,94 @@
+"""Masked language modelling: guess hidden words from both sides (Devlin et al. 2019, section 3.1).
+
+At each training step other words of a sentence are chosen, as many as the task hides. Of the chosen
+words 80 % become <mask>, 10 % a random word and 10 % stay as they are, so that the model cannot
+trust what it sees; all chosen words count in what is learned from. What is reported, while training
+and on unseen sentences, counts hidden words alone: the loss at <mask>, where the best is known.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
+from tfm_core.data.text_data import TextData
+from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
+from tfm_core.training.objectives import Scores, TextObjective
+
+HIDDEN, RANDOM = 0.8, 0.1
+"""Shares of the chosen words that become <mask>, and a random word; the rest stays."""
+
+
+class MaskedObjective(TextObjective):
+    """Hidden words given the others. The splits hold sentences and, hidden in them, fixed words."""
+
+    def __init__(self, data: TextData, *, label_smoothing: float = 0.0) -> None:
+        """Take data that lies on the device."""
+        super().__init__(data, label_smoothing=label_smoothing)
+        assert isinstance(data.task, MaskedWordsTask)
+        self.task = data.task
+        self.mask_id = self.task.src_vocabulary.id_of(MASK)
+        counts = [n_hidden(n, self.task.percent) for n in range(1, data.train.src.size(1) + 1)]
+        self._n_hidden = torch.tensor([0, *counts])  # by length
+
+    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+        """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
+        _, tgt = self._batch("train", indices)
+        words = tgt[:, 1:]
+        src, chosen = self.hide(words.cpu(), generator)
+        src, chosen = src.to(words.device), chosen.to(words.device)
+        return self._at(model, src, words, chosen, self.label_smoothing)
+
+    def hide(self, words: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return what is shown of sentences (B, T), and bool (B, T): the chosen words."""
+        order = torch.rand(words.shape, generator=generator).masked_fill(words == PAD, 2.0)
+        rank = order.argsort(1).argsort(1)
+        chosen = rank < self._n_hidden[(words != PAD).sum(1)][:, None]
+        fate = torch.rand(words.shape, generator=generator)
+        others = torch.randint(len(SPECIALS), self.mask_id, words.shape, generator=generator)
+        shown = words.masked_fill(chosen & (fate < HIDDEN), self.mask_id)
+        is_random = chosen & (fate >= HIDDEN) & (fate < HIDDEN + RANDOM)
+        return torch.where(is_random, others, shown), chosen
+
+    def _scores(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> Scores:
+        return self._at(model, src, tgt[:, 1:], src == self.mask_id, smoothing)
+
+    def _at(
+        self, model: nn.Module, src: Tensor, words: Tensor, chosen: Tensor, smoothing: float
+    ) -> Scores:
+        """Score the chosen words; report those of them that are hidden."""
+        logits = model(src, words)  # (B, T, vocabulary)
+        picked, wanted = logits[chosen].float(), words[chosen]
+        loss = F.cross_entropy(picked, wanted, label_smoothing=smoothing)
+        hidden = src == self.mask_id
+        seen = hidden[chosen]
+        plain = F.cross_entropy(picked.detach(), wanted, reduction="none")
+        right = (logits.detach().argmax(-1) == words) & hidden
+        whole = (right == hidden).all(1).sum()
+        counted = hidden.sum().clamp(min=1)
+        shown = (plain * seen).sum() / counted
+        return Scores(loss, right.sum(), counted, whole, len(src), shown)
+
+    def floor(self) -> float | None:
+        """Return the loss of a perfect reader of the grammar on the validation set's hidden words.
+
+        None where too many words are hidden at once to work that out.
+        """
+        return self._floor
+
+    @cached_property
+    def _floor(self) -> float | None:
+        total = count = 0.0
+        for pair in self.data.validation.pairs:
+            try:
+                found = posterior(pair.src, self.data.n_draws)
+            except ValueError:
+                return None
+            total -= sum(math.log(shares[pair.tgt[place]]) for place, shares in found.items())
+            count += len(found)
+        return total / count
