@@ -8,7 +8,7 @@ from pages.ui import controls, drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.words import _
 from tfm_core.config.corpus_tasks import MOST_CHARACTERS, cut_text
-from tfm_core.data.embedded.text import read_text
+from tfm_core.data.corpus.book import read_text
 
 _PATH = "task.text"
 _KEY = "corpus-text"

@@ -9,7 +9,7 @@ from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.config.choices import UNITS
 from tfm_core.config.corpus_tasks import MOST_CHARACTERS, cut_text, text_problem
-from tfm_core.data.embedded.text import read_text
+from tfm_core.data.corpus.book import read_text
 from tfm_core.presets import PRESETS
 
 _TEXT, _UNIT = "gpt-own-text", "gpt-own-unit"

@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
 from tfm_core.data.corpus import grammar
-from tfm_core.data.embedded.text import read_text
+from tfm_core.data.corpus.book import read_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Vocabulary
