@@ -125,6 +125,10 @@ def goals() -> list[Goal]:
             60,
         ),
     ]
+    found += [
+        Goal(name, PRESETS[name].experiment, "whole sequences", _by_sequences, 0.95, 120)
+        for name in ("translate-additive", "translate-luong")
+    ]
     digits, mnist = PRESETS["vit-digits"].experiment, PRESETS["vit-mnist"].experiment
     official = "official test set"
     return [

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.models.variants import TEXT_FAMILIES, text_batch, text_model
+from tests.models.variants import SEQUENCE_FAMILIES, text_batch, text_model
 from tests.training.test_loop import experiment
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding import greedy, greedy_steps
@@ -11,14 +11,15 @@ from tfm_core.training.loop import build, train
 
 
 @pytest.mark.parametrize(
-    ("family", "steps"), [("encoder-decoder", 50), ("encoder-only", 10), ("decoder-only", 120)]
+    ("family", "steps"),
+    [("encoder-decoder", 50), ("encoder-only", 10), ("decoder-only", 120), ("recurrent", 50)],
 )
 def test_whole_sequence_accuracy_equals_that_of_greedy_decoding(family, steps):
     trainer = build(
         experiment(
             family,
             "copy",
-            model={"d_model": 32, "n_heads": 4, "d_ff": 32},
+            model={"d_model": 32},
             task={"size": 4, "n_train": 512, "n_validation": 97},
             training={"steps": steps, "batch_size": 32, "learning_rate": 0.01},
         )
@@ -32,7 +33,7 @@ def test_whole_sequence_accuracy_equals_that_of_greedy_decoding(family, steps):
     assert (ids == wanted).all(1).float().mean().item() == pytest.approx(whole)
 
 
-@pytest.mark.parametrize("family", TEXT_FAMILIES)
+@pytest.mark.parametrize("family", SEQUENCE_FAMILIES)
 def test_nothing_is_written_behind_the_end(family):
     model = text_model(family)
     written = greedy(model, text_batch()[0], max_len=13)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 
 
@@ -52,17 +53,12 @@ def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Wri
         if isinstance(model, EncoderOnly):
             yield _at_once(model, src, max_len)
             return
-        memory = model.encode(src) if isinstance(model, EncoderDecoder) else None
+        next_logits = _writer(model, src)
         tgt_in = src.new_full((len(src), 1), BOS)
         confidence = torch.zeros(len(src), 0, device=src.device)
         done = torch.zeros(len(src), dtype=torch.bool, device=src.device)
         for _ in range(max_len):
-            if memory is not None:
-                assert isinstance(model, EncoderDecoder)
-                logits = model.decode(tgt_in, *memory)
-            else:
-                logits = model(src, tgt_in)
-            best, ids = logits[:, -1].float().softmax(-1).max(-1)
+            best, ids = next_logits(tgt_in).float().softmax(-1).max(-1)
             ids = ids.masked_fill(done, PAD)
             best = best.masked_fill(done, 0.0)
             tgt_in = torch.cat([tgt_in, ids[:, None]], 1)
@@ -73,6 +69,27 @@ def greedy_steps(model: TextModel, src: Tensor, *, max_len: int) -> Iterator[Wri
                 return
     finally:
         model.train(was_training)
+
+
+def _writer(model: TextModel, src: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return a function from what is written so far (B, T) to logits (B, vocabulary) of the next.
+
+    The source is encoded once; a recurrent model reads each written token once, too.
+    """
+    if isinstance(model, RecurrentTranslator):
+        source = model.encode(src)
+        state = model.start(source)
+
+        def step(tgt_in: Tensor) -> Tensor:
+            nonlocal state
+            logits, state = model.decode(tgt_in[:, -1:], source, state)
+            return logits[:, -1]
+
+        return step
+    if isinstance(model, EncoderDecoder):
+        memory, keep = model.encode(src)
+        return lambda tgt_in: model.decode(tgt_in, memory, keep)[:, -1]
+    return lambda tgt_in: model(src, tgt_in)[:, -1]
 
 
 def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Written:

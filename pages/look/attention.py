@@ -28,6 +28,8 @@ from tfm_core.inspect.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
 
+SCORES_STEP = {"recurrent": "4"}  # where the walk makes scores; elsewhere it is step 8
+
 TICK = 2.0  # seconds between two looks at a run that is training
 
 
@@ -134,7 +136,11 @@ def _draw(
                 state.PAGES["walk"],
                 label=_("How this map comes about, step by step"),
                 icon=":material/footprint:",
-                query_params={"run": run.id, "show": "run", "step": "8"},
+                query_params={
+                    "run": run.id,
+                    "show": "run",
+                    "step": SCORES_STEP.get(run.experiment.model.family, "8"),
+                },
             )
         look_deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:

@@ -35,6 +35,8 @@ _REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
         names.ACTIVATIONS,
         names.POOLINGS,
         names.STEMS,
+        names.CELLS,
+        names.RECURRENT_ATTENTIONS,
         names.OPTIMIZERS,
         names.SCHEDULES,
         names.PRECISIONS,

@@ -90,6 +90,21 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
     return _asked().ask(f"{device} {to_json(experiment)}", work)
 
 
+def step_time(racer: str, length: int, number: int) -> Future[float]:
+    """Return the seconds of a pass of one of ``before.models`` at a length, or the promise of it.
+
+    Another ``number`` asks for another measurement.
+    """
+
+    def work() -> float:
+        from tfm_core.inspect.before import models
+        from tfm_core.inspect.step_times import step_time as measure
+
+        return measure(models()[racer], length)
+
+    return _asked().ask(f"step {racer} {length} {number}", work)
+
+
 def devices() -> Future[list[Device]]:
     """Return the devices of this machine, or the promise of them."""
 

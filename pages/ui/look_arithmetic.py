@@ -89,7 +89,13 @@ def _pickers(run: Run, place: tuple[int, int], names: Axes) -> None:
 def _steps(found: Cell) -> None:
     dims = dimensions_table(found)
     number = st.column_config.NumberColumn
-    st.markdown(_("**1. The query times the key**, dimension by dimension, and summed"))
+    if found.is_tanh:
+        st.markdown(
+            _("**1. v times tanh(query + key)**, dimension by dimension, and summed; the query is "
+              "the decoder’s state and the key the encoder’s, each through its matrix")
+        )  # fmt: skip
+    else:
+        st.markdown(_("**1. The query times the key**, dimension by dimension, and summed"))
     st.dataframe(
         dims[["dimension", "query", "key", "product"]],
         hide_index=True,
@@ -101,13 +107,17 @@ def _steps(found: Cell) -> None:
             "product": number(_("Product"), format="%.4f"),
         },
     )
-    st.latex(rf"q \cdot k = {found.dot:.4f}")
-    st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
-    bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
-    st.latex(
-        rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
-        rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
-    )
+    formula = r"v \cdot \tanh(q + k)" if found.is_tanh else r"q \cdot k"
+    st.latex(rf"{formula} = {found.dot:.4f}")
+    if found.scale == 1:
+        st.markdown(_("**2. The mask**: this attention does not scale its scores"))
+    else:
+        st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
+        bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
+        st.latex(
+            rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
+            rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
+        )
     st.caption(
         _("The mask lets this query read this key.")
         if found.may_attend

@@ -36,7 +36,7 @@ MANY = 12
 MOST_ROWS = 8
 _BLOCK, _LIST = "build-block", "build-block-list"
 _UNFOLDED, _RANGE = "build-unfolded", "build-range"
-_FIRST = ("encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
+_FIRST = ("attention", "encoder.layers.0.self_attention", "decoder.layers.0.self_attention")
 
 
 def view(chosen: Chosen) -> None:
@@ -96,15 +96,23 @@ def _view(chosen: Chosen, opened: range) -> None:
             on_pick=_remember,
             key="build-diagram",
         )
-        st.caption(
-            _(
-                "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
-                "carry each token past a layer unchanged. Follow the width, {d}: it never changes "
-                "inside the stack."
-            ).format(d=chosen.model.d_model)
-        )
+        st.caption(_words(chosen).format(d=chosen.model.d_model))
     with right:
         _close_up(chosen, parts[name])
+
+
+def _words(chosen: Chosen) -> str:
+    """Say what to look for in the diagram."""
+    if chosen.model.family == "recurrent":
+        return _(
+            "Click a block to look into it. B is the batch. Every step of the decoder needs the "
+            "one before it; the encoder’s states, {d} wide, are read again at each."
+        )
+    return _(
+        "Click a block to look into it. B is the batch. Dashed arrows are residuals: they "
+        "carry each token past a layer unchanged. Follow the width, {d}: it never changes "
+        "inside the stack."
+    )
 
 
 def _parts(chosen: Chosen, drawn: Diagram, *, is_folded: bool) -> dict[str, Part]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pandas as pd
 import streamlit as st
 
@@ -13,6 +11,7 @@ from tfm_core.inspect.speed.arms import Equality
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import ArmReport, Report
+from tfm_core.inspect.speed.source import source_of
 from tfm_core.plots import speed as plots
 
 
@@ -47,7 +46,7 @@ def _equal(found: list[Equality]) -> None:
     bad = [one for one in found if not one.is_equal]
     worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
     rule = _(
-        "Largest difference {difference:.1e} ({what}); rounding explains up to {tolerance:.1e}."
+        "Nearest to its limit: {what}, {difference:.1e} apart; rounding explains {tolerance:.1e}."
     )
     words = rule.format(difference=worst.difference, what=_(worst.what), tolerance=worst.tolerance)
     if worst.tolerance == 0 and not bad:
@@ -120,8 +119,8 @@ def _curves(report: Report, timed: list[ArmReport]) -> None:
         figure = plots.curves(kept, x_title, _("saved for backward (MiB)"), "MiB")
         show.figure(
             figure,
-            _("Counted exactly. Twice the length: a straight line twice as high grows with the "
-              "length, four times as high with its square."),
+            _("Counted exactly. Where twice the length keeps twice the bytes, they grow with the "
+              "length; where it keeps four times as many, with its square."),
             "speed-kept",
         )  # fmt: skip
 
@@ -129,10 +128,6 @@ def _curves(report: Report, timed: list[ArmReport]) -> None:
 def code(name: str) -> None:
     """Show the source of both sides."""
     with st.expander(_("The code of both sides"), icon=":material/code:"):
-        import inspect
-
         for label, place in COMPARISONS[name].code.items():
-            module, _colon, function = place.partition(":")
             st.markdown(f"**{_(label)}** · `{place.replace(':', '.')}`")
-            source = inspect.getsource(getattr(import_module(module), function))
-            st.code(source, language="python")
+            st.code(source_of(place), language="python")

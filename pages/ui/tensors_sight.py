@@ -34,7 +34,7 @@ def used(operation: Operation) -> None:
             state.PAGES["walk"],
             label=_("See it in the walk, step {n}").format(n=operation.step),
             icon=":material/footprint:",
-            query_params={"step": str(operation.step)},
+            query_params={"step": str(operation.step), "source": "book"},
         )
 
 
@@ -152,7 +152,10 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
     if looks and seen.operation.kind == "moves":
         show.figure(
             plots.reading(looks),
-            _("A straight line is contiguous; jumps are strides; a level piece is stride 0."),
+            _(
+                "A straight line is contiguous; jumps are strides; a line that begins again, or "
+                "stays level, reads the same places again."
+            ),
             key="tensors-reading",
         )
 

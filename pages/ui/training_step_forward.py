@@ -77,13 +77,17 @@ def loss(place: Place) -> None:
         there = answers[example or 0]
         at = st.selectbox(
             _("Answer"),
-            there,
+            range(len(there)),
             format_func=lambda i: _("answer {n}").format(n=i + 1),
             key=f"training-step-answer-{len(there)}",
             disabled=len(there) == 1,
         )
+    if not there:
+        st.caption(_("No answer of this example counts in this step; choose another one."))
+        return
+    number = there[at or 0]
     found = training_step_state.kept(
-        "answer", place, (example, at), lambda trainer: _answer(trainer, example, at)
+        "answer", place, (number,), lambda trainer: _answer(trainer, number)
     )
     if rows.pictures is not None:
         st.image(png_url(rows.pictures[example]), width=84, caption=rows.targets[example])
@@ -125,27 +129,26 @@ def _arithmetic(found: Answer) -> None:
 
 
 def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
-    from tfm_core.inspect.training_step import predict
-    from tfm_core.inspect.training_step_batch import batch_rows, example_losses
+    from tfm_core.inspect.training_step_batch import answers, batch_rows, example_losses
 
-    found = predict(trainer)
-    losses = None if found.call is None else example_losses(found)
-    return batch_rows(trainer), losses, float(found.loss)
+    rows, found = batch_rows(trainer), answers(trainer)
+    if found is None:
+        return rows, None, 0.0
+    return rows, example_losses(found, len(rows.places)), found.loss
 
 
 def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
-    from tfm_core.inspect.training_step import predict
-    from tfm_core.inspect.training_step_batch import batch_rows, grid
+    from tfm_core.inspect.training_step_batch import answers, batch_rows
 
-    found = predict(trainer)
-    if found.call is None:
+    rows, found = batch_rows(trainer), answers(trainer)
+    if found is None:
         return None
-    _losses, counts = grid(found.call, found.scores.examples)
-    return batch_rows(trainer), [row.nonzero().flatten().tolist() for row in counts]
+    return rows, [found.of(example) for example in range(len(rows.places))]
 
 
-def _answer(trainer: Trainer, example: int, at: int) -> Answer:
-    from tfm_core.inspect.training_step import predict
-    from tfm_core.inspect.training_step_batch import one_answer
+def _answer(trainer: Trainer, number: int) -> Answer:
+    from tfm_core.inspect.training_step_batch import answers, one_answer
 
-    return one_answer(trainer, predict(trainer), example, at)
+    found = answers(trainer)
+    assert found is not None
+    return one_answer(trainer, found, number)

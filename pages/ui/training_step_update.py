@@ -85,12 +85,12 @@ def after(place: Place, rate: float) -> None:
     """Show the loss of the same batch after the step, for this rate and for others."""
     taken = training_step_state.taken(training_step_state.after(place, rate))
     left, middle, right = st.columns(3)
-    left.metric(_("Loss before"), f"{taken.loss_before:.4f}")
+    left.metric(_("Loss before"), f"{taken.loss_before:.4g}")
     change = taken.loss_after - taken.loss_before
     middle.metric(
         _("Loss after, same batch"),
-        f"{taken.loss_after:.4f}",
-        f"{change:+.4f}" if math.isfinite(change) else None,
+        f"{taken.loss_after:.4g}",
+        f"{change:+.2g}" if math.isfinite(change) else None,
         delta_color="inverse",
     )
     right.metric(_("Learning rate"), f"{rate:.3g}")

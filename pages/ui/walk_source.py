@@ -25,6 +25,9 @@ def pick() -> tuple[str, Subject]:
     Raises ValueError, in a sentence, where it cannot be walked through.
     """
     names = {_MINE: _("A model of mine"), _BOOK: _("The example of the texts")}
+    if st.query_params.get("source") == _BOOK:  # a link to a step that every model must have
+        st.session_state["walk-source"] = _BOOK
+        del st.query_params["source"]
     left, right = st.columns([2, 3], vertical_alignment="bottom")
     unknown = linked.read(_KEY, _KEY, list(names), _MINE)
     with left:

@@ -91,8 +91,8 @@ def words(step: Step, subject: Subject) -> None:
     facts = {
         "d_model": config.d_model,
         "n_heads": config.n_heads,
-        "d_head": config.d_head,
-        "d_ff": config.d_ff,
+        "d_head": getattr(config, "d_head", config.d_model),
+        "d_ff": getattr(config, "d_ff", 0),
         "window": getattr(config, "window", 0),
     }
     known = paragraphs()

@@ -36,6 +36,8 @@ def layer_picker(subject: Subject) -> int:
     """Choose the block that the steps open, from 0."""
     config = subject.config
     count = getattr(config, "n_layers", None) or getattr(config, "n_encoder_layers", 1)
+    if getattr(config, "family", "") == "recurrent":
+        count = 1  # its steps open no block
     key = f"walk-layer-{count}"
     problem = walk_state.read_block(key, count)
     place = 0

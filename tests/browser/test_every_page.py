@@ -20,7 +20,7 @@ PAGES = {
     "own-text": "attention?run=recorded-korean&example=own",
     "own-picture": "attention?run=recorded-digits&example=own",
     "compared": "parameters?show=gpt2-small&versus=bert-base",
-    "block-by-block": "build?show=transformer-base",
+    "text-model": "build?show=transformer-base",
     "text-walk": "walk?run=recorded-korean",
     "image-walk": "walk?run=recorded-digits",
 }

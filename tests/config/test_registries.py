@@ -8,6 +8,8 @@ from tfm_core.config import choices
 from tfm_core.layers.feed_forward import ACTIVATION_FUNCTIONS
 from tfm_core.layers.norms import NORM_LAYERS
 from tfm_core.layers.patches import STEM_LAYERS
+from tfm_core.layers.recurrent import SCORES
+from tfm_core.models.recurrent import SEQUENCES, STEPS
 from tfm_core.training.optimisation import SCHEDULE_FUNCTIONS
 
 
@@ -20,6 +22,8 @@ from tfm_core.training.optimisation import SCHEDULE_FUNCTIONS
         (choices.ActivationName, choices.ACTIVATIONS),
         (choices.PoolingName, choices.POOLINGS),
         (choices.StemName, choices.STEMS),
+        (choices.CellName, choices.CELLS),
+        (choices.RecurrentAttentionName, choices.RECURRENT_ATTENTIONS),
         (choices.OptimizerName, choices.OPTIMIZERS),
         (choices.ScheduleName, choices.SCHEDULES),
         (choices.PrecisionName, choices.PRECISIONS),
@@ -34,4 +38,6 @@ def test_every_name_has_a_class():
     assert set(NORM_LAYERS) == set(choices.NORMS)
     assert set(ACTIVATION_FUNCTIONS) == set(choices.ACTIVATIONS)
     assert set(STEM_LAYERS) == set(choices.STEMS)
+    assert set(SCORES) == set(choices.RECURRENT_ATTENTIONS)
+    assert set(SEQUENCES) == set(STEPS) == set(choices.CELLS)
     assert set(SCHEDULE_FUNCTIONS) == set(choices.SCHEDULES)

@@ -28,7 +28,8 @@ def text_experiment(family: str = "encoder-decoder", **model: object) -> Experim
         if family == "encoder-decoder"
         else {"n_layers": 2}
     )
-    values = {"family": family, "d_model": 12, "n_heads": 3, **layers, **model}
+    heads = {} if family == "recurrent" else {"n_heads": 3}
+    values = {"family": family, "d_model": 12, **heads, **layers, **model}
     return Experiment.parse(
         {"model": values, "task": {"kind": "text", "name": "numbers", "size": 4}}
     )

@@ -19,7 +19,7 @@ from tfm_core.inspect.labels import axes
 from tfm_core.runs.snapshots import Probe, Snapshot, write, write_probe
 from tfm_core.runs.store import RunStore
 
-FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 ITEMS = [
     {"src": list("abcde"), "tgt": list("edc"), "alignment": [[4], [3], [2]]},
     {"src": list("ab"), "tgt": list("b-ab"), "alignment": [[1], [], [0], [0, 1]]},

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tests.inspect.test_own_example import trained  # noqa: E402
+from tfm_core.config.choices import RECURRENT_ATTENTIONS  # noqa: E402
 from tfm_core.inspect.cell import cell, dimensions_table, row_table, traced  # noqa: E402
 from tfm_core.inspect.labels import axes, modules_by_kind  # noqa: E402
 from tfm_core.inspect.own_example import look_at_text  # noqa: E402
@@ -20,7 +21,9 @@ EXPERIMENTS = {
     "rotary": text_experiment("decoder-only", position="rotary"),
     "alibi": text_experiment(position="alibi"),
     "vit": vit_experiment("cls"),
+    **{name: text_experiment("recurrent", attention=name) for name in RECURRENT_ATTENTIONS},
 }
+TANH = {"additive", "concat"}
 ITEM = {"src": ["forty", "two"], "tgt": ["4", "2"]}
 PICTURE = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
 
@@ -37,12 +40,12 @@ def trace_of(run):
 
 
 def every_cell(run, trace):
-    rng = np.random.default_rng(2)
+    rng, heads = np.random.default_rng(2), run.experiment.model.n_heads
     for modules in modules_by_kind(run.experiment).values():
         for module in modules:
             shape = axes(run.experiment, trace.item, module).may_attend.shape
             for _ in range(5):
-                head, query, key = (int(rng.integers(n)) for n in (3, *shape))
+                head, query, key = (int(rng.integers(n)) for n in (heads, *shape))
                 yield module, head, query, key
 
 
@@ -52,7 +55,9 @@ def test_every_step_gives_the_tensor_that_the_model_computed(run):
         found = cell(run.experiment, trace, module, head, query, key)
         tensors = trace.tensors[module]
         assert found.products.sum() == pytest.approx(found.dot, abs=1e-5)
-        assert found.scale == math.sqrt(4)
+        is_recurrent = run.experiment.model.family == "recurrent"
+        assert found.scale == (1 if is_recurrent else math.sqrt(4))
+        assert found.is_tanh == (getattr(run.experiment.model, "attention", "") in TANH)
         score = tensors["scores"][head, query, key]
         assert found.dot / found.scale + found.bias == pytest.approx(score, abs=1e-4)
         allowed = axes(run.experiment, trace.item, module).may_attend
@@ -68,7 +73,10 @@ def test_the_shares_of_a_row_sum_to_one(run):
     trace = trace_of(run)
     module = next(iter(modules_by_kind(run.experiment).values()))[0]
     n_keys = axes(run.experiment, trace.item, module).may_attend.shape[1]
-    row = [cell(run.experiment, trace, module, 1, 1, key) for key in range(n_keys)]
+    row = [
+        cell(run.experiment, trace, module, run.experiment.model.n_heads - 1, 1, key)
+        for key in range(n_keys)
+    ]
     assert sum(found.share for found in row) == pytest.approx(1, abs=1e-4)
     assert sum(found.norm_share for found in row) == pytest.approx(1, abs=1e-5)
     total = np.sum([found.contribution for found in row], axis=0)

@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from tests.models.variants import SMALL, TEXT_FAMILIES, VIT_VARIANTS, vit_model
+from tests.models.variants import (
+    SMALL,
+    TEXT_FAMILIES,
+    TEXT_VARIANTS,
+    VIT_VARIANTS,
+    text_config,
+    vit_model,
+)
 from tfm_core.architectures import ARCHITECTURES
 from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
@@ -12,12 +19,32 @@ from tfm_core.inspect.capture import capture
 from tfm_core.inspect.compute import PARTS, grown, macs, memory
 from tfm_core.models.build import build_model
 
+RECURRENT = [settings for family, settings in TEXT_VARIANTS if family == "recurrent"]
+
 
 def counted(model, *inputs):
     """FLOPs by PyTorch's counter, on the path that computes attention explicitly."""
     with FlopCounterMode(display=False) as counter, capture(model, only=()):
         model(*inputs)
     return counter.get_total_flops()
+
+
+def kept_by_autograd(model, *inputs):
+    """Bytes of the tensors that the backward pass will need, without the parameters."""
+    kept = {}
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out = model(*inputs)
+        held = sum(kept.values())
+    assert out.requires_grad
+    return held
 
 
 @pytest.mark.parametrize("family", TEXT_FAMILIES)
@@ -28,6 +55,24 @@ def test_flops_of_text_models_are_those_of_the_flop_counter(family, activation):
     src, tgt = torch.ones(2, 7, dtype=torch.long), torch.ones(2, 5, dtype=torch.long)
     expected = counted(build_model(config, shape), src, tgt)
     assert 2 * sum(macs(config, shape, batch=2, src_len=7, tgt_len=5).values()) == expected
+
+
+@pytest.mark.parametrize("settings", RECURRENT)
+def test_flops_of_recurrent_models_are_those_of_the_flop_counter(settings):
+    config, shape = text_config("recurrent", **settings), TextShape(17, 19)
+    with torch.device("meta"):  # where PyTorch takes its networks apart into products
+        src, tgt = torch.ones(2, 7, dtype=torch.long), torch.ones(2, 5, dtype=torch.long)
+        expected = counted(build_model(config, shape), src, tgt)
+    assert 2 * sum(macs(config, shape, batch=2, src_len=7, tgt_len=5).values()) == expected
+
+
+@pytest.mark.parametrize("settings", RECURRENT)
+def test_activations_of_recurrent_models_are_near_what_autograd_keeps(settings):
+    config, shape = text_config("recurrent", **{**settings, "d_model": 48}), TextShape(17, 19)
+    model = build_model(config, shape)
+    held = kept_by_autograd(model, *(torch.ones(4, n, dtype=torch.long) for n in (37, 31)))
+    estimate = memory(config, shape, 1, batch=4, src_len=37, tgt_len=31)
+    assert 0.6 < estimate.activations / held < 1.5
 
 
 @pytest.mark.parametrize("settings", VIT_VARIANTS)
@@ -94,18 +139,6 @@ def test_watched_activations_are_near_what_autograd_keeps(family, activation):
         inputs = (torch.randn(4, 3, 12, 12),)
     else:
         inputs = tuple(torch.ones(4, n, dtype=torch.long) for n in (37, 31))
-    kept = {}
-    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-
-    def pack(tensor):
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        out = model(*inputs)
-        held = sum(kept.values())
-    assert out.requires_grad
+    held = kept_by_autograd(model, *inputs)
     estimate = memory(config, shape, 1, batch=4, src_len=37, tgt_len=31)
     assert 0.6 < estimate.activations / held < 1.5

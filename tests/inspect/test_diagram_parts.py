@@ -3,7 +3,7 @@
 import pytest
 
 from tests.inspect.test_diagram import LOOK, MODELS
-from tests.models.variants import SMALL
+from tests.models.variants import SMALL, text_config
 from tfm_core.architectures import ARCHITECTURES
 from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import TextShape
@@ -33,7 +33,10 @@ def owned(found, config, shape):
 def test_blocks_hold_all_parameters_and_have_code_equations_and_steps(
     family, settings, shape, opened
 ):
-    config = MODEL_CONFIGS[family].parse({**SMALL, **settings})
+    if family == "vit":
+        config = MODEL_CONFIGS[family].parse({**SMALL, **settings})
+    else:
+        config = text_config(family, **settings)
     found = parts(config, shape, opened)
     assert owned(found, config, shape) == parameter_table(config, shape).total
     known, steps = equations(config, shape), {entry.name for entry in walk_index(config, shape)}

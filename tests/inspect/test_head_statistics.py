@@ -25,7 +25,7 @@ from tfm_core.inspect.labels import axes, modules_by_kind
 from tfm_core.runs.snapshots import Probe
 
 P, T = 2, 7
-FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 
 
 def head(cells):

@@ -38,12 +38,14 @@ def test_every_attention_of_every_family_has_a_kind_with_words(family):
 def test_the_named_attentions_are_those_of_the_built_model(family):
     torch = pytest.importorskip("torch")
     from tfm_core.layers.attention import MultiHeadAttention
+    from tfm_core.layers.recurrent import RecurrentAttention
     from tfm_core.training.models import new_model
 
     experiment = experiment_of(family)
     with torch.device("meta"):
         model = new_model(experiment)
-    built = {name for name, part in model.named_modules() if isinstance(part, MultiHeadAttention)}
+    attentions = (MultiHeadAttention, RecurrentAttention)
+    built = {name for name, part in model.named_modules() if isinstance(part, attentions)}
     named = {name for names in modules_by_kind(experiment).values() for name in names}
     assert named == built
 
@@ -122,7 +124,8 @@ def test_the_mask_is_the_one_that_the_model_uses(family, window):
     from tfm_core.inspect.capture import capture
     from tfm_core.training.models import new_model
 
-    experiment = text_experiment(family, window=window)
+    settings = {} if family == "recurrent" else {"window": window}
+    experiment = text_experiment(family, **settings)
     item = {"src": ["a", "b", "c"], "tgt": ["1", "2", "3", "4"]}
     model = new_model(experiment)
     with capture(model, only={"weights"}) as tape:

@@ -22,7 +22,7 @@ from tfm_core.inspect.own_example import (  # noqa: E402
 from tfm_core.runs.store import RunStore  # noqa: E402
 from tfm_core.training import checkpoints, loop  # noqa: E402
 
-FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 
 
 def trained(folder, experiment, steps=3):

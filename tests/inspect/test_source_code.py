@@ -16,6 +16,7 @@ from tests.models.variants import (
     TGT_WORDS,
     VIT_VARIANTS,
     text_batch,
+    text_config,
     text_model,
     vit_model,
 )
@@ -43,7 +44,7 @@ assert not [name for name in sys.modules if name.startswith(("tfm_core", "safete
 def _cases():
     """(name, model, config, shape, inputs): every registered variant, and published ends."""
     for family, settings in TEXT_VARIANTS:
-        config = MODEL_CONFIGS[family].parse({**SMALL, **settings})
+        config = text_config(family, **settings)
         same = family == "encoder-only" and settings.get("tie_embeddings")
         shape = TextShape(TGT_WORDS if same else SRC_WORDS, TGT_WORDS)
         yield f"{family} {settings}", text_model(family, **settings), config, shape, text_batch()

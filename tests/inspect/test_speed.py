@@ -1,6 +1,8 @@
 """Speed: both sides of every comparison give the same, for every family; bytes are counted."""
 
+import inspect
 import json
+from importlib import import_module
 
 import pytest
 import torch
@@ -19,6 +21,7 @@ from tfm_core.inspect.speed.measure import arms_of, measure
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import COLUMNS, Report, to_csv
 from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.inspect.speed.source import source_of
 from tfm_core.layers.attention import attention_weights, fused_attention
 
 FAMILIES = list(MODEL_CONFIGS)
@@ -125,6 +128,14 @@ def test_every_reason_names_a_comparison_and_only_pictures_have_patches():
     assert why_not("patches", small("vit"), "cpu") is None
     assert "pictures" in (why_not("patches", small("decoder-only"), "cpu") or "")
     assert "CPU" in (why_not("threads", small("vit"), "cuda:0") or "")
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_the_code_shown_is_the_code_that_runs(name):
+    for place in COMPARISONS[name].code.values():
+        module, _colon, function = place.partition(":")
+        shown = getattr(import_module(module), function)
+        assert source_of(place) == inspect.getsource(shown).rstrip("\n")
 
 
 def test_a_report_holds_what_was_measured_and_becomes_a_table():

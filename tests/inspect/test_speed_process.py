@@ -5,6 +5,7 @@ import pytest
 
 from tests.inspect.test_speed import small
 from tests.runs.waiting import wait_until
+from tfm_core.config import Experiment
 from tfm_core.inspect.speed.desk import Busy, Desk, Measurement
 
 LONG = 120.0
@@ -61,4 +62,15 @@ def test_the_process_leaves_when_its_input_closes():
     measurement._process.stdin.close()  # as if the server were gone
     report = measurement.wait(LONG)
     assert not report.is_complete
+    assert is_gone(measurement)
+
+
+def test_a_batch_too_large_for_the_machine_is_a_sentence():
+    values = small("vit").model_dump()
+    values["model"] |= {"patch_size": 1, "n_heads": 16, "d_model": 64, "n_layers": 8}
+    values["training"]["batch_size"] = 4000
+    measurement = Measurement(
+        "attention", Experiment.parse(values), "cpu", patience=LONG, memory_share=0.1
+    )
+    assert "The memory of cpu is not enough" in (measurement.wait(LONG).problem or "")
     assert is_gone(measurement)

@@ -14,6 +14,8 @@ from tfm_core.inspect.tensor_sight import NEW, PREPARED, Source, read, sight
 from tfm_core.inspect.tensor_sight_axes import regrouped
 from tfm_core.inspect.tensor_sight_mistakes import MISTAKES
 from tfm_core.inspect.tensor_sight_operations import OPERATIONS
+from tfm_core.inspect.walk import walk
+from tfm_core.inspect.walk_subject import book_example
 
 SHARES = {  # what PyTorch's documentation says of contiguous inputs
     "view": True,
@@ -273,3 +275,16 @@ def test_an_input_that_cannot_be_prepared_is_said():
         looked("contiguous", "5", prepared="transposed")
     with pytest.raises(ValueError, match="nothing is left"):
         looked("contiguous", "1, 5", prepared="without its first")
+
+
+WRITTEN = {
+    "matmul": " @ ",
+    "unsqueeze": "[:, None",
+    "contiguous": "reshape",
+}  # as the walk has them
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.step])
+def test_the_step_of_the_walk_that_is_named_uses_the_operation(name):
+    steps = {step.number: step.code for step in walk(book_example())}
+    assert WRITTEN.get(name, name) in steps[OPERATIONS[name].step]

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
-from tfm_core.config import MODEL_CONFIGS, tasks_for
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.config.choices import OPTIMIZERS
 from tfm_core.inspect.training_step import (
     clip_scale,
@@ -20,7 +20,7 @@ from tfm_core.inspect.training_step import (
     start,
     take,
 )
-from tfm_core.inspect.training_step_batch import batch_rows, example_losses, grid, one_answer
+from tfm_core.inspect.training_step_batch import answers, batch_rows, example_losses, one_answer
 from tfm_core.inspect.training_step_fold import fold, groups_of
 from tfm_core.inspect.training_step_functional import two_ways, with_modules
 from tfm_core.inspect.training_step_graph import LOSS, graph_of
@@ -36,6 +36,7 @@ from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 
 FAMILIES = list(MODEL_CONFIGS)
+PAIRS = [(family, task) for family in FAMILIES for task in tasks_for(family) if task in TEXT_TASKS]
 
 
 def chosen(family="encoder-decoder", /, **sections):
@@ -137,20 +138,32 @@ def test_clipping_is_pytorchs():
 
 
 def test_every_example_has_its_loss_and_their_mean_is_the_loss(fresh):
-    found = forward(fresh)
-    losses, counts = grid(found.call, found.scores.examples)
-    assert losses.shape[0] == len(rows(fresh)) == len(batch_rows(fresh).inputs)
-    mean = float((losses * counts).sum() / counts.sum())
-    assert mean == pytest.approx(float(found.loss.detach()), abs=1e-5)
-    assert example_losses(found).shape == (len(rows(fresh)),)
+    check_answers(fresh)
+
+
+@pytest.mark.parametrize(("family", "task"), PAIRS)
+def test_answers_belong_to_their_examples_in_every_task(family, task):
+    check_answers(start(experiment(family, task)))
+
+
+def check_answers(trainer):
+    found = answers(trainer)
+    n = len(rows(trainer))
+    assert n == len(batch_rows(trainer).inputs) == len(batch_rows(trainer).targets)
+    numbers = [number for example in range(n) for number in found.of(example)]
+    assert sorted(numbers) == found.counts.nonzero().flatten().tolist()
+    mean = float(found.losses[found.counts].mean())
+    assert mean == pytest.approx(found.loss, abs=1e-5)
+    assert found.loss == pytest.approx(float(forward(trainer).loss.detach()), abs=1e-6)
+    each = example_losses(found, n)
+    assert each[0] == pytest.approx(float(found.losses[found.of(0)].mean()), abs=1e-5)
 
 
 def test_the_loss_of_one_answer_is_minus_the_log_of_its_probability(fresh):
-    found = forward(fresh)
-    losses, counts = grid(found.call, found.scores.examples)
-    example, place = (int(i) for i in counts.nonzero()[-1])
-    answer = one_answer(fresh, found, example, place, shown=3)
-    assert answer.loss == pytest.approx(float(losses[example, place]), abs=1e-5)
+    found = answers(fresh)
+    number = found.of(len(rows(fresh)) - 1)[-1]
+    answer = one_answer(fresh, found, number, shown=3)
+    assert answer.loss == pytest.approx(float(found.losses[number]), abs=1e-5)
     assert answer.target in answer.names
     assert len(answer.names) == 3
     at = answer.names.index(answer.target)

@@ -26,7 +26,7 @@ VARIANTS = [
     *(("vit", {**settings, "patch_size": 7}) for settings in VIT_VARIANTS),
     *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
 ]
-FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only", "vit"]
+FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only", "vit", "recurrent"]
 
 
 def experiment(family, **settings):
@@ -41,7 +41,8 @@ def experiment(family, **settings):
         if family == "vit"
         else {"kind": "text", "name": name, "size": TEXT_TASKS[name].default_size}
     )
-    model = {"family": family, **SMALL, **layers, **settings}
+    sizes = {"d_model": 12} if family == "recurrent" else SMALL
+    model = {"family": family, **sizes, **layers, **settings}
     return Experiment.parse({"model": model, "task": task})
 
 
@@ -139,6 +140,7 @@ def test_each_family_has_the_steps_that_exist_in_it(family):
         "encoder-only": [*range(1, 16), 18, 19],
         "decoder-only": [*range(1, 15), 18, 19],
         "vit": [1, 2, 3, *range(5, 18)],
+        "recurrent": list(range(1, 9)),
     }
     assert numbers == expected[family]
 
@@ -203,7 +205,7 @@ def test_a_model_too_large_is_walked_through_by_its_shapes(family, monkeypatch):
     assert walk(large)[-1].after[0].shape[0] == large.n_examples
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
 def test_the_wrong_scale_is_flatter(family):
     looked = subject(experiment(family))
     stack = "decoder" if family == "decoder-only" else "encoder"

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from tests.models.variants import (
+    SEQUENCE_FAMILIES,
     SMALL,
-    TEXT_FAMILIES,
     TEXT_VARIANTS,
     TGT_WORDS,
     VIT_VARIANTS,
@@ -99,7 +99,7 @@ def test_watching_does_not_change_what_a_vit_says(settings):
     assert all(key.endswith(".weights") for key in tape)
 
 
-@pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only"])
+@pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only", "recurrent"])
 def test_future_tokens_do_not_change_past_logits(family):
     model = text_model(family).eval()
     src, tgt = text_batch()
@@ -110,7 +110,7 @@ def test_future_tokens_do_not_change_past_logits(family):
     assert not torch.allclose(before[0, 3:], after[0, 3:])
 
 
-@pytest.mark.parametrize("family", TEXT_FAMILIES)
+@pytest.mark.parametrize("family", SEQUENCE_FAMILIES)
 def test_more_padding_changes_nothing(family):
     model = text_model(family).eval()
     src, tgt = text_batch()
@@ -118,7 +118,7 @@ def test_more_padding_changes_nothing(family):
     torch.testing.assert_close(model(longer, tgt), model(src, tgt), atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("family", TEXT_FAMILIES)
+@pytest.mark.parametrize("family", SEQUENCE_FAMILIES)
 def test_an_example_does_not_depend_on_its_batch(family):
     model = text_model(family).eval()
     src, tgt = text_batch()

@@ -7,16 +7,19 @@ import torch
 from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.choices import (
     ActivationName,
+    CellName,
     NormName,
     PatchPositionName,
     PoolingName,
     PositionName,
+    RecurrentAttentionName,
     StemName,
 )
 from tfm_core.models.build import ImageShape, TextShape, build_text, build_vit
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
-TEXT_FAMILIES = [name for name in MODEL_CONFIGS if name != "vit"]
+TEXT_FAMILIES = [name for name in MODEL_CONFIGS if name not in {"vit", "recurrent"}]
+SEQUENCE_FAMILIES = [*TEXT_FAMILIES, "recurrent"]
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 
 
@@ -36,6 +39,16 @@ def _text_variants():
             yield family, settings
 
 
+def _recurrent_variants():
+    """(family, settings): each cell with each attention, and each other setting once."""
+    for cell in get_args(CellName):
+        for attention in get_args(RecurrentAttentionName):
+            yield "recurrent", {"cell": cell, "attention": attention}
+        yield "recurrent", {"cell": cell, "n_layers": 3}
+        yield "recurrent", {"cell": cell, "attention": "general", "n_layers": 2, "dropout": 0.1}
+        yield "recurrent", {"cell": cell, "is_bidirectional": False}
+
+
 def _vit_variants():
     """Settings with each choice of each setting once."""
     yield from ({"position": name} for name in get_args(PatchPositionName))
@@ -45,14 +58,19 @@ def _vit_variants():
     yield {"norm_first": False, "bias": False}
 
 
-TEXT_VARIANTS = list(_text_variants())
+TEXT_VARIANTS = [*_text_variants(), *_recurrent_variants()]
 VIT_VARIANTS = list(_vit_variants())
+
+
+def text_config(family, **settings):
+    small = {"d_model": 12} if family == "recurrent" else SMALL
+    return MODEL_CONFIGS[family].parse({**small, **settings})
 
 
 def text_model(family, **settings):
     torch.manual_seed(0)
     same_words = family == "encoder-only" and settings.get("tie_embeddings")
-    config = MODEL_CONFIGS[family].parse({**SMALL, **settings})
+    config = text_config(family, **settings)
     return build_text(config, TextShape(TGT_WORDS if same_words else SRC_WORDS, TGT_WORDS))
 
 

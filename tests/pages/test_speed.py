@@ -6,6 +6,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import speed_state, speed_words
+from pages.ui.speed_rules import RULES
 from tests.inspect.test_speed import small
 from tests.pages.looking import FRAME, said
 from tests.runs.waiting import wait_until
@@ -105,7 +106,7 @@ def test_every_result_has_its_verdict(name):
     )
     sentences = speed_words.verdict(report)
     assert len(sentences) >= 2
-    assert sentences[-1] == speed_words.RULES[name]
+    assert sentences[-1] == RULES[name]
 
 
 def timed(name, sides, x=None, **facts):

@@ -108,3 +108,11 @@ def test_an_empty_result_is_drawn(open_page):
 def test_what_the_pages_import_does_not_bring_torch(page):
     code = f"import sys, pages.ui.{page}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_the_link_to_the_walk_opens_its_example_at_that_step(open_page):
+    app = open_page("model/walk.py", step="10", source="book")
+    assert not app.exception
+    assert app.subheader[0].value == "10 · Scale and softmax"
+    assert "Shapes only" in said(app)
+    assert "source" not in app.query_params

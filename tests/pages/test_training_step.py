@@ -42,8 +42,8 @@ def test_the_losses_shown_are_those_of_the_step(store):
     _after, taken = take(trainer, scheduled_rate(trainer))
     at = at_stage(opened(), "after")
     assert [metric.value for metric in at.metric[:2]] == [
-        f"{taken.loss_before:.4f}",
-        f"{taken.loss_after:.4f}",
+        f"{taken.loss_before:.4g}",
+        f"{taken.loss_after:.4g}",
     ]
 
 

@@ -26,7 +26,7 @@ SMALL_TEXT = {"n_train": 64, "n_validation": 16, "n_test": 16}
 
 def experiment(family="encoder-decoder", task="copy", /, **sections):
     values = default_sections(family, task)
-    values["model"] |= SMALL_MODEL
+    values["model"] |= {"d_model": 16} if family == "recurrent" else SMALL_MODEL
     values["task"] |= SMALL_TEXT if values["task"]["kind"] == "text" else {"n_validation": 50}
     values["training"] |= {"steps": 6, "batch_size": 8, "validate_every": 3, "snapshots": 4}
     for section, settings in sections.items():
@@ -47,9 +47,20 @@ EXPERIMENTS = [
     experiment("decoder-only", "addition", training={"optimizer": "sgd"}),
     experiment("encoder-only", "sentiment", model={"pooling": "cls"}),
     experiment("encoder-only", "masked-words", training={"label_smoothing": 0.1}),
+    experiment("recurrent", "copy", model={"dropout": 0.2, "n_layers": 2}),
+    experiment("recurrent", "dates", model={"cell": "lstm", "attention": "general"}),
     experiment("vit", "mnist-5000", model={"dropout": 0.1}, task={"rotation": 5.0, "scale": 0.1}),
 ]
-IDS = ["encoder-decoder", "encoder-only", "decoder-only", "label", "blanks", "vit"]
+IDS = [
+    "encoder-decoder",
+    "encoder-only",
+    "decoder-only",
+    "label",
+    "blanks",
+    "additive",
+    "luong",
+    "vit",
+]
 
 
 @pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)

@@ -34,10 +34,11 @@ def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
 
 
 def learn(family, task, task_settings, model_settings=None):
+    heads = {} if family == "recurrent" else {"n_heads": 4, "d_ff": 32}
     chosen = experiment(
         family,
         task,
-        model={"d_model": 32, "n_heads": 4, "d_ff": 32, **(model_settings or {})},
+        model={"d_model": 32, **heads, **(model_settings or {})},
         task=task_settings,
         training={"steps": STEPS, "batch_size": 8, "learning_rate": 0.01, "validate_every": STEPS},
     )

@@ -14,8 +14,10 @@ from tfm_core.config.model import (
     EncoderOnlyConfig,
     ModelConfig,
     TextModelConfig,
+    TransformerConfig,
     ViTConfig,
 )
+from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -47,11 +49,13 @@ __all__ = [
     "ImageTaskConfig",
     "ModelConfig",
     "Problem",
+    "RecurrentConfig",
     "SequenceTaskConfig",
     "TaskConfig",
     "TextModelConfig",
     "TextTaskConfig",
     "TrainingConfig",
+    "TransformerConfig",
     "ViTConfig",
     "from_json",
     "from_query",

@@ -110,7 +110,11 @@ class CrossError(ValueError):
         super().__init__(sentence)
 
 
-_TAGS = {"encoder-decoder", "encoder-only", "decoder-only", "vit", "text", "image", "corpus"}
+_TAGS = {"encoder-decoder", "encoder-only", "decoder-only", "vit", "recurrent"} | {
+    "text",
+    "image",
+    "corpus",
+}
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "greater than"),

@@ -62,6 +62,22 @@ UNITS: dict[str, Choice] = {
     "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),
 }
 
+CellName = Literal["lstm", "gru"]
+CELLS: dict[str, Choice] = {
+    "lstm": Choice("LSTM", "Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
+    "gru": Choice("GRU", "Two gates, no separate memory, a quarter cheaper (Cho et al. 2014)."),
+}
+
+RecurrentAttentionName = Literal["additive", "dot", "general", "concat"]
+RECURRENT_ATTENTIONS: dict[str, Choice] = {
+    "additive": Choice(
+        "Additive", "v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."
+    ),
+    "dot": Choice("Dot product", "s h, asked after each step (Luong, Pham & Manning 2015)."),
+    "general": Choice("General", "s W h: a matrix between the two (Luong et al. 2015)."),
+    "concat": Choice("Concat", "v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
+}
+
 OptimizerName = Literal["adamw", "adam", "sgd"]
 OPTIMIZERS: dict[str, Choice] = {
     "adamw": Choice("AdamW", "Adam with decoupled weight decay: the usual choice."),

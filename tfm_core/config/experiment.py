@@ -14,6 +14,7 @@ from tfm_core.config.model import (
     ModelConfig,
     ViTConfig,
 )
+from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -95,6 +96,8 @@ def _check_text(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
     assert not isinstance(task, ImageTaskConfig)
     assert not isinstance(model, ViTConfig)
+    if isinstance(model, RecurrentConfig):
+        return  # reads any length
     needed = sequence_len(experiment)
     if model.position == "learned" and needed > model.max_len:
         raise CrossError(

@@ -15,6 +15,7 @@ from tfm_core.config.choices import (
     PositionName,
     StemName,
 )
+from tfm_core.config.recurrent import RecurrentConfig
 
 FAMILIES: dict[str, Choice] = {
     "encoder-decoder": Choice(
@@ -25,6 +26,10 @@ FAMILIES: dict[str, Choice] = {
     ),
     "decoder-only": Choice("Decoder-only", "Continues one sequence from left to right (GPT)."),
     "vit": Choice("Vision Transformer", "Cuts a picture into patches and attends over them (ViT)."),
+    "recurrent": Choice(
+        "RNN with attention",
+        "Reads and writes one token after the other, and looks back at the source (2015).",
+    ),
 }
 
 
@@ -179,13 +184,15 @@ class ViTConfig(BlockConfig):
 
 
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
+TransformerConfig = TextModelConfig | ViTConfig
 ModelConfig = Annotated[
-    EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig | ViTConfig,
+    EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig | ViTConfig | RecurrentConfig,
     Field(discriminator="family"),
 ]
-MODEL_CONFIGS: dict[str, type[BlockConfig]] = {
+MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
     "encoder-decoder": EncoderDecoderConfig,
     "encoder-only": EncoderOnlyConfig,
     "decoder-only": DecoderOnlyConfig,
     "vit": ViTConfig,
+    "recurrent": RecurrentConfig,
 }

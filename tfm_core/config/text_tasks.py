@@ -12,7 +12,7 @@ TextTaskName = Literal[
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word where it stands."""
-SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only")
+SEQUENCE_FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
 """The families that turn one sequence into another."""
 
 

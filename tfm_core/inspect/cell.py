@@ -16,13 +16,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, RecurrentConfig
 from tfm_core.inspect.labels import axes
 from tfm_core.inspect.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
 
 Floats = npt.NDArray[np.floating[Any]]
 
+_TANH = "v"  # recorded where a score is v times tanh of query plus key
 _KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads")
 
 
@@ -31,7 +32,7 @@ class Trace:
     """What every attention of a model computed on one example.
 
     tensors: module name -> query (H, Q, D), key and value (H, K, D), scores, masked_scores and
-    weights (H, Q, K), heads (H, Q, D), as float32.
+    weights (H, Q, K), heads (H, Q, D), as float32; v (D,) where scores are v times a tanh.
     """
 
     step: int
@@ -42,6 +43,9 @@ class Trace:
 @dataclass(frozen=True, slots=True, eq=False)
 class Cell:
     """One query and one key of one head, in the order of the computation.
+
+    In a recurrent model with additive or concat attention the products are v times tanh(query +
+    key), elementwise, ``is_tanh``; no score of a recurrent model is scaled: scale = 1.
 
     query and key: (D,), after rotation where positions are rotary. products: (D,), elementwise;
     dot: their sum. scaled = dot / scale, scale = sqrt(d_head). bias: what ALiBi adds, or 0.
@@ -63,6 +67,7 @@ class Cell:
     key_token: str
     query: Floats
     key: Floats
+    is_tanh: bool
     products: Floats
     dot: float
     scale: float
@@ -96,14 +101,18 @@ def traced(
 
     model, step = model_of(run)
     inputs = inputs_of(run, item, picture)
-    with capture(model, only=_KINDS) as tape:
+    with capture(model, only=(*_KINDS, _TANH)) as tape:
         model(*inputs)
     modules = tape.of("weights")
     return Trace(
         step,
         item,
         {
-            module: {kind: tape[f"{module}.{kind}"][0].float().numpy() for kind in _KINDS}
+            module: {
+                kind: tape[f"{module}.{kind}"][0].float().numpy()
+                for kind in (*_KINDS, _TANH)
+                if f"{module}.{kind}" in tape
+            }
             for module in modules
         },
     )
@@ -123,8 +132,10 @@ def cell(
     _check("key", key, len(labels.key))
     n_keys = len(labels.key)
     q, k = tensors["query"][head, query], tensors["key"][head, key]
-    scale = math.sqrt(len(q))
-    dot = float(q @ k)
+    v = tensors.get(_TANH)
+    products = q * k if v is None else v * np.tanh(q + k)
+    scale = 1.0 if isinstance(experiment.model, RecurrentConfig) else math.sqrt(len(q))
+    dot = float(products.sum())
     row = tensors["scores"][head, query, :n_keys]
     allowed = tensors["masked_scores"][head, query, :n_keys] == row
     largest = row[allowed].max() if allowed.any() else 0.0
@@ -144,7 +155,8 @@ def cell(
         key_token=labels.key[key],
         query=q,
         key=k,
-        products=q * k,
+        is_tanh=v is not None,
+        products=products,
         dot=dot,
         scale=scale,
         scaled=dot / scale,

@@ -13,13 +13,24 @@ from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.inspect import compute_recurrent as recurrent
 
 BYTES = 4  # of one number in fp32
 STEM_WIDTH = 8  # channels of the convolutional stem
-PARTS = ("embedding", "projections", "scores", "cross-attention", "feed-forward", "output")
+PARTS = (
+    "embedding",
+    "recurrence",
+    "projections",
+    "scores",
+    "cross-attention",
+    "feed-forward",
+    "output",
+)
 """Parts of the arithmetic, in the order of the forward pass; ``scores`` are the products that grow
 with the square of the length: queries times keys, and weights times values."""
 
@@ -58,7 +69,7 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
         assert isinstance(shape, ImageShape)
         patches = (shape.image_size // config.patch_size) ** 2
         return Lengths(patches + (config.pooling == "cls"), 0, 1)
-    if isinstance(config, EncoderDecoderConfig):
+    if isinstance(config, (EncoderDecoderConfig, RecurrentConfig)):
         return Lengths(src_len, tgt_len, tgt_len)
     if isinstance(config, DecoderOnlyConfig):
         return Lengths(0, src_len + tgt_len, tgt_len)
@@ -71,8 +82,12 @@ def macs(
     config: ModelConfig, shape: Shape, *, batch: int = 1, src_len: int = 0, tgt_len: int = 0
 ) -> dict[str, int]:
     """Return the multiply-accumulates of one forward pass by part, those of PARTS in order."""
-    seen = lengths(config, shape, src_len, tgt_len)
     found = dict.fromkeys(PARTS, 0)
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        found |= recurrent.macs(config, shape, src_len, tgt_len)
+        return {part: batch * count for part, count in found.items()}
+    seen = lengths(config, shape, src_len, tgt_len)
     d, tokens = config.d_model, seen.encoder
     n_encoder, n_decoder = layers(config)
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
@@ -98,6 +113,10 @@ def memory(
     moments: int = 2,
 ) -> Memory:
     """Return the bytes of a training step; ``moments``: numbers the optimiser keeps a weight."""
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        numbers = recurrent.activations(config, shape, src_len, tgt_len)
+        return _memory(n_parameters, moments, batch, numbers, 0)  # every weight is kept anyway
     seen = lengths(config, shape, src_len, tgt_len)
     d, numbers, weights = config.d_model, 0, 0
     n_encoder, n_decoder = layers(config)
@@ -113,6 +132,10 @@ def memory(
     numbers += (seen.encoder + seen.decoder) * d
     if isinstance(shape, TextShape) and shape.head == "tokens":
         numbers += seen.answers * shape.tgt_vocabulary  # the logits
+    return _memory(n_parameters, moments, batch, numbers, weights)
+
+
+def _memory(n_parameters: int, moments: int, batch: int, numbers: int, weights: int) -> Memory:
     kept = BYTES * n_parameters
     return Memory(
         kept, kept, moments * kept, BYTES * batch * numbers, BYTES * batch * (numbers + 2 * weights)
@@ -123,10 +146,12 @@ def layers(config: ModelConfig) -> tuple[int, int]:
     """Return how many encoder and decoder blocks a model has."""
     if isinstance(config, EncoderDecoderConfig):
         return config.n_encoder_layers, config.n_decoder_layers
+    if isinstance(config, RecurrentConfig):
+        return config.n_layers, config.n_layers
     return (0, config.n_layers) if isinstance(config, DecoderOnlyConfig) else (config.n_layers, 0)
 
 
-def matrices(config: ModelConfig) -> int:
+def matrices(config: TransformerConfig) -> int:
     """Return how many matrices a feed-forward layer has."""
     return 3 if config.activation == "swiglu" else 2
 
@@ -143,7 +168,9 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
     if axis == "length" and isinstance(shape, ImageShape):
         return config, replace(shape, image_size=shape.image_size * factor)
     if axis == "width":
-        wide = {name: factor * getattr(config, name) for name in ("d_model", "n_heads", "d_ff")}
+        fields = type(config).model_fields
+        sizes = [name for name in ("d_model", "n_heads", "d_ff") if name in fields]
+        wide: dict[str, object] = {name: factor * getattr(config, name) for name in sizes}
         return config.model_copy(update=wide), shape
     if axis == "depth":
         names = [
@@ -153,7 +180,7 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
     return config, shape
 
 
-def _embedding(config: ModelConfig, shape: Shape) -> int:
+def _embedding(config: TransformerConfig, shape: Shape) -> int:
     if not isinstance(config, ViTConfig):
         return 0  # a look-up
     assert isinstance(shape, ImageShape)
@@ -164,7 +191,7 @@ def _embedding(config: ModelConfig, shape: Shape) -> int:
     return pixels * shape.channels * config.d_model
 
 
-def _output(config: ModelConfig, shape: Shape, seen: Lengths) -> int:
+def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
     if isinstance(shape, ImageShape):
         return config.d_model * shape.n_classes
     if shape.head == "pooler":

@@ -8,65 +8,24 @@ here. Each node has its kind as its class, so that a page can give it the colour
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.config.choices import ACTIVATIONS, NORMS, PATCH_POSITIONS
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.inspect.compute import layers, lengths
+from tfm_core.inspect.diagram_recurrent import recurrent
+from tfm_core.inspect.drawing import Drawing, Look
 from tfm_core.inspect.parameter_table import parameter_table
 
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Colours of a diagram: ink, lines, and the fill of each kind of node."""
-
-    ink: str
-    line: str
-    fills: dict[str, str]
-
-
-@dataclass(slots=True)
-class _Drawing:
-    config: ModelConfig
-    shape: Shape
-    look: Look
-    opened: range  # the blocks drawn one by one, counted from 0; none: folded
-    nodes: dict[str, str] = field(default_factory=dict)  # name -> label
-    lines: list[str] = field(default_factory=list)
-    edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
-
-    def count(self, *modules: str) -> str:
-        rows = parameter_table(self.config, self.shape).rows
-        starts = tuple(f"{name}." for name in modules)
-        n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(starts))
-        return f"\\n{n:,} parameters" if n else ""
-
-    def node(self, name: str, label: str, kind: str) -> str:
-        fill = self.look.fills[kind]
-        self.nodes[name] = label
-        self.lines.append(
-            f'"{name}" [label="{label}", fillcolor="{fill}", tooltip="{label}", class="{kind}"];'
-        )
-        return name
-
-    def plus(self, name: str) -> str:
-        self.nodes[name] = "+"
-        self.lines.append(
-            f'"{name}" [label="+", shape=circle, width=0.28, fixedsize=true, class="sum", '
-            f'fillcolor="{self.look.fills["sum"]}", tooltip="residual: the sum of both"];'
-        )
-        return name
-
-    def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
-        words = [f'label=" {label}"'] if label else []
-        words += ["style=dashed"] if dashed else []
-        self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
+__all__ = ["Diagram", "Look", "diagram"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +50,12 @@ def diagram(
     opened: the blocks of each stack to draw one by one, from 0; those around them share a box, and
     where it is empty the blocks are drawn once.
     """
-    drawing = _Drawing(config, shape, look, opened)
+    drawing = Drawing(config, shape, look, opened)
     seen = lengths(config, shape, src_len, tgt_len)
     d = config.d_model
-    if isinstance(config, ViTConfig):
+    if isinstance(config, RecurrentConfig):
+        last, words = recurrent(drawing, config, src_len, tgt_len)
+    elif isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         last, words = _vit(drawing, config, shape, seen.encoder)
     else:
@@ -115,23 +76,10 @@ def diagram(
                 last = _pooled(drawing, last, shape, seen.encoder)
         words = f"(B, {seen.answers}, {d})"
     _answer(drawing, last, words, seen.answers)
-    return Diagram(_document(drawing), drawing.nodes)
+    return Diagram(drawing.document(), drawing.nodes)
 
 
-def _document(drawing: _Drawing) -> str:
-    ink, line = drawing.look.ink, drawing.look.line
-    font = 'fontname="Helvetica"'
-    head = [
-        "digraph model {",
-        f'rankdir=TB; bgcolor="transparent"; nodesep=0.3; ranksep=0.32; {font}; fontcolor="{ink}";',
-        f'node [shape=box, style="rounded,filled", {font}, fontsize=12, fontcolor="{ink}", '
-        f'color="{line}", margin="0.16,0.07"];',
-        f'edge [{font}, fontsize=10, fontcolor="{ink}", color="{ink}", arrowsize=0.6];',
-    ]
-    return "\n".join([*head, *drawing.lines, *drawing.edges, "}"])
-
-
-def _embedded(drawing: _Drawing, side: str, length: int) -> str:
+def _embedded(drawing: Drawing, side: str, length: int) -> str:
     """Draw ids, embedding and positions of one side; return the last node."""
     config, shape = drawing.config, drawing.shape
     assert isinstance(shape, TextShape)
@@ -164,7 +112,7 @@ def _embedded(drawing: _Drawing, side: str, length: int) -> str:
     return node
 
 
-def _positions(drawing: _Drawing, node: str, name: str, length: int) -> str:
+def _positions(drawing: Drawing, node: str, name: str, length: int) -> str:
     config = drawing.config
     if config.position in {"none", "rotary", "alibi"}:
         return node
@@ -176,10 +124,11 @@ def _positions(drawing: _Drawing, node: str, name: str, length: int) -> str:
 
 
 def _stack(
-    drawing: _Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
+    drawing: Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
 ) -> str:
     """Draw a stack, folded or not; return its last node."""
     config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
     n_encoder, n_decoder = layers(config)
     n = n_encoder if name == "encoder" else n_decoder
     x = start
@@ -217,7 +166,7 @@ def _groups(n: int, opened: range) -> list[tuple[int, int]]:
     return found
 
 
-def _closed(drawing: _Drawing, x: str, name: str, places: range, length: int) -> str:
+def _closed(drawing: Drawing, x: str, name: str, places: range, length: int) -> str:
     """Draw blocks that are not opened as one box; return it."""
     first, last = places[0], places[-1]
     count = sum(
@@ -233,10 +182,12 @@ def _closed(drawing: _Drawing, x: str, name: str, places: range, length: int) ->
 
 
 def _block(
-    drawing: _Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
+    drawing: Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
 ) -> str:
-    width = f"(B, {length}, {drawing.config.d_model})"
-    for part, label in _sublayers(drawing.config, name, memory is not None):
+    config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
+    width = f"(B, {length}, {config.d_model})"
+    for part, label in _sublayers(config, name, memory is not None):
         kind = "feed-forward" if part == "feed_forward" else "attention"
         kind = "cross" if part == "cross_attention" else kind
         text = f"{label}{drawing.count(f'{name}.{part}')}"
@@ -244,8 +195,8 @@ def _block(
         norm = f"{name}.{part} norm"
         drawing.node(node, text, kind)
         drawing.plus(total)
-        drawing.node(norm, NORMS[drawing.config.norm].label, "norm")
-        if drawing.config.norm_first:
+        drawing.node(norm, NORMS[config.norm].label, "norm")
+        if config.norm_first:
             drawing.edge(x, norm, width)
             drawing.edge(norm, node)
         else:
@@ -253,15 +204,15 @@ def _block(
         drawing.edge(node, total)
         drawing.edge(x, total, dashed=True)
         if part == "cross_attention" and memory is not None:
-            drawing.edge(memory, node, f"memory (B, {memory_len}, {drawing.config.d_model})")
+            drawing.edge(memory, node, f"memory (B, {memory_len}, {config.d_model})")
         x = total
-        if not drawing.config.norm_first:
+        if not config.norm_first:
             drawing.edge(total, norm)
             x = norm
     return x
 
 
-def _sublayers(config: ModelConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
+def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
     heads = f"{config.n_heads} heads x {config.d_head}"
     is_causal = name.startswith("decoder")
     notes = ["causal"] if is_causal else []
@@ -277,7 +228,7 @@ def _sublayers(config: ModelConfig, name: str, has_cross: bool) -> Iterator[tupl
     yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"
 
 
-def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
+def _vit(drawing: Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tuple[str, str]:
     """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
     d, has_cls = config.d_model, config.pooling == "cls"
     side = shape.image_size // config.patch_size
@@ -297,7 +248,7 @@ def _vit(drawing: _Drawing, config: ViTConfig, shape: ImageShape, n: int) -> tup
     return pool, f"(B, {d})"
 
 
-def _pooled(drawing: _Drawing, x: str, shape: TextShape, length: int) -> str:
+def _pooled(drawing: Drawing, x: str, shape: TextShape, length: int) -> str:
     """Draw how many vectors become one."""
     label = "Take the CLS token" if shape.head == "cls" else "Mean of all words"
     pool = drawing.node("pool", label, "data")
@@ -305,7 +256,7 @@ def _pooled(drawing: _Drawing, x: str, shape: TextShape, length: int) -> str:
     return pool
 
 
-def _answer(drawing: _Drawing, x: str, words: str, answers: int) -> None:
+def _answer(drawing: Drawing, x: str, words: str, answers: int) -> None:
     config, shape = drawing.config, drawing.shape
     if isinstance(shape, ImageShape):
         label, out = f"Linear\\n{config.d_model} x {shape.n_classes}", f"(B, {shape.n_classes})"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.config import ModelConfig
+from tfm_core.config import ModelConfig, RecurrentConfig, TransformerConfig
 from tfm_core.config.choices import NORMS
 from tfm_core.config.shape import ImageShape, Shape
 from tfm_core.inspect.compute import layers
@@ -52,6 +52,10 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
 
     label: the node's in the diagram. is_folded: whether one block stands for all of its stack.
     """
+    if isinstance(config, RecurrentConfig):
+        title = label.partition(BREAK)[0]
+        found = _recurrent(name, title, config, is_folded=is_folded)
+        return found or _ends(name, title, config, shape)
     inside = _IN_BLOCK.match(name)
     if inside is not None:
         return _in_block(inside, label, config, is_folded=is_folded)
@@ -99,7 +103,30 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
     return known.get(name, Part(title, (name,)))
 
 
-def _in_block(found: re.Match[str], label: str, config: ModelConfig, *, is_folded: bool) -> Part:
+def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: bool) -> Part | None:
+    """Return a part of a recurrent model; None where all families have it alike."""
+    if name.startswith("encoder.layers."):
+        n, place = config.n_layers, int(name.rpartition(".")[2])
+        is_many = is_folded and n > 1
+        path = f"encoder.layers.0–{n - 1}" if is_many else name
+        words = f"s 1 to {n}" if is_many else f" {place + 1}"
+        code = ("placed", "Reader", "Encoder")
+        return Part(f"Encoder layer{words}: {title}", (path,), code, ("encoder",), ("encoder",))
+    look = "decoder.cross_attention"
+    return {
+        "bridge": Part(title, ("bridge",), ("Model",), ("decoder",), ("writing",)),
+        "attention": Part(title, (look,), ("Score", "Attention"), ("attention",),
+                          ("scores", "weights", "context")),
+        "steps": Part(f"Decoder: {title}", ("decoder.steps",), ("Decoder",), ("decoder",),
+                      ("writing",)),
+        "readout": Part(title, ("readout",), ("Model",), ("model",), ("writing",)),
+        "output": Part(title, ("output",), ("Model",), ("model",), ("writing",)),
+    }.get(name)  # fmt: skip
+
+
+def _in_block(
+    found: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
+) -> Part:
     stack, place, sublayer, kind = found[1], int(found[2]), found[3], found[4]
     n_encoder, n_decoder = layers(config)
     n = n_encoder if stack == "encoder" else n_decoder

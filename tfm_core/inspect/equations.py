@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from tfm_core.config import ModelConfig, ViTConfig
+from tfm_core.config import ModelConfig, RecurrentConfig, TransformerConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, Shape, TextShape
+from tfm_core.inspect import equations_recurrent
+from tfm_core.inspect.equation import Equation
 
-
-@dataclass(frozen=True, slots=True)
-class Equation:
-    """A part of the model, its LaTeX, and where it comes from."""
-
-    title: str
-    latex: str
-    source: str
+__all__ = ["Equation", "equations"]
 
 
 def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
     """Return the equations by the sections of the generated file."""
+    if isinstance(config, RecurrentConfig):
+        return equations_recurrent.equations(config, shape)
     return {
         "embedding": _embedding(config, shape),
         "attention": _attention(config),
@@ -29,7 +24,7 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
     }
 
 
-def _embedding(config: ModelConfig, shape: Shape) -> Equation:
+def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     x = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
     source = "Vaswani et al. 2017, section 3.4"
     if isinstance(shape, TextShape) and not shape.scale_embedding:
@@ -52,7 +47,7 @@ def _embedding(config: ModelConfig, shape: Shape) -> Equation:
     return Equation("Embedding and positions", latex, source)
 
 
-def _attention(config: ModelConfig) -> Equation:
+def _attention(config: TransformerConfig) -> Equation:
     q, k, extra = "q_i", "k_j", ""
     if config.position == "rotary":
         q, k = r"R_i q_i", r"R_j k_j"
@@ -73,7 +68,7 @@ def _attention(config: ModelConfig) -> Equation:
     return Equation("Multi-head attention", latex, source)
 
 
-def _feed_forward(config: ModelConfig) -> Equation:
+def _feed_forward(config: TransformerConfig) -> Equation:
     first, last = (" + b_1", " + b_2") if config.bias else ("", "")
     latex = {
         "relu": rf"\max(0,\, x W_1{first})\, W_2{last}",
@@ -87,7 +82,7 @@ def _feed_forward(config: ModelConfig) -> Equation:
     return Equation("Feed-forward", rf"\mathrm{{FFN}}(x) = {latex}", source)
 
 
-def _block(config: ModelConfig) -> Equation:
+def _block(config: TransformerConfig) -> Equation:
     inside = r"\mathrm{Norm}(x)" if config.norm_first else "x"
     drop = (lambda y: rf"\mathrm{{Dropout}}({y})") if config.dropout else (lambda y: y)
     names = [r"\mathrm{SelfAttention}"]
@@ -104,7 +99,7 @@ def _block(config: ModelConfig) -> Equation:
     return Equation("A block, post-norm", latex, "Vaswani et al. 2017, section 3.1")
 
 
-def _norm(config: ModelConfig) -> Equation:
+def _norm(config: TransformerConfig) -> Equation:
     if config.norm == "rmsnorm":
         latex = r"\mathrm{Norm}(x) = \frac{x}{\sqrt{\frac{1}{d}\sum_i x_i^2 + 10^{-5}}} \odot g"
         return Equation("RMSNorm", latex, "Zhang & Sennrich 2019")
@@ -112,7 +107,7 @@ def _norm(config: ModelConfig) -> Equation:
     return Equation("LayerNorm", latex, "Ba et al. 2016")
 
 
-def _output(config: ModelConfig, shape: Shape) -> Equation:
+def _output(config: TransformerConfig, shape: Shape) -> Equation:
     bias = " + b"
     if isinstance(config, ViTConfig):
         pooled = r"x_{\mathrm{CLS}}" if config.pooling == "cls" else r"\frac{1}{n}\sum_t x_t"
@@ -132,7 +127,7 @@ def _output(config: ModelConfig, shape: Shape) -> Equation:
     return Equation("The answer", latex, source)
 
 
-def _label(config: ModelConfig, shape: TextShape) -> Equation:
+def _label(config: TransformerConfig, shape: TextShape) -> Equation:
     pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
     bias = " + b" if config.bias and shape.output_bias else ""
     latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"

@@ -19,6 +19,7 @@ from tfm_core.config import (
     EncoderOnlyConfig,
     Experiment,
     ImageTaskConfig,
+    RecurrentConfig,
     ViTConfig,
 )
 
@@ -162,6 +163,8 @@ def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
             "decoder": [_name("decoder", i) for i in decoder],
             "cross": [_name("decoder", i, "cross_attention") for i in decoder],
         }
+    if isinstance(model, RecurrentConfig):
+        return {"cross": ["decoder.cross_attention"]}
     stack = "decoder" if model.family == "decoder-only" else "encoder"
     names = [_name(stack, i) for i in range(model.n_layers)]
     return {kind_of(experiment, names[0]).name: names}
@@ -236,7 +239,7 @@ def _tokens(
 
 
 _READERS = {"sequence": "slots", "label": "words", "blanks": "blanks"}
-_MODULE = re.compile(r"(encoder|decoder)\.layers\.(\d{1,4})\.(self_attention|cross_attention)")
+_MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attention|cross_attention)")
 
 
 def _parts(module_name: str) -> tuple[str, int, str]:
@@ -245,7 +248,7 @@ def _parts(module_name: str) -> tuple[str, int, str]:
         raise ValueError(
             f"{module_name!r} is no attention module; one is encoder.layers.0.self_attention."
         )
-    return found[1], int(found[2]), found[3]
+    return found[1], int(found[2] or 0), found[3]
 
 
 def _name(stack: str, layer: int, attention: str = "self_attention") -> str:

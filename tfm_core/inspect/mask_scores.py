@@ -38,6 +38,8 @@ def module_of(run: Run, kind: str) -> list[str]:
         if "cross" not in modules:
             raise ValueError("the current run's model has no cross-attention")
         return modules["cross"]
+    if list(modules) == ["cross"]:
+        raise ValueError("the current run's model has no self-attention, only cross-attention")
     return next(iter(modules.values()))
 
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tfm_core.config import CorpusTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig, ViTConfig
+from tfm_core.config import (
+    CorpusTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    RecurrentConfig,
+    TextTaskConfig,
+    ViTConfig,
+)
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.mask_lab import Array
@@ -57,9 +64,15 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """Return the experiment once with each kind of positions, ``steps`` steps each.
 
     The learned table gets twice the rows that the task needs, so that it can be asked beyond the
-    trained length. Raises ConfigError where a kind does not fit the model.
+    trained length. Raises ConfigError where a kind does not fit the model, ValueError where the
+    model has no positions.
     """
     model = experiment.model
+    if isinstance(model, RecurrentConfig):
+        raise ValueError(
+            "An RNN with attention has no positions to compare: it reads one token after the "
+            "other. Choose a Transformer on the Train page."
+        )
     common: dict[str, object] = {}
     if not isinstance(model, ViTConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
@@ -157,6 +170,8 @@ def _longer(config: TextTaskConfig) -> TextTaskConfig | None:
     """Return the same task up to twice as long, with the same words, where there is one."""
     from tfm_core.data.text import text_task
 
+    if config.facts.answer == "blanks":
+        return None  # its size is no length
     own = text_task(config)
     for size in range(min(2 * config.size, config.facts.sizes[-1]), config.size, -1):
         longer = config.replace(size=size)

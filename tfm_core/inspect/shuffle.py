@@ -161,9 +161,10 @@ def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: b
 def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
     """Return (1, T, d_model): what the stack that reads the source makes of each token."""
     from tfm_core.layers.masks import causal_mask
+    from tfm_core.models.recurrent import RecurrentTranslator
     from tfm_core.models.text import DecoderOnly, EncoderDecoder
 
-    if isinstance(model, EncoderDecoder):
+    if isinstance(model, (EncoderDecoder, RecurrentTranslator)):
         return model.encode(ids)[0]
     is_gpt = isinstance(model, DecoderOnly)
     positions = model.positions if isinstance(model, DecoderOnly) else model.src_positions

@@ -8,12 +8,25 @@ from __future__ import annotations
 
 from textwrap import dedent
 
-from tfm_core.config import FAMILIES, EncoderDecoderConfig, ModelConfig, ViTConfig
+from tfm_core.config import (
+    FAMILIES,
+    EncoderDecoderConfig,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+    ViTConfig,
+)
 from tfm_core.config.shape import CLS_ID, ImageShape, Shape, TextShape
 from tfm_core.inspect import source_layers as layers
 from tfm_core.inspect import source_models as models
+from tfm_core.inspect import source_recurrent as recurrent
 
 SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
+
+
+def sections(config: ModelConfig) -> tuple[str, ...]:
+    """Return the names of the sections that the file of a model has, in order."""
+    return recurrent.SECTIONS if isinstance(config, RecurrentConfig) else SECTIONS
 
 
 def source_code(config: ModelConfig, shape: Shape) -> str:
@@ -22,7 +35,7 @@ def source_code(config: ModelConfig, shape: Shape) -> str:
         _head(config, shape),
         _constants(config, shape),
         *_functions(config),
-        *(section(config, shape, name) for name in SECTIONS),
+        *(section(config, shape, name) for name in sections(config)),
         _LOAD,
         _main(config, shape),
     ]
@@ -30,7 +43,10 @@ def source_code(config: ModelConfig, shape: Shape) -> str:
 
 
 def section(config: ModelConfig, shape: Shape, name: str) -> str:
-    """Return the source of one of SECTIONS, as it stands in the file."""
+    """Return the source of one of ``sections``, as it stands in the file."""
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        return recurrent.section(config, shape, name)
     if name == "embedding":
         return "\n\n".join(part for part in _embedding(config, shape) if part)
     if name == "model":
@@ -44,7 +60,7 @@ def section(config: ModelConfig, shape: Shape, name: str) -> str:
     return made[name](config)
 
 
-def _embedding(config: ModelConfig, shape: Shape) -> list[str]:
+def _embedding(config: TransformerConfig, shape: Shape) -> list[str]:
     if isinstance(config, ViTConfig):
         return [models.patches(config), models.positions(config, shape)]
     assert isinstance(shape, TextShape)
@@ -57,6 +73,8 @@ def _embedding(config: ModelConfig, shape: Shape) -> list[str]:
 
 
 def _head(config: ModelConfig, shape: Shape) -> str:
+    if isinstance(config, RecurrentConfig):
+        return recurrent.head(config)
     label, sizes = (
         FAMILIES[config.family].label,
         f"d_model {config.d_model}, {config.n_heads} heads",
@@ -71,6 +89,9 @@ def _head(config: ModelConfig, shape: Shape) -> str:
 
 
 def _constants(config: ModelConfig, shape: Shape) -> str:
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        return _assigned(recurrent.constants(config, shape))
     values: dict[str, object] = {
         "D_MODEL": config.d_model,
         "N_HEADS": config.n_heads,
@@ -104,10 +125,16 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
             values["WINDOW"] = config.window
         if shape.n_segments:
             values["N_SEGMENTS"] = shape.n_segments
+    return _assigned(values)
+
+
+def _assigned(values: dict[str, object]) -> str:
     return "".join(f"{name} = {value}\n" for name, value in values.items())
 
 
 def _functions(config: ModelConfig) -> list[str]:
+    if isinstance(config, RecurrentConfig):
+        return [recurrent.PLACED]
     found = [layers.SPLIT]
     if config.position in {"sinusoidal", "sinusoidal-2d", "rotary"}:
         found.append(layers.SINUSOIDAL)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from textwrap import dedent, indent
 
-from tfm_core.config import ModelConfig
+from tfm_core.config import TransformerConfig
 
 
-def attention(config: ModelConfig) -> str:
+def attention(config: TransformerConfig) -> str:
     """Return the source of multi-head attention, and of cross-attention if there is any."""
     has_cross = config.family == "encoder-decoder"
     bias = "" if config.bias else ", bias=False"
@@ -51,7 +51,7 @@ def attention(config: ModelConfig) -> str:
     )
 
 
-def _cross_projection(config: ModelConfig) -> str:
+def _cross_projection(config: TransformerConfig) -> str:
     if not config.bias:
         own, other = "None", "None"
         head = "weight = self.in_projection.weight"
@@ -67,7 +67,7 @@ def _cross_projection(config: ModelConfig) -> str:
             k, v = F.linear(memory, weight[D_MODEL:], {other}).chunk(2, -1)""")
 
 
-def _attend(config: ModelConfig, dropout: str) -> str:
+def _attend(config: TransformerConfig, dropout: str) -> str:
     call = "F.scaled_dot_product_attention(q, k, v, attn_mask={mask}" + dropout + ")"
     if config.position != "alibi":
         return "heads = " + call.format(mask="mask")
@@ -116,7 +116,7 @@ ALIBI = dedent('''\
     ''')
 
 
-def feed_forward(config: ModelConfig) -> str:
+def feed_forward(config: TransformerConfig) -> str:
     """Return the source of the feed-forward layer."""
     bias = "" if config.bias else ", bias=False"
     gate = (
@@ -147,7 +147,7 @@ def feed_forward(config: ModelConfig) -> str:
     )
 
 
-def block(config: ModelConfig) -> str:
+def block(config: TransformerConfig) -> str:
     """Return the source of a block: its sublayers with residuals and norms in their places."""
     norm = (
         "nn.LayerNorm(D_MODEL)" if config.norm == "layernorm" else "nn.RMSNorm(D_MODEL, eps=1e-5)"
@@ -191,7 +191,7 @@ def block(config: ModelConfig) -> str:
     return text + "\n" + _method(f"def forward(self, x, mask=None{memory}{arguments}):", steps)
 
 
-def _sublayer(config: ModelConfig, name: str, arguments: str) -> str:
+def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
     rest = f", {arguments}" if arguments else ""
     inside = f"self.{name}_norm(x)" if config.norm_first else "x"
     out = f"self.{name}({inside}{rest})"
@@ -202,7 +202,7 @@ def _sublayer(config: ModelConfig, name: str, arguments: str) -> str:
     return f"x = x + {out}" if config.norm_first else f"x = self.{name}_norm(x + {out})"
 
 
-def stack(config: ModelConfig) -> str:
+def stack(config: TransformerConfig) -> str:
     """Return the source of a stack of blocks, with the last norm of a pre-norm one."""
     has_cross = config.family == "encoder-decoder"
     norm = (

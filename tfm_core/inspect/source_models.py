@@ -6,15 +6,15 @@ from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
-    ModelConfig,
     TextModelConfig,
+    TransformerConfig,
     ViTConfig,
 )
 from tfm_core.config.shape import ImageShape, Shape, TextShape
 from tfm_core.inspect.source_layers import class_, method
 
 
-def model_class(config: ModelConfig, shape: Shape) -> str:
+def model_class(config: TransformerConfig, shape: Shape) -> str:
     """Return the source of the class ``Model``."""
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
@@ -28,7 +28,7 @@ def model_class(config: ModelConfig, shape: Shape) -> str:
     return _encoder_only(config, shape)
 
 
-def positions(config: ModelConfig, shape: Shape) -> str:
+def positions(config: TransformerConfig, shape: Shape) -> str:
     """Return the source of the class ``Positions``; empty where nothing is added to embeddings."""
     if config.position == "learned":
         length = "MAX_LEN" if not isinstance(config, ViTConfig) else "N_TOKENS"
@@ -147,13 +147,13 @@ def label_output(bias: str) -> str:
     return f"{init}\n" + method("def forward(self, x):", forward)
 
 
-def _placed(config: ModelConfig, name: str, x: str) -> str:
+def _placed(config: TransformerConfig, name: str, x: str) -> str:
     """Return an expression that adds positions, where they are added, and drops out."""
     x = f"self.{name}({x})" if _adds(config) else x
     return f"self.dropout({x})" if config.dropout else x
 
 
-def _adds(config: ModelConfig) -> bool:
+def _adds(config: TransformerConfig) -> bool:
     return config.position in {"learned", "sinusoidal", "sinusoidal-2d"}
 
 

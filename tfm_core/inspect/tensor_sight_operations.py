@@ -143,13 +143,13 @@ _SHAPES = (
         "squeeze", "Takes an axis of size 1 away; does nothing, silently, to a larger one.",
         "moves", "2, 1, 3", (_dim("Axis", "1"),), lambda i, v: i[0].squeeze(v["dim"]),
         lambda v: f"y = x.squeeze({v['dim']})",
-        "The way back from unsqueeze: one example out of a batch of one.", 1,
+        "The way back from unsqueeze: one example out of a batch of one.",
     ),
     Operation(
         "expand", "Repeats an axis of size 1 with stride 0: many elements, one place in memory.",
         "moves", "1, 4", (_sizes("3, 4", "-1 keeps an axis as it is."),),
         lambda i, v: i[0].expand(v["sizes"]), lambda v: f"y = x.expand({listed(v['sizes'])})",
-        "The CLS vector for every picture of a batch; masks over heads.", 3,
+        "The CLS vector of a Vision Transformer, for every picture of a batch.",
     ),
 )  # fmt: skip
 _ORDERS = (
@@ -165,18 +165,18 @@ _ORDERS = (
         "moves", "2, 3, 2",
         (Parameter("dims", "Order of axes", "Each old axis once.", "ints", "1, 0, 2"),),
         lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
-        "Patches: rows and columns of patches come together.", 2,
+        "Patches: the pixels of one patch come together.",
     ),
     Operation(
         "contiguous", "Copies the elements into the order in which they are read, if need be.",
         "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
-        "Before a view after a transpose; reshape does both.", 12,
+        "Before a view after a transpose; where heads merge, reshape does both.", 12,
     ),
     Operation(
         "CHW to HWC", "Pictures: PyTorch keeps channels first, image files and plots last.",
         "moves", "3, 2, 3", (), lambda i, v: i[0].permute(1, 2, 0),
         lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
-        "Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen.", 1,
+        "Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen.",
     ),
 )  # fmt: skip
 _JOINS = (
@@ -184,19 +184,22 @@ _JOINS = (
         "cat", "Joins along an axis that is there; all the other sizes must agree.",
         "moves", "2, 3", (_dim("Axis", "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
         lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
-        "CLS before the patches; source before target in a decoder-only model.", 3, "2, 3",
+        "CLS before the patches of a Vision Transformer; the heads of a list, joined.",
+        second="2, 3",
     ),
     Operation(
         "stack", "Joins along a new axis; all sizes must agree.",
         "moves", "2, 3", (_dim("New axis at", "0"),),
         lambda i, v: _torch().stack(list(i), v["dim"]),
         lambda v: f"y = torch.stack([x, b], dim={v['dim']})",
-        "Examples into a batch; the maps of a list of heads into one tensor.", 1, "2, 3",
+        "Sine and cosine of every position, taken together.",
+        second="2, 3",
     ),
     Operation(
         "hstack", "cat along axis 1 (axis 0 for vectors).",
         "moves", "2, 3", (), lambda i, v: _torch().hstack(i), lambda v: "y = torch.hstack([x, b])",
-        "Heads side by side, when they are computed one by one.", 12, "2, 2",
+        "Short for cat: the heads of a list side by side.",
+        second="2, 2",
     ),
 )  # fmt: skip
 _PRODUCTS = (
@@ -212,7 +215,8 @@ _PRODUCTS = (
         lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
         lambda v: f'y = torch.einsum("{v["equation"]}", '
         f"x{', b' if ',' in v['equation'] else ''})",
-        "QKᵀ of all heads at once, as bqhd,bkhd->bhqk.", 8, "4, 3",
+        "QKᵀ of all heads at once could be written so: bqhd,bkhd->bhqk.",
+        second="4, 3",
     ),
     Operation(
         "softmax", "Exponentials over their sum: along one axis, shares that add up to 1.",
@@ -242,7 +246,7 @@ _MASKS = (
         "triu", "Keeps the upper triangle, zeros below; with diagonal 1: the future.",
         "fills", "4, 4", (_dim("Diagonal", "1", "diagonal"),),
         lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
-        "The causal mask of nn.Transformer, which marks what is forbidden.", 3,
+        "The causal mask of nn.Transformer, which marks what is forbidden.",
     ),
 )  # fmt: skip
 _MAKERS = (
@@ -254,22 +258,22 @@ _MAKERS = (
         ),
         lambda i, v: _torch().arange(v["start"], v["end"], v["step"]),
         lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",
-        "Positions 0, 1, 2 … of the tokens.", 5,
+        "Positions 0, 1, 2 … of the tokens.",
     ),
     Operation(
         "zeros", "All zeros.", "makes", "1", (_MADE,),
         lambda i, v: _torch().zeros(v["sizes"]), lambda v: f"y = torch.zeros({tupled(v['sizes'])})",
-        "Biases at the start of training.", 6,
+        "Biases at the start of training.",
     ),
     Operation(
         "rand", "Uniform between 0 and 1: never negative, mean 0.5.", "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
-        "Choosing at random: dropout, pictures to shift.", 6,
+        "Dropout: what draws a number below the rate is switched off.",
     ),
     Operation(
         "randn", "Normal: mean 0, standard deviation 1, half of it negative.", "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "randn"), lambda v: _seeded_code(v, "randn"),
-        "Weights and embeddings at the start; rand instead would push all one way.", 4,
+        "Embeddings at the start; rand instead would push them all one way.",
     ),
 )  # fmt: skip
 

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from tfm_core.config import Experiment
+from tfm_core.inspect.training_step_loss import Listening, LossCall
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build
 from tfm_core.training.objectives import Scores
@@ -28,44 +27,6 @@ from tfm_core.training.seeds import mix
 MOST_PARAMETERS = 5_000_000
 MOST_ROWS = 256
 """Examples of a batch that are used here at most, so that a page stays quick."""
-
-
-@dataclass(frozen=True, slots=True)
-class LossCall:
-    """What a cross-entropy was called with: logits (N, classes), targets (N,)."""
-
-    logits: Tensor
-    targets: Tensor
-    ignore_index: int
-    smoothing: float
-
-
-class _Listening(TorchFunctionMode):
-    """Notes the calls of ``F.cross_entropy``, whichever objective makes them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[LossCall] = []
-
-    def __torch_function__(
-        self,
-        func: Any,
-        types: Any,
-        args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        named = dict(kwargs or {})
-        if func is F.cross_entropy:
-            logits, targets = args[:2]
-            self.calls.append(
-                LossCall(
-                    logits,
-                    targets,
-                    named.get("ignore_index", -100),
-                    named.get("label_smoothing", 0.0),
-                )
-            )
-        return func(*args, **named)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,16 +123,10 @@ def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None
     at: the trainer whose batch and chance it is, if not the model's own.
     """
     where = at or trainer
-    listening = _Listening()
+    listening = Listening()
     with chance(where) as generator, listening:
         scores = trainer.objective.scores(model or trainer.model, rows(where), generator)
-    return Forward(scores, listening.calls[-1] if listening.calls else None)
-
-
-@torch.no_grad()
-def predict(trainer: Trainer) -> Forward:
-    """Run the batch of the next step forward as ``forward`` does, without a graph."""
-    return forward(trainer)
+    return Forward(scores, listening.call_of(scores.loss))
 
 
 def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:

@@ -8,11 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
-from tfm_core.inspect.training_step import Forward, LossCall, rows
+from tfm_core.inspect.training_step import forward, rows
+from tfm_core.inspect.training_step_loss import LossCall
 from tfm_core.training.loop import Trainer
 
 Floats = npt.NDArray[np.float32]
@@ -74,46 +75,84 @@ def class_name(trainer: Trainer, number: int) -> str:
     if isinstance(data, ImageData):
         return data.facts.class_names[number]
     vocabulary = getattr(getattr(data, "task", None), "tgt_vocabulary", None)
-    return str(number) if vocabulary is None else str(vocabulary.token(number))
+    first = getattr(trainer.objective, "first_class", 0)
+    return str(number) if vocabulary is None else str(vocabulary.token(first + number))
 
 
-def grid(call: LossCall, n_examples: int) -> tuple[Tensor, Tensor]:
-    """Return the losses (B, T) of all answers, and which of them count (bool).
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """All answers of a batch, one row of the loss's logits each.
 
-    T is 1 where an example has one answer. Raises ValueError where answers don't belong to
-    examples one by one.
+    losses: (N,), nats; counts: bool (N,), those that are not padding; owners: (N,), whose they are.
     """
-    count = call.targets.numel()
-    if n_examples == 0 or count % n_examples:
-        raise ValueError("The answers of this model don't belong to its examples one by one.")
+
+    loss: float
+    call: LossCall
+    losses: Tensor
+    counts: Tensor
+    owners: Tensor
+
+    def of(self, example: int) -> list[int]:
+        """Return the rows of an example's answers that count."""
+        rows: list[int] = ((self.owners == example) & self.counts).nonzero().flatten().tolist()
+        return rows
+
+
+def answers(trainer: Trainer) -> Answers | None:
+    """Run the next batch forward; None where its loss is no cross-entropy of the model's output."""
+    outputs: list[Tensor] = []
+
+    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            outputs.append(output)
+
+    handle = trainer.model.register_forward_hook(keep)
+    try:
+        found = forward(trainer)
+    finally:
+        handle.remove()
+    if found.call is None or not outputs:
+        return None
     losses = F.cross_entropy(
-        call.logits.detach(),
-        call.targets,
+        found.call.logits.detach(),
+        found.call.targets,
         reduction="none",
-        ignore_index=call.ignore_index,
-        label_smoothing=call.smoothing,
+        ignore_index=found.call.ignore_index,
+        label_smoothing=found.call.smoothing,
     )
-    counts = call.targets != call.ignore_index
-    return losses.view(n_examples, -1), counts.view(n_examples, -1)
+    counts = found.call.targets != found.call.ignore_index
+    owners = _owners(found.call.logits, outputs[-1])
+    return Answers(float(found.loss.detach()), found.call, losses, counts, owners)
 
 
-def example_losses(found: Forward) -> Floats:
-    """Return (B,): the mean loss of each example's answers that count."""
-    assert found.call is not None
-    losses, counts = grid(found.call, found.scores.examples)
-    mean: Floats = ((losses * counts).sum(1) / counts.sum(1).clamp(min=1)).numpy()
+def _owners(logits: Tensor, output: Tensor) -> Tensor:
+    """Return for each row of the logits the example that it was taken from, -1 if none.
+
+    Autograd knows: every row sends its number back, and it arrives where the row came from.
+    """
+    numbers = torch.arange(1, len(logits) + 1, dtype=logits.dtype)
+    (arrived,) = torch.autograd.grad((logits[:, 0] * numbers).sum(), output)
+    owners = torch.full((len(logits),), -1)
+    for example, row in enumerate(arrived.flatten(1)):
+        there = row[row != 0].long() - 1
+        owners[there] = example
+    return owners
+
+
+def example_losses(found: Answers, n_examples: int) -> Floats:
+    """Return (B,): the mean loss of each example's answers that count, 0 without any."""
+    counted = found.counts & (found.owners >= 0)
+    owners = found.owners[counted]
+    sums = torch.zeros(n_examples).index_add(0, owners, found.losses[counted].float())
+    mean: Floats = (sums / owners.bincount(minlength=n_examples).clamp(min=1)).numpy()
     return mean
 
 
-def one_answer(
-    trainer: Trainer, found: Forward, example: int, place: int, shown: int = 8
-) -> Answer:
-    """Return the numbers of one answer: ``place`` counts among an example's, from 0."""
+def one_answer(trainer: Trainer, found: Answers, number: int, shown: int = 8) -> Answer:
+    """Return the numbers of one answer, by its row."""
     call = found.call
-    assert call is not None
-    per = call.targets.numel() // found.scores.examples
-    row = call.logits.detach()[example * per + place].double()
-    target = int(call.targets[example * per + place])
+    row = call.logits.detach()[number].double()
+    target = int(call.targets[number])
     log_sum = float(row.logsumexp(0))
     best = row.argsort(descending=True)[:shown].tolist()
     chosen = best if target in best else [*best[: shown - 1], target]

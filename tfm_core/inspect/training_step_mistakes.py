@@ -11,7 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.inspect.training_step import LossCall, chance, copied, forward, gradients, rows
+from tfm_core.inspect.training_step import chance, copied, forward, gradients, rows
+from tfm_core.inspect.training_step_loss import LossCall
 from tfm_core.training.loop import Trainer
 
 BORROWED_DROPOUT = 0.1

@@ -117,11 +117,13 @@ def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[Step, .
 
     layer: the block that is opened, from 0; example: the one that the questions are about.
     """
-    from tfm_core.config import ViTConfig
-    from tfm_core.inspect import walk_text, walk_vit
+    from tfm_core.config import RecurrentConfig, ViTConfig
+    from tfm_core.inspect import walk_recurrent, walk_text, walk_vit
 
     if isinstance(subject.config, ViTConfig):
         return walk_vit.steps(subject, layer, example)
+    if isinstance(subject.config, RecurrentConfig):
+        return walk_recurrent.steps(subject, example)
     return walk_text.steps(subject, layer, example)
 
 

@@ -79,7 +79,7 @@ def encoder_stack(place: Place, number: int = 15) -> Step:
     if place.has("self_attention.mask"):
         before.append(mask_seen(place.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
-    topics = ("encoder-stack", "final-norm") if subject.config.norm_first else ("encoder-stack",)
+    topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
     return Step(
         number, "encoder-stack", "Encoder stack", topics, code, tuple(before),
         (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),

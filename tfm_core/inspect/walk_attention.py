@@ -62,7 +62,7 @@ class Place:
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
         batch, length, d_model = self.got("self_attention.asking").shape
-        n_heads = self.subject.config.n_heads
+        n_heads = self.subject.block.n_heads
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
@@ -70,8 +70,8 @@ def projections(place: Place, number: int) -> Step:
     """Queries, keys and values of every token."""
     got, axes = place.got, f"B {place.axis} d_model"
     *_, d_model = place.sizes
-    n = 3 * d_model * (d_model + place.subject.config.bias)
-    bias = f" + {d_model}" if place.subject.config.bias else ""
+    n = 3 * d_model * (d_model + place.subject.block.bias)
+    bias = f" + {d_model}" if place.subject.block.bias else ""
     return Step(
         number,
         "projections",
@@ -101,7 +101,7 @@ def split(place: Place, number: int) -> Step:
         seen("keys", "keys, by head", got("self_attention.key"), f"B H {place.axis} d_head"),
         seen("values", "values, by head", got("self_attention.value"), f"B H {place.axis} d_head"),
     ]
-    is_rotary = getattr(place.subject.config, "position", "") == "rotary"
+    is_rotary = getattr(place.subject.block, "position", "") == "rotary"
     if is_rotary:
         turned = got("self_attention.query")
         extra = [seen("turned", "queries, turned", turned, f"B H {place.axis} d_head"), *extra]
@@ -229,7 +229,7 @@ def softmax(place: Place, number: int) -> Step:
         code,
         tuple(before),
         (seen("weights", "attention weights", got("self_attention.weights"), place.pair),),
-        _scale_question(place.subject.config.n_heads),
+        _scale_question(place.subject.block.n_heads),
         names=MODULES,
     )
 

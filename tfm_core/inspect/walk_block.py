@@ -8,7 +8,7 @@ from tfm_core.inspect.walk_attention import ACTIVATION_CODE, MODULES, Place
 
 def add_norm(place: Place, number: int) -> Step:
     """What the attention found is added to what was there."""
-    config, axes = place.subject.config, f"B {place.axis} d_model"
+    config, axes = place.subject.block, f"B {place.axis} d_model"
     got = place.got
     change = seen("output", "output of the attention", got("self_attention_norm.change"), axes)
     after = [seen("joined", "after add and norm", got("self_attention_norm.joined"), axes)]
@@ -43,7 +43,7 @@ def add_norm(place: Place, number: int) -> Step:
 
 def feed_forward(place: Place, number: int) -> Step:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
-    config, got, axes = place.subject.config, place.got, f"B {place.axis} d_model"
+    config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
     batch, length, _, _, d_model = place.sizes
     read = "norm(x)" if config.norm_first else "x"
     hidden = ACTIVATION_CODE[config.activation].format(x="y")

@@ -32,7 +32,7 @@ def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
     """Return one head's weights with the right and with the wrong scale. module: an attention."""
     scores = subject.tape[f"{module}.scores"]  # (B, H, Q, K), already divided by sqrt(d_head)
     mask = subject.tape.get(f"{module}.mask")
-    config = subject.config
+    config = subject.block
     rows = scores[example, head]
     bias = subject.tape.get(f"{module}.bias")
     penalty = 0.0 if bias is None else bias[head]

@@ -19,6 +19,7 @@ from tfm_core.config import (
     Experiment,
     ImageTaskConfig,
     ModelConfig,
+    RecurrentConfig,
     SequenceTaskConfig,
     ViTConfig,
 )
@@ -48,7 +49,7 @@ class Subject:
     statistics: mean and deviation (C,) that the pictures were normalised with.
     """
 
-    config: BlockConfig
+    config: BlockConfig | RecurrentConfig
     model: Model
     shape: TextShape | ImageShape
     inputs: tuple[Tensor, ...]
@@ -58,6 +59,12 @@ class Subject:
     pictures: npt.NDArray[np.uint8] | None = None
     statistics: tuple[Tensor, Tensor] | None = None
     note: str = ""
+
+    @property
+    def block(self) -> BlockConfig:
+        """The settings of a Transformer's blocks; a recurrent model has none."""
+        assert isinstance(self.config, BlockConfig)
+        return self.config
 
     @property
     def is_real(self) -> bool:

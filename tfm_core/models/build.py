@@ -12,10 +12,12 @@ from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
+    ModelConfig,
+    RecurrentConfig,
     TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.config.shape import CLS_ID, ImageShape, TextShape
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import NORM_EPS, make_norm
 from tfm_core.layers.patches import STEM_LAYERS
@@ -28,6 +30,7 @@ from tfm_core.layers.positions import (
     sinusoidal,
     sinusoidal_2d,
 )
+from tfm_core.models.build_recurrent import build_recurrent
 from tfm_core.models.labels import LabelOutput
 from tfm_core.models.text import (
     DecoderOnly,
@@ -45,7 +48,7 @@ __all__ = ["ImageShape", "Model", "TextShape", "build_model", "build_text", "bui
 Model = TextModel | VisionTransformer
 
 
-def build_model(config: TextModelConfig | ViTConfig, shape: TextShape | ImageShape) -> Model:
+def build_model(config: ModelConfig, shape: TextShape | ImageShape) -> Model:
     """Build any model; on ``torch.device("meta")`` it takes no memory and almost no time."""
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
@@ -54,8 +57,10 @@ def build_model(config: TextModelConfig | ViTConfig, shape: TextShape | ImageSha
     return build_text(config, shape)
 
 
-def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
-    """Build one of the three text topologies."""
+def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> TextModel:
+    """Build one of the three text topologies, or a recurrent model."""
+    if isinstance(config, RecurrentConfig):
+        return build_recurrent(config, shape)
     has_bias = config.bias and shape.output_bias
     output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=has_bias)
     embedding = partial(TokenEmbedding, d_model=config.d_model, is_scaled=shape.scale_embedding)
@@ -72,6 +77,7 @@ def build_text(config: TextModelConfig, shape: TextShape) -> TextModel:
             dropout=config.dropout,
             segments=_segments(config, shape),
             pooling=shape.head if shape.is_label else "",
+            cls_id=CLS_ID,
             mask_id=shape.mask_id,
         )
         tied = src

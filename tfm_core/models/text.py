@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.config.shape import CLS_ID
 from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.models.labels import mean_pool
+from tfm_core.models.recurrent import RecurrentTranslator
 
 UNSCALED_STD = 0.02  # as GPT-2's and BERT's tables start
 
@@ -143,11 +143,13 @@ class EncoderOnly(nn.Module):
         dropout: float = 0.0,
         segments: Segments | None = None,
         pooling: str = "",
+        cls_id: int = 0,
         mask_id: int = 0,
     ) -> None:
         """``window`` limits self-attention on both sides; 0 means no limit.
 
-        mask_id: the token that hides a word; with it, the others are answers as they stand.
+        cls_id: the token put in front; mask_id: the one that hides a word; with it, the others are
+        answers as they stand.
         """
         super().__init__()
         self.src_embedding, self.src_positions = src_embedding, src_positions
@@ -155,7 +157,7 @@ class EncoderOnly(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.segments = segments
         self.pad_id, self.window = pad_id, window
-        self.pooling, self.mask_id = pooling, mask_id
+        self.pooling, self.cls_id, self.mask_id = pooling, cls_id, mask_id
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
@@ -163,7 +165,7 @@ class EncoderOnly(nn.Module):
         With ``pooling`` T is 1.
         """
         length = 1 if self.pooling else tgt_in.size(1)
-        src = F.pad(src, (int(self.pooling == "cls"), 0), value=CLS_ID)
+        src = F.pad(src, (int(self.pooling == "cls"), 0), value=self.cls_id)
         src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
@@ -236,7 +238,7 @@ class DecoderOnly(nn.Module):
         return x, keep, lengths
 
 
-TextModel = EncoderDecoder | EncoderOnly | DecoderOnly
+TextModel = EncoderDecoder | EncoderOnly | DecoderOnly | RecurrentTranslator
 
 
 def within(mask: Tensor, length: int, window: int) -> Tensor:

@@ -11,6 +11,7 @@ from tfm_core.plots.palette import COLOURS, GREY, OCHRE
 
 PART_COLOURS = {
     "embedding": COLOURS["key"],
+    "recurrence": COLOURS["encoder"],
     "projections": COLOURS["query"],
     "scores": COLOURS["decoder"],
     "cross-attention": COLOURS["cross"],

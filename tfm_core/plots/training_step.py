@@ -36,13 +36,13 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
     )
     figure.add_hline(y=mean, line={"color": VERMILION, "dash": "dash", "width": 2})
     figure.add_annotation(
-        text=f"- - loss of the batch: {mean:.3f}",
+        text=f"- - loss of the batch: {mean:.4g}",
         font={"color": VERMILION},
         xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
         showarrow=False,
     )  # fmt: skip
     figure.update_xaxes(title={"text": "example of the batch"})
-    figure.update_yaxes(title={"text": "loss (nats)"}, rangemode="tozero")
+    figure.update_yaxes(title={"text": "loss (nats)"}, rangemode="tozero", exponentformat="e")
     return figure.update_layout(height=280, margin=MARGIN, bargap=0.15)
 
 
@@ -109,7 +109,9 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
         textfont={"size": 11},
         hoverinfo="skip",
     )
-    figure.update_xaxes(title={"text": "norm of the gradient"}, rangemode="tozero", nticks=5)
+    figure.update_xaxes(
+        title={"text": "norm of the gradient"}, rangemode="tozero", nticks=5, exponentformat="e"
+    )
     figure.update_yaxes(
         range=[len(kept) - 0.5, -0.5],
         showticklabels=False,
@@ -141,7 +143,7 @@ def rates(
     )
     figure.add_hline(y=before, line={"color": GREY, "dash": "dash", "width": 2})
     figure.add_annotation(
-        text=f"- - before the step: {before:.3f}",
+        text=f"- - before the step: {before:.4g}",
         font={"color": GREY},
         xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
         showarrow=False,
@@ -159,6 +161,7 @@ def rates(
     figure.update_yaxes(
         title={"text": "loss of the same batch (nats)"},
         range=[lowest - 0.3 * room, before + 1.2 * room],
+        exponentformat="e",
     )
     return figure.update_layout(height=330, margin=MARGIN, showlegend=False)
 
@@ -181,7 +184,7 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
             hovertemplate=f"step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>",
         )
     figure.update_xaxes(title={"text": "steps taken here"}, dtick=max(1, len(before) // 10))
-    figure.update_yaxes(title={"text": "loss (nats)"})
+    figure.update_yaxes(title={"text": "loss (nats)"}, exponentformat="e")
     return figure.update_layout(height=280, margin={**MARGIN, "t": 48})
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, ImageTaskConfig, sequence_len
+from tfm_core.config import Experiment, ImageTaskConfig, RecurrentConfig, sequence_len
 from tfm_core.models.build import Model, TextShape
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import data_shape, new_model
@@ -64,7 +64,12 @@ def _memory(experiment: Experiment, n_parameters: int, tokens: int, batch: int) 
     moments = 1 if experiment.training.optimizer == "sgd" else 2
     layers = sum(getattr(config, name, 0) for name in _LAYER_FIELDS)
     # per token and block: about 10 vectors of d_model, the hidden layer twice, two attention rows
-    per_block = 10 * config.d_model + 2 * config.d_ff + 2 * config.n_heads * tokens
+    per_block = 10 * config.d_model + 2 * config.n_heads * tokens
+    if isinstance(config, RecurrentConfig):
+        layers *= 2  # as many in the decoder; a tanh for each pair of tokens is kept
+        per_block += config.d_model * tokens
+    else:
+        per_block += 2 * config.d_ff
     activations = 4 * batch * tokens * layers * per_block
     return _PROCESS_BYTES + 4 * n_parameters * (2 + moments) + activations
 

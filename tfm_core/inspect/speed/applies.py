@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tfm_core.config import Experiment, ViTConfig
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    ViTConfig,
+)
+
+_TRANSFORMERS = (EncoderDecoderConfig, EncoderOnlyConfig, DecoderOnlyConfig, ViTConfig)
 
 Reason = Callable[[Experiment, str], str | None]
 
@@ -22,6 +30,9 @@ def _needs_blocks(experiment: Experiment, device: str) -> str | None:
 
 
 def _modules(experiment: Experiment) -> tuple[bool, bool]:
+    """Return whether the model has multi-head attention, and whether it has Transformer blocks."""
+    if type(experiment.model) in _TRANSFORMERS:
+        return True, True  # known without loading torch, so that the page appears at once
     import torch
 
     from tfm_core.layers.attention import MultiHeadAttention

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tfm_core
 from tfm_core.config import Experiment
-from tfm_core.inspect.speed.measure import clock_name
+from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import Report
 
@@ -43,8 +43,12 @@ class Measurement:
         *,
         limit: float | None = None,
         patience: float = PATIENCE,
+        memory_share: float = MEMORY_SHARE,
     ) -> None:
-        """Start the process. Raises OSError where it cannot start."""
+        """Start the process. Raises OSError where it cannot start.
+
+        limit, patience: seconds; memory_share: of the memory that is free, how much it may take.
+        """
         comparison = COMPARISONS[name]
         self.name = name
         self.begun = time.monotonic()
@@ -55,7 +59,12 @@ class Measurement:
         self._cache = tempfile.TemporaryDirectory(prefix="speed-")
         self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115  it lives as long as the process
         self._process = self._start()
-        order = {"name": name, "experiment": experiment.model_dump(), "device": device}
+        order = {
+            "name": name,
+            "experiment": experiment.model_dump(),
+            "device": device,
+            "memory_share": memory_share,
+        }
         with contextlib.suppress(OSError):  # it died at once: the report will say so
             assert self._process.stdin is not None
             self._process.stdin.write(json.dumps(order) + "\n")

@@ -36,6 +36,8 @@ TURN = 0.02
 """Seconds that a side should take at a time, well above the resolution of any clock."""
 MOST_CALLS = 200
 NICENESS = 5
+MEMORY_SHARE = 0.6
+"""Of the memory that is free when it starts, a measurement takes at most so much."""
 
 Say = Callable[..., None]
 
@@ -53,6 +55,7 @@ def main() -> int:
         print(json.dumps({"kind": kind, **facts}), file=said, flush=True)
 
     experiment, device = Experiment.parse(order["experiment"]), str(order["device"])
+    limit_memory(order.get("memory_share", MEMORY_SHARE))
     try:
         measure(order["name"], experiment, device, say)
     except Exception as error:
@@ -82,6 +85,19 @@ def measure(
         where = "" if arm.x is None else f", {comparison.x_title.partition(' (')[0]} {arm.x:,.0f}"
         _time(arm, clock, count, f"Timing {arm.part}{where}", say)
     say("end", peak_bytes=peak_bytes(device))
+
+
+def limit_memory(share: float) -> None:
+    """Let this process fail, rather than the machine, where a batch is too large for it."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    most = int(share * psutil.virtual_memory().available)
+    _soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
 def arms_of(name: str, bench: Bench) -> Iterator[Arm]:

@@ -1,0 +1,47 @@
+"""Before the Transformer: one press trains three models, another measures them."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.server import AppServer
+from tfm_core.inspect import before
+
+pytestmark = pytest.mark.browser
+
+LAST_LOOK = re.compile(r"Step 100, over all 6 sentences of the probe: [\d.]+ % on the true words")
+SOURCE = "JSON.stringify(node.layout.xaxis.ticktext)"
+
+
+def test_one_press_trains_three_whose_curves_and_maps_stand_side_by_side(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    tab = open_tab("before")
+    expect(tab.main.get_by_text("Nothing to compare yet")).to_be_visible()
+    tab.main.get_by_role("slider").press("Home")  # 100 steps
+    tab.settle()
+    tab.button("Train all three").click()
+    expect(tab.main.get_by_text(LAST_LOOK)).to_have_count(3, timeout=90_000)
+    (contest,) = before.contests(server.store.list())
+    assert tuple(contest.runs) == before.RACERS
+    tab.await_plotly("before-curves", "node._fullData.length === 3")
+    for name in before.RACERS:
+        expect(tab.figure(f"before-map-{name}").locator(".ytick text").first).to_have_text("<bos>")
+    words = tab.plotly("before-map-additive", SOURCE)
+    tab.main.get_by_role("combobox", name=re.compile("Sentence")).click()
+    tab.page.get_by_role("option").nth(2).click()
+    tab.await_plotly("before-map-additive", f"{SOURCE} !== arg", arg=words)
+    expect(tab.main.locator(".stMarkdownBadge", has_text="Finished")).to_have_count(3)
+    is_quiet = tab.is_quiet(4000) or tab.is_quiet(4000)  # the end of the last run draws once more
+    assert is_quiet, "the page is drawn again and again"
+
+
+def test_times_are_measured_on_a_press_while_the_page_can_be_used(open_tab: OpenTab) -> None:
+    tab = open_tab("before?before-view=Time+against+length")
+    tab.button("Measure now").click()
+    expect(tab.main.get_by_text(re.compile("Measuring, "))).to_be_visible()
+    expect(tab.main.get_by_text(re.compile("From 8 to 128 tokens"))).to_be_visible(timeout=90_000)
+    tab.await_plotly("before-times", "node._fullData.every(line => line.x.length === 5)")
+    assert all(ratio > 0 for ratio in tab.plotly("before-ratios", "[...node._fullData[0].y]"))

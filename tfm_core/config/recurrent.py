@@ -1,0 +1,69 @@
+"""The settings of an encoder-decoder of recurrent cells with attention: before the Transformer."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.choices import CellName, PositionName, RecurrentAttentionName
+
+
+class RecurrentConfig(Config):
+    """Sequence to sequence with attention (Bahdanau et al. 2015; Luong et al. 2015)."""
+
+    family: Literal["recurrent"] = "recurrent"
+    cell: CellName = knob("gru", "Cell", "What carries the memory from one token to the next.")
+    attention: RecurrentAttentionName = knob(
+        "additive", "Attention score", "How a decoder state asks whether a source word fits."
+    )
+    d_model: int = knob(
+        64,
+        "d_model",
+        "Width of embeddings and states. Twice as wide is four times the matrices.",
+        ge=2,
+        le=4096,
+        step=8,
+    )
+    n_layers: int = knob(
+        1,
+        "Layers",
+        "Recurrent layers in the encoder, and as many in the decoder.",
+        ge=1,
+        le=16,
+    )
+    is_bidirectional: bool = knob(
+        True,
+        "Read both ways",
+        "The encoder reads from both ends, half of the width each: a word's state then knows what "
+        "follows it.",
+    )
+    dropout: float = knob(
+        0.0,
+        "Dropout",
+        "Share of values set to zero while training. Helps when data is scarce.",
+        ge=0,
+        lt=1,
+        step=0.05,
+    )
+
+    @property
+    def n_heads(self) -> int:
+        """There is one attention pattern for each target token."""
+        return 1
+
+    @property
+    def position(self) -> PositionName:
+        """Nothing is added to embeddings: the order is in the order of the steps."""
+        return "none"
+
+    @model_validator(mode="after")
+    def _halves(self) -> Self:
+        if self.is_bidirectional and self.d_model % 2:
+            raise CrossError(
+                "d_model",
+                f"Each direction of the encoder gets half of d_model, and {self.d_model} is odd; "
+                f"{self.d_model + 1} would do.",
+            )
+        return self

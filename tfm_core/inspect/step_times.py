@@ -1,0 +1,58 @@
+"""How long a training step takes as sequences grow: one token after the other, or all at once.
+
+A recurrent decoder makes n steps that wait for each other; a Transformer's layers do all tokens in
+a few large products, at the price of scores that grow with the square of the length (Vaswani et al.
+2017, Table 1). Measured on this machine, on one thread. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tfm_core.config import ModelConfig
+
+if TYPE_CHECKING:
+    from torch import nn
+
+LENGTHS = (8, 16, 32, 64, 128)
+BATCH = 16
+WORDS = 48
+"""Words of each vocabulary, about those of the small tasks."""
+LEAST_SECONDS = 0.1
+"""Each model is measured for at least this long at each length, and at least REPEATS times."""
+REPEATS = 3
+
+
+def step_time(config: ModelConfig, length: int, *, batch: int = BATCH) -> float:
+    """Return the seconds of the quickest forward and backward pass, sources and targets as long.
+
+    Counted is the work of this thread, so that waiting for the page or for other programs does not
+    count: on a quiet machine that is the wall clock. The quickest, because the rest is disturbance.
+    """
+    import torch
+
+    from tfm_core.models.build import TextShape, build_model
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = build_model(config, TextShape(WORDS, WORDS))
+        src, tgt = (torch.randint(4, WORDS, (batch, length)) for _ in range(2))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        _pass(model, src, tgt)  # the first one pays for what is new
+        times: list[float] = []
+        while len(times) < REPEATS or sum(times) < LEAST_SECONDS:
+            begin = time.thread_time()
+            _pass(model, src, tgt)
+            times.append(time.thread_time() - begin)
+    finally:
+        torch.set_num_threads(threads)
+    return min(times)
+
+
+def _pass(model: nn.Module, *inputs: object) -> None:
+    loss = model(*inputs).logsumexp(-1).mean()
+    model.zero_grad()
+    loss.backward()

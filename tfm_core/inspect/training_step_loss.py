@@ -1,0 +1,50 @@
+"""What a loss was computed from: heard where ``F.cross_entropy`` is called, whoever calls it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch.nn.functional as F
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+
+@dataclass(frozen=True, slots=True)
+class LossCall:
+    """What a cross-entropy was called with: logits (N, classes), targets (N,)."""
+
+    logits: Tensor
+    targets: Tensor
+    ignore_index: int
+    smoothing: float
+
+
+class Listening(TorchFunctionMode):
+    """Notes the calls of ``F.cross_entropy``, whichever objective makes them."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        super().__init__()
+        self.calls: list[tuple[LossCall, Tensor]] = []
+
+    def __torch_function__(
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Note the arguments, and call."""
+        named = dict(kwargs or {})
+        out = func(*args, **named)
+        if func is F.cross_entropy:
+            logits, targets = args[:2]
+            ignored, smoothing = named.get("ignore_index", -100), named.get("label_smoothing", 0.0)
+            self.calls.append((LossCall(logits, targets, ignored, smoothing), out))
+        return out
+
+    def call_of(self, loss: Tensor) -> LossCall | None:
+        """Return the call that gave a loss, None where no cross-entropy did."""
+        return next((call for call, out in self.calls if out is loss), None)

@@ -1,0 +1,192 @@
+"""Attention between two recurrent networks: which source state fits the state of the decoder?
+
+Additive scores are those of Bahdanau, Cho & Bengio 2015, "Neural Machine Translation by Jointly
+Learning to Align and Translate", appendix A.1.2; dot, general and concat those of Luong, Pham &
+Manning 2015, "Effective Approaches to Attention-based Neural Machine Translation", section 3.1.
+
+Axis letters as in ``attention``: B batch, Q queries (decoder states), K keys (source states), D
+width. There is one head, and the values are the source states themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.layers import tape
+from tfm_core.layers.attention import masked_softmax
+
+
+class AdditiveScore(nn.Module):
+    """Eq. of appendix A.1.2 in Bahdanau et al. 2015: v^T tanh(W s + U h)."""
+
+    def __init__(self, d_model: int) -> None:
+        """Take the width of both states."""
+        super().__init__()
+        self.of_state = nn.Linear(d_model, d_model, bias=False)  # W
+        self.of_source = nn.Linear(d_model, d_model)  # U
+        self.v = nn.Linear(d_model, 1, bias=False)
+
+    def prepare(self, memory: Tensor) -> Tensor:
+        """Return U h, once for all target tokens: the paper's own advice."""
+        out: Tensor = self.of_source(memory)
+        return out
+
+    def asked(self, states: Tensor) -> Tensor:
+        """Return W s, the share of the decoder states."""
+        out: Tensor = self.of_state(states)
+        return out
+
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return _sum_of_tanh(asked, prepared, self.v)
+
+
+class ConcatScore(nn.Module):
+    """Luong et al. 2015, Eq. 8, concat: v^T tanh(W [s; h]), one matrix for both."""
+
+    def __init__(self, d_model: int) -> None:
+        """Take the width of both states."""
+        super().__init__()
+        self.joined = nn.Linear(2 * d_model, d_model, bias=False)
+        self.v = nn.Linear(d_model, 1, bias=False)
+
+    def prepare(self, memory: Tensor) -> Tensor:
+        """Return the right half of W times h: a product with [s; h] is the sum of two halves."""
+        return memory @ self.joined.weight[:, memory.size(-1) :].T
+
+    def asked(self, states: Tensor) -> Tensor:
+        """Return the left half of W times s."""
+        return states @ self.joined.weight[:, : states.size(-1)].T
+
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return _sum_of_tanh(asked, prepared, self.v)
+
+
+class DotScore(nn.Module):
+    """Luong et al. 2015, Eq. 8, dot: s^T h, without the later division by sqrt(d)."""
+
+    def __init__(self, d_model: int) -> None:
+        """There is nothing to learn."""
+        super().__init__()
+
+    def prepare(self, memory: Tensor) -> Tensor:
+        """Return h as it is."""
+        return memory
+
+    def asked(self, states: Tensor) -> Tensor:
+        """Return s as it is."""
+        return states
+
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return asked @ prepared.mT
+
+
+class GeneralScore(nn.Module):
+    """Luong et al. 2015, Eq. 8, general: s^T W h."""
+
+    def __init__(self, d_model: int) -> None:
+        """Take the width of both states."""
+        super().__init__()
+        self.matrix = nn.Linear(d_model, d_model, bias=False)
+
+    def prepare(self, memory: Tensor) -> Tensor:
+        """Return W h."""
+        out: Tensor = self.matrix(memory)
+        return out
+
+    def asked(self, states: Tensor) -> Tensor:
+        """Return s as it is."""
+        return states
+
+    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        return asked @ prepared.mT
+
+
+AnyScore = AdditiveScore | ConcatScore | DotScore | GeneralScore
+SCORES: dict[str, Callable[[int], AnyScore]] = {
+    "additive": AdditiveScore,
+    "dot": DotScore,
+    "general": GeneralScore,
+    "concat": ConcatScore,
+}
+
+
+class Source(NamedTuple):
+    """What the decoder may look back at.
+
+    memory: the encoder's states (B, K, D); mask: bool (B, 1, K), True = may attend; prepared: each
+    state's share of its scores (B, K, D); last: what the encoder ended with (B, D).
+    """
+
+    memory: Tensor
+    mask: Tensor
+    prepared: Tensor
+    last: Tensor
+
+
+class Looked(NamedTuple):
+    """One look at the source: context (B, Q, D); scores, masked scores, weights (B, Q, K).
+
+    asked: the decoder states' share of the scores (B, Q, D).
+    """
+
+    context: Tensor
+    scores: Tensor
+    masked: Tensor
+    weights: Tensor
+    asked: Tensor
+
+
+class RecurrentAttention(nn.Module):
+    """Scores, softmax over the source, and the mean of its states in those proportions."""
+
+    score: AnyScore
+
+    def __init__(self, score: AnyScore) -> None:
+        """``score`` is one of SCORES."""
+        super().__init__()
+        self.score = score
+
+    def prepare(self, memory: Tensor) -> Tensor:
+        """Return what the score needs of each source state, worked out once."""
+        return self.score.prepare(memory)
+
+    def forward(self, states: Tensor, source: Source) -> Looked:
+        """Look at the source from decoder states (B, Q, D)."""
+        asked = self.score.asked(states)
+        scores: Tensor = self.score(asked, source.prepared)
+        masked = scores.masked_fill(~source.mask, torch.finfo(scores.dtype).min)
+        weights = masked_softmax(masked, source.mask)
+        return Looked(weights @ source.memory, scores, masked, weights, asked)
+
+    def record(self, states: Tensor, source: Source, looked: Looked) -> None:
+        """Leave what was computed for all target tokens, as one head, on the tape in force."""
+        if tape.active():
+            tape.record(
+                self,
+                asking=states,
+                asked=source.memory,
+                query=looked.asked[:, None],
+                key=source.prepared[:, None],
+                value=source.memory[:, None],
+                mask=source.mask[:, None],
+                scores=looked.scores[:, None],
+                masked_scores=looked.masked[:, None],
+                weights=looked.weights[:, None],
+                heads=looked.context[:, None],
+            )
+            if isinstance(self.score, (AdditiveScore, ConcatScore)):
+                tape.record(self, v=self.score.v.weight.expand(len(states), -1))
+
+
+def _sum_of_tanh(asked: Tensor, prepared: Tensor, v: nn.Module) -> Tensor:
+    """Return v^T tanh(a + b) for each pair of a (B, Q, D) and b (B, K, D): (B, Q, K)."""
+    out: Tensor = v((asked[:, :, None] + prepared[:, None]).tanh()).squeeze(-1)
+    return out
