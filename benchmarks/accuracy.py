@@ -81,6 +81,13 @@ def _by_sequences(trainer: Trainer, test: Measured) -> float:
     return test.sequence_accuracy
 
 
+def _by_entropy(trainer: Trainer, test: Measured) -> float:
+    """Return the lowest possible loss over that reached: 1 is a perfect model of the grammar."""
+    floor = trainer.objective.floor()
+    assert floor is not None
+    return floor / test.loss
+
+
 def _by_official_test(trainer: Trainer, test: Measured) -> float:
     return official_test(trainer)
 
@@ -106,6 +113,7 @@ def goals() -> list[Goal]:
             ("translate", 60),
         )
     ]
+    adds, grammar = PRESETS["addition-3"].experiment, PRESETS["gpt-grammar"].experiment
     found += [
         Goal("sentiment", PRESETS["sentiment"].experiment, "sentences", _by_accuracy, 0.97, 30),
         Goal(
@@ -125,6 +133,8 @@ def goals() -> list[Goal]:
     official = "official test set"
     return [
         *found,
+        Goal("addition-3", adds, "whole sequences", _by_sequences, 0.99, 120),
+        Goal("gpt-grammar", grammar, "entropy / loss", _by_entropy, 0.98, 40),
         Goal("vit-digits", digits, official, _by_official_test, 0.975, 60, True),
         Goal("vit-mnist", mnist, official, _by_accuracy, 0.985, 60, True),
         *_described(),

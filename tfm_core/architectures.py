@@ -14,7 +14,7 @@ from tfm_core.config import (
     EncoderOnlyConfig,
     Experiment,
     ModelConfig,
-    TextTaskConfig,
+    SequenceTaskConfig,
     ViTConfig,
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
@@ -43,8 +43,10 @@ def of_experiment(experiment: Experiment, label: str) -> Architecture:
     """Return the architecture of an experiment, with the longest sequences of its task."""
     task = experiment.task
     shape = data_shape(experiment)
-    src, tgt = (task.max_src_len, task.n_answers) if isinstance(task, TextTaskConfig) else (0, 0)
-    if isinstance(shape, CaptionShape):
+    src, tgt = 0, 0
+    if isinstance(task, SequenceTaskConfig):
+        src, tgt = task.max_src_len, task.n_answers
+    elif isinstance(shape, CaptionShape):
         tgt = shape.tgt_len
     return Architecture("", label, experiment.model, shape, src, tgt)
 

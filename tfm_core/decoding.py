@@ -1,9 +1,14 @@
-"""Decoding: from a model to the words it writes."""
+"""Decoding: from a model to the words it writes: greedily, by sampling, by beam search.
+
+All of them yield step by step. A draw depends on the seed, the sample and the place alone, so that
+writing on from where one stopped gives the same text as never having stopped.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +18,7 @@ from torch import Tensor
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
-from tfm_core.models.text import EncoderDecoder, EncoderOnly, TextModel
+from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +110,174 @@ def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Written:
         return Written(ids.where(~is_given, given), best.masked_fill(is_given, 1.0))
     ended = (ids == EOS).cumsum(1) - (ids == EOS).int() > 0  # strictly behind the first <eos>
     return Written(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Shaping:
+    """How the model's distribution is changed before a token is drawn from it.
+
+    temperature: logits are divided by it; 0 is greedy. top_k: keep so many of the likeliest, 0
+    keeps all. top_p: keep the smallest set of the likeliest whose mass is at least p (nucleus
+    sampling, Holtzman et al. 2020, section 3.1); 1 keeps all. Raises ValueError in a sentence.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no distribution."""
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise ValueError(f"temperature is {self.temperature}, but must be 0 or more.")
+        if self.top_k < 0:
+            raise ValueError(f"top_k is {self.top_k}, but must be 0 (all) or more.")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p}, but must be above 0 and at most 1.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawn:
+    """One step of N samples: ids (N, T) behind <bos>, the prompt first, padded behind <eos>.
+
+    before and after: (N, vocabulary), the distribution that the last token was drawn from, as the
+    model gave it and as it was shaped.
+    """
+
+    ids: Tensor
+    before: Tensor
+    after: Tensor
+
+
+def shaped(logits: Tensor, shaping: Shaping) -> Tensor:
+    """Return the probabilities (..., V) that are drawn from: temperature, then top-k, then top-p.
+
+    logits: (..., V); -inf is a token that is never written.
+    """
+    if shaping.temperature == 0:
+        return torch.nn.functional.one_hot(logits.argmax(-1), logits.size(-1)).float()
+    logits = logits.double()
+    # the largest becomes 0 first, so that a temperature near 0 cannot overflow
+    ordered, order = ((logits - logits.amax(-1, keepdim=True)) / shaping.temperature).sort(
+        dim=-1, descending=True, stable=True
+    )
+    if shaping.top_k:
+        ordered[..., shaping.top_k :] = -math.inf
+    chances = ordered.softmax(-1)
+    mass_before = chances.cumsum(-1) - chances
+    chances = chances.masked_fill(mass_before >= shaping.top_p, 0.0)
+    chances = chances / chances.sum(-1, keepdim=True)
+    return torch.empty_like(chances).scatter(-1, order, chances).float()
+
+
+def next_logits(
+    model: DecoderOnly | EncoderDecoder, src: Tensor, ids: Tensor, context: int = 0
+) -> Tensor:
+    """Return (N, V) for the token that follows ids (N, T); a context sees only the last tokens."""
+    seen = ids[:, max(0, ids.size(1) - context + 1) :] if context else ids
+    tgt_in = torch.cat([seen.new_full((len(seen), 1), BOS), seen], 1)
+    out: Tensor = model(src, tgt_in)[:, -1].float()
+    return out
+
+
+@torch.no_grad()
+def sampled_steps(
+    model: DecoderOnly | EncoderDecoder,
+    src: Tensor,
+    prompt: Sequence[int] | Tensor = (),
+    *,
+    max_len: int,
+    shaping: Shaping | None = None,
+    seeds: Sequence[int] = (0,),
+    context: int = 0,
+    never: Sequence[int] = (),
+) -> Iterator[Drawn]:
+    """Yield a step for each token that is drawn, until every sample ended or is ``max_len`` long.
+
+    src: (1, S) or (1, 0). prompt: ids, or (N, T) to go on from, one row a seed. context: positions
+    the model reads at most, <bos> included; 0 is no limit. never: tokens that are not written.
+    """
+    shaping = shaping or Shaping()
+    ids = torch.as_tensor(prompt, dtype=torch.int64, device=src.device)
+    ids = ids.expand(len(seeds), -1) if ids.dim() == 1 else ids
+    src = src.expand(len(seeds), -1)
+    was_training = model.training
+    model.eval()
+    try:
+        while ids.size(1) < max_len and not bool((done := _ended(ids)).all()):
+            logits = next_logits(model, src, ids, context)
+            logits[:, list(never)] = -math.inf
+            before, after = logits.softmax(-1), shaped(logits, shaping)
+            place = ids.size(1)
+            drawn = torch.stack(
+                [_draw(row, seed, place) for row, seed in zip(after, seeds, strict=True)]
+            )
+            ids = torch.cat([ids, drawn.masked_fill(done, PAD)[:, None]], 1)
+            yield Drawn(ids, before, after)
+    finally:
+        model.train(was_training)
+
+
+def _ended(ids: Tensor) -> Tensor:
+    return (ids == EOS).any(1)
+
+
+def _draw(chances: Tensor, seed: int, place: int) -> Tensor:
+    """Draw one id from (V,); the same seed and place draw the same from the same chances."""
+    generator = torch.Generator().manual_seed((seed * 1_000_003 + place) % 2**63)
+    return torch.multinomial(chances.cpu(), 1, generator=generator)[0].to(chances.device)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beam:
+    """A text that is still in the running: its ids behind <bos>, the prompt first.
+
+    score: sum of the natural logarithms of the probabilities of what was written behind the prompt.
+    """
+
+    ids: tuple[int, ...]
+    score: float
+    is_done: bool
+
+
+@torch.no_grad()
+def beam_steps(
+    model: DecoderOnly | EncoderDecoder,
+    src: Tensor,
+    prompt: Sequence[int] = (),
+    *,
+    max_len: int,
+    width: int,
+    context: int = 0,
+    never: Sequence[int] = (),
+) -> Iterator[list[Beam]]:
+    """Yield the ``width`` likeliest texts so far, best first, after each token (src: (1, S)).
+
+    A text that ended keeps its score and its place. Width 1 is greedy. Raises ValueError.
+    """
+    if width < 1:
+        raise ValueError(f"The beam is {width} wide, but must be at least 1.")
+    beams = [Beam(tuple(prompt), 0.0, EOS in prompt)]
+    was_training = model.training
+    model.eval()
+    try:
+        for _ in range(max_len - len(prompt)):
+            open_ = [beam for beam in beams if not beam.is_done]
+            if not open_:
+                return
+            ids = torch.tensor([beam.ids for beam in open_], dtype=torch.int64, device=src.device)
+            logits = next_logits(model, src.expand(len(open_), -1), ids, context)
+            logits[:, list(never)] = -math.inf
+            found = [beam for beam in beams if beam.is_done]
+            for beam, row in zip(open_, logits.double().log_softmax(-1), strict=True):
+                best = row.topk(min(width, len(row)))
+                found += [
+                    Beam((*beam.ids, token), beam.score + score, token == EOS)
+                    for score, token in zip(
+                        best.values.tolist(), best.indices.tolist(), strict=True
+                    )
+                    if score > -math.inf
+                ]
+            beams = sorted(found, key=lambda beam: -beam.score)[:width]
+            yield beams
+    finally:
+        model.train(was_training)

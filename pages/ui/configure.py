@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import controls, drafts, links, show, start, state, transfer
+from pages.ui import controls, corpus_text, drafts, links, show, start, state, transfer
 from pages.ui.fields import settings_of
 from pages.ui.words import _
 from tfm_core.presets import PRESETS
@@ -40,6 +40,7 @@ def page() -> None:
     with left:
         controls.group(_("Architecture"), by_section["model"], checked)
         controls.group(_("Task"), by_section["task"], checked)
+        corpus_text.area(checked)
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
@@ -110,7 +111,9 @@ def _changes(name: str, changed: list[str], most: int = 3) -> str:
     if {"model.family", "task.name"} & set(changed):
         return _("another family or task")
     words = [
-        f"`{path.rpartition('.')[2]}` {drafts.get(old, path)} → {drafts.get(new, path)}"
+        _("another text")
+        if path == "task.text"
+        else f"`{path.rpartition('.')[2]}` {drafts.get(old, path)} → {drafts.get(new, path)}"
         for path in changed[:most]
     ]
     more = len(changed) - most

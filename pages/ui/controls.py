@@ -148,13 +148,21 @@ def _take_family() -> None:
     if chosen is None:
         return
     values, note = drafts.with_family(state.draft(), chosen)
-    state.set_draft(values)
+    state.set_draft(_with_own_text(values))
     if note is not None:
         st.toast(note, icon=":material/info:")
 
 
 def _take_task() -> None:
-    state.set_draft(drafts.with_task(state.draft(), st.session_state[KEY + "task.name"]))
+    values = drafts.with_task(state.draft(), st.session_state[KEY + "task.name"])
+    state.set_draft(_with_own_text(values))
+
+
+def _with_own_text(values: drafts.Values) -> drafts.Values:
+    """Return the draft with the text that was pasted before, where its task reads one."""
+    if drafts.task_of(values) != "own-text" or not state.own_text():
+        return values
+    return drafts.put(values, "task.text", state.own_text())
 
 
 def plain(sentence: str) -> str:

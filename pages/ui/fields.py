@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from tfm_core.config import (
+    CORPUS_TASKS,
     MODEL_CONFIGS,
     TASK_FACTS,
     TEXT_TASKS,
@@ -42,10 +43,11 @@ _REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
         names.OPTIMIZERS,
         names.SCHEDULES,
         names.PRECISIONS,
+        names.UNITS,
     )
 }
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
-_TAGS = {"family", "kind"}  # chosen above the other settings, not beside them
+_TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +77,13 @@ class Setting:
 
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
+    task = _section("task", task_config(task_name))
+    if task_name in CORPUS_TASKS:
+        told = CORPUS_TASKS[task_name].settings
+        task = [setting for setting in task if setting.name in told]
     found = [
         *_section("model", MODEL_CONFIGS[family]),
-        *_section("task", task_config(task_name)),
+        *task,
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]

@@ -122,4 +122,11 @@ def share() -> None:
             st.code(state.run_link(run_id), language=None, wrap_lines=True)
         st.caption(_("Opens the Train page with the configuration as it is set there."))
         st.code(state.configuration_link(), language=None, wrap_lines=True)
+        if state.has_pasted_text():
+            st.caption(
+                _(
+                    "The text you pasted is not in this link: whoever follows it gets the text "
+                    "that comes with the app. A link to the run, or its file, holds it."
+                )
+            )
     st.sidebar.caption(_("Light or dark? In the menu ⋮ at the top right."))

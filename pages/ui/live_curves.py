@@ -38,7 +38,12 @@ def part(run: Run) -> None:
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
-            if run.experiment.task.facts.answer != "label"
+            if run.experiment.task.facts.answer in ("sequence", "blanks")
+            else _(
+                "Accuracy: how often the token it finds likeliest is the next one. It stays below "
+                "1, because a text may go on in many ways."
+            )
+            if run.experiment.task.facts.answer == "text"
             else _("Accuracy: how many examples are right, against the line of guessing."),
             key=f"accuracy-{run.id}",
         )
@@ -93,7 +98,7 @@ def _figures(
         **shared,
     )
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
-    if _run.experiment.task.facts.answer != "label":
+    if _run.experiment.task.facts.answer in ("sequence", "blanks"):
         tokens = [
             ("accuracy", _("validation")),
             ("sequence_accuracy", _("whole sequences")),

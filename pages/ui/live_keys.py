@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -53,7 +54,9 @@ def _progress_words(curves: Curves, status: Status) -> str:
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
     """Return label, value and help of each card; a value not known yet is a dash."""
-    is_over, has_wholes = _is_tested(curves), run.experiment.task.facts.answer != "label"
+    answer = run.experiment.task.facts.answer
+    is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
+    is_corpus = answer == "text"
     measured = curves.test if is_over else curves.validation
     where = _("measured on the test set") if is_over else _("newest measurement on validation")
     cards = [
@@ -73,6 +76,17 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
                 _("Share of unseen examples in which every single token is right."),
             )
         )
+    if is_corpus:
+        cards.append(
+            (
+                _("Perplexity"),
+                _last(measured, "loss", lambda value: f"{math.exp(min(value, 99)):.2f}"),
+                _(
+                    "exp of the loss: as unsure as if it had to guess between so many equally "
+                    "likely tokens."
+                ),
+            )
+        )
     cards.append(
         (
             _("Test loss") if is_over else _("Loss"),
@@ -85,11 +99,11 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
 
 def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
     """Return the cards that tell of time: speed, and what is left or was spent."""
-    is_text = run.experiment.task.kind == "text"
+    kind = run.experiment.task.kind
     pace, left = speed(curves), seconds_left(run, status, curves)
     cards = [
         (
-            _("Pairs/s") if is_text else _("Pictures/s"),
+            {"text": _("Pairs/s"), "corpus": _("Texts/s")}.get(kind, _("Pictures/s")),
             "–" if pace is None else show.count(pace),
             _("Examples learned from in a second, mean of the newest steps."),
         )

@@ -8,10 +8,12 @@ import streamlit as st
 
 from pages.ui import show, state
 from pages.ui.words import _
+from tfm_core.inspect.continuation import is_language
 from tfm_core.inspect.example import Example, example_of
 from tfm_core.inspect.labels import axes, kind_of, layer_of, modules_by_kind, patches_per_side
 from tfm_core.plots.attention import Floats, head_map
 from tfm_core.plots.caption_strip import caption_strip
+from tfm_core.plots.language import continuation_rows
 from tfm_core.plots.predictions import picture_cards, text_rows
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
@@ -186,8 +188,10 @@ def _snapshot(folder: str, step: int) -> Snapshot:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _texts(folder: str, step: int) -> str:
-    snapshot = _snapshot(folder, step)
-    return text_rows(_probe(folder).items, snapshot.tokens or [], snapshot.confidence)
+    snapshot, items = _snapshot(folder, step), _probe(folder).items
+    if items and is_language(items[0]):
+        return continuation_rows(items, snapshot.tokens or [], snapshot.confidence)
+    return text_rows(items, snapshot.tokens or [], snapshot.confidence)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

@@ -10,6 +10,7 @@ from pages.ui import show
 from pages.ui.run_words import escape
 from pages.ui.words import _
 from tfm_core.config import Experiment
+from tfm_core.inspect.continuation import is_language
 from tfm_core.inspect.example import Example
 
 
@@ -35,6 +36,9 @@ def details(experiment: Experiment, example: Example) -> None:
 
 def _sentence_verdict(example: Example) -> None:
     item = example.item
+    if is_language(item):
+        _continuation_verdict(example)
+        return
     if "src_text" in item:
         _said(_("Source"), item["src_text"])
     truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
@@ -50,6 +54,15 @@ def _sentence_verdict(example: Example) -> None:
     right = sum(a == b for a, b in zip(written, truth, strict=False))
     words = _("{right} of {count} tokens right").format(right=right, count=len(truth))
     _mark(words, is_right=False)
+
+
+def _continuation_verdict(example: Example) -> None:
+    """Show a text, how it really goes on where that is known, and how the model continues it."""
+    item = example.item
+    _said(_("Prompt"), item["src_text"])
+    if "tgt_text" in item:
+        _said(_("Goes on in truth"), item["tgt_text"])
+    _said(_("The model writes"), example.answer_text or "–")
 
 
 def _picture_verdict(experiment: Experiment, example: Example) -> None:
@@ -77,7 +90,7 @@ def _mark(words: str, *, is_right: bool) -> None:
 
 def _tokens(example: Example) -> None:
     item = example.item
-    is_known = "tgt_text" in item
+    is_known = "tgt_text" in item and not is_language(item)  # a text may go on in many ways
     truth = tuple(item.get("truth", item["tgt"])) if is_known else ()
     table = token_table(example.answer or (), truth, example.confidence)
     st.dataframe(

@@ -11,6 +11,7 @@ from pages.ui.selection_link import MAX_TEXT, Selection
 from pages.ui.words import _, content
 from tfm_core.data.own_picture import MOST_BYTES
 from tfm_core.inspect import caption_look, own_example
+from tfm_core.inspect.continuation import is_language
 from tfm_core.inspect.example import Example
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
@@ -40,7 +41,9 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         return None
     if example is not None:
         words = _("Read with the last checkpoint of the run, at step {step}.")
-        if "decoder" in run.experiment.model.family or probe.kind == "caption":
+        if is_language(example.item):
+            words += _(" The maps are over your text; what the model writes follows it.")
+        elif "decoder" in run.experiment.model.family or probe.kind == "caption":
             words += _(" Nobody tells the decoder the truth here: it reads its own answer.")
         st.caption(words.format(step=f"{example.step:,}"))
     return example

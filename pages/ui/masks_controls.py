@@ -121,7 +121,7 @@ def _run() -> Run | None:
     if run_id is None:
         return None
     run = runs_access.store().get(run_id)
-    usable = run.problem is None and run.has_checkpoint and run.experiment.task.kind == "text"
+    usable = run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
     return run if usable else None
 
 

@@ -57,13 +57,22 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
             )
         return int(batch), 0, int(tgt)
     limit = getattr(chosen.model, "max_len", 8192)
+    has_source = chosen.shape.has_source
     with columns[1]:
-        src = st.number_input(
-            _("Source tokens"), 1, 8192, known.src_len, key=f"{name}-src-{known.src_len}"
+        src = (
+            st.number_input(
+                _("Source tokens"), 1, 8192, known.src_len, key=f"{name}-src-{known.src_len}"
+            )
+            if has_source
+            else 0
         )
     with columns[2]:
         tgt = st.number_input(
-            _("Target tokens"), 1, 8192, known.tgt_len, key=f"{name}-tgt-{known.tgt_len}"
+            _("Target tokens") if has_source else _("Tokens"),
+            1,
+            8192,
+            known.tgt_len,
+            key=f"{name}-tgt-{known.tgt_len}",
         )
     longest = src + tgt if chosen.model.family == "decoder-only" else max(src, tgt)
     if chosen.model.position == "learned" and longest > limit:

@@ -154,7 +154,7 @@ def _far_from_30(text: str) -> int:
 def _run() -> Run | None:
     """Return the current run if it can read words now."""
     run = _current()
-    return run if run is not None and run.experiment.task.kind == "text" else None
+    return run if run is not None and run.experiment.task.kind != "image" else None
 
 
 def _current() -> Run | None:

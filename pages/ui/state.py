@@ -64,6 +64,7 @@ _PAGE = "page"
 _NOTICES = "notices"
 _DELETED = "deleted_run"
 _STARTED = "started_runs"
+_OWN_TEXT = "own_text"
 
 
 def current_run_id() -> str | None:
@@ -122,6 +123,16 @@ def set_draft(values: Mapping[str, Any]) -> None:
     }
 
 
+def own_text() -> str:
+    """Return the text that was pasted last for a language model, or an empty one."""
+    return st.session_state.get(_OWN_TEXT, "")
+
+
+def set_own_text(text: str) -> None:
+    """Remember a pasted text, so that another task and back does not lose it."""
+    st.session_state[_OWN_TEXT] = text
+
+
 def theme() -> Literal["light", "dark"]:
     """Return the theme the browser shows."""
     return "dark" if st.context.theme.type == "dark" else "light"
@@ -145,6 +156,11 @@ def set_page(url_path: str) -> None:
 def page() -> str:
     """Return the url path of the page that is shown; Home is ``""``."""
     return st.session_state.get(_PAGE, "")
+
+
+def has_pasted_text() -> bool:
+    """Return whether the configuration being edited holds a text, which no link can hold."""
+    return bool(draft()["task"].get("text"))
 
 
 def link() -> str:

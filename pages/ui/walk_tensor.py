@@ -192,4 +192,6 @@ def _example_name(subject: Subject, place: int) -> str:
         name = " ".join(subject.truth[place]) if subject.truth else ""
         return _("Picture {n}: {name}").format(n=place + 1, name=name).removesuffix(": ")
     src = [word for word in subject.tokens("src", place) or () if word != "<pad>"]
+    if not src:  # a language model: its text is all there is
+        src = [word for word in subject.tokens("tgt", place) or () if word != "<pad>"]
     return f"{place + 1}: {' '.join(src)}"

@@ -71,6 +71,12 @@ def _cases():
             head=shape.head, n_segments=shape.n_segments, scale_embedding=shape.scale_embedding,
         )  # fmt: skip
         yield name, build_model(config, shape), config, shape, text_batch()
+    for settings in ({}, {"position": "learned", "tie_embeddings": True}, {"window": 2}):
+        config = MODEL_CONFIGS["decoder-only"].parse({**SMALL, **settings})
+        shape = TextShape(TGT_WORDS, TGT_WORDS, one_vocabulary=True, has_source=False)
+        src, tgt_in = text_batch()
+        inputs = (src[:, :0], tgt_in)
+        yield f"language model {settings}", build_model(config, shape), config, shape, inputs
 
 
 CASES = list(_cases())

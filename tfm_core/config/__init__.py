@@ -5,6 +5,7 @@ from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.codec import from_json, from_query, to_json, to_query
+from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
@@ -22,6 +23,7 @@ from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
+    SequenceTaskConfig,
     TaskConfig,
     TextTaskConfig,
     task_config,
@@ -32,6 +34,7 @@ from tfm_core.config.training import TrainingConfig
 
 __all__ = [
     "CAPTION_TASKS",
+    "CORPUS_TASKS",
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
@@ -43,6 +46,7 @@ __all__ = [
     "Choice",
     "Config",
     "ConfigError",
+    "CorpusTaskConfig",
     "DecoderOnlyConfig",
     "EncoderDecoderConfig",
     "EncoderOnlyConfig",
@@ -51,6 +55,7 @@ __all__ = [
     "ModelConfig",
     "Problem",
     "RecurrentConfig",
+    "SequenceTaskConfig",
     "TaskConfig",
     "TextModelConfig",
     "TextTaskConfig",

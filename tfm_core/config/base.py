@@ -120,6 +120,7 @@ _TAGS = {
     "text",
     "image",
     "caption",
+    "corpus",
 }
 _BOUNDS = {
     "greater_than_equal": ("ge", "at least"),

@@ -61,6 +61,12 @@ STEMS: dict[str, Choice] = {
     ),
 }
 
+UnitName = Literal["words", "characters"]
+UNITS: dict[str, Choice] = {
+    "words": Choice("Words", "Words, signs and line breaks: few steps, a large vocabulary."),
+    "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),
+}
+
 CellName = Literal["lstm", "gru"]
 CELLS: dict[str, Choice] = {
     "lstm": Choice("LSTM", "Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),

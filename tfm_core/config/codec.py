@@ -1,7 +1,8 @@
 """Experiments as JSON and as the query of a link, both ways, with sentences for what is wrong.
 
 In a link only what differs from the defaults of its family and task stands:
-``?model.family=vit&model.n_layers=4&task.name=mnist``.
+``?model.family=vit&model.n_layers=4&task.name=mnist``. A text that a user pasted is not in a link;
+who follows it gets the text that comes with the app.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
     base = _flatten(default_sections(family, task))
     query = {"model.family": family, "task.name": task}
     for key, value in _flatten(values).items():
-        if key not in query and key != "task.kind" and base.get(key) != value:
+        if key not in query and key not in _NOT_IN_LINKS and base.get(key) != value:
             query[key] = str(value).lower() if isinstance(value, bool) else str(value)
     return query
 
@@ -98,6 +99,9 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
     if problems:
         raise ConfigError(problems)
     return values
+
+
+_NOT_IN_LINKS = {"task.kind", "task.text"}  # a pasted text is too long for an address
 
 
 def _unknown(field: str, value: str, known: Any) -> Problem:

@@ -20,6 +20,7 @@ from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
+    SequenceTaskConfig,
     TaskConfig,
     TextTaskConfig,
     tasks_for,
@@ -58,7 +59,7 @@ def sequence_len(experiment: Experiment) -> int:
     if isinstance(model, CaptionerConfig):
         assert isinstance(task, CaptionTaskConfig)
         return (task.facts.image_size // model.patch_size) ** 2
-    assert isinstance(task, TextTaskConfig)
+    assert isinstance(task, SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
     if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":
         return src + (model.pooling == "cls")
@@ -107,7 +108,7 @@ def _check_patches(experiment: Experiment) -> None:
 
 def _check_text(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    assert isinstance(task, TextTaskConfig)
+    assert isinstance(task, SequenceTaskConfig)
     assert not isinstance(model, ViTConfig | CaptionerConfig)
     if isinstance(model, RecurrentConfig):
         return  # reads any length

@@ -21,6 +21,7 @@ class TextShape:
     alone are labels. mask_id: the source token that hides a word, 0 where none does. n_segments:
     BERT's segment embeddings, and the norm behind all embeddings. scale_embedding: embeddings are
     multiplied by sqrt(d_model), as the first Transformer's are; GPT-2's and BERT's are not.
+    has_source: False for a language model, which only continues what it wrote.
     Raises ValueError where one vocabulary has two sizes.
     """
 
@@ -34,6 +35,7 @@ class TextShape:
     scale_embedding: bool = True
     n_labels: int = 0
     mask_id: int = 0
+    has_source: bool = True
 
     @property
     def is_label(self) -> bool:

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig, CaptionTaskFacts
+from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
 
@@ -126,21 +127,30 @@ class ImageTaskConfig(Config):
         return IMAGE_TASKS[self.name]
 
 
+SequenceTaskConfig = TextTaskConfig | CorpusTaskConfig
+"""The tasks of tokens, with a source or without."""
 TaskConfig = Annotated[
-    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig, Field(discriminator="kind")
+    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig,
+    Field(discriminator="kind"),
 ]
-TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts
-TASK_FACTS: dict[str, TaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS, **CAPTION_TASKS}
+TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts
+TASK_FACTS: dict[str, TaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS, **CAPTION_TASKS, **CORPUS_TASKS}
 """Every task by name."""
 
-_CONFIGS: dict[type[TaskFacts], type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig]] = {
+_CONFIGS: dict[
+    type[TaskFacts],
+    type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig],
+] = {
     TextTaskFacts: TextTaskConfig,
     ImageTaskFacts: ImageTaskConfig,
     CaptionTaskFacts: CaptionTaskConfig,
+    CorpusTaskFacts: CorpusTaskConfig,
 }
 
 
-def task_config(name: str) -> type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig]:
+def task_config(
+    name: str,
+) -> type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
     return _CONFIGS[type(TASK_FACTS[name])]
 

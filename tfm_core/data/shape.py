@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tfm_core.config import (
     CaptionTaskConfig,
+    CorpusTaskConfig,
     EncoderOnlyConfig,
     Experiment,
     ImageTaskConfig,
-    TextTaskConfig,
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data import caption_words
@@ -21,11 +21,13 @@ def data_shape(experiment: Experiment) -> Shape:
         facts = experiment.task.facts
         return ImageShape(facts.image_size, facts.channels, facts.n_classes)
     if isinstance(experiment.task, CaptionTaskConfig):
-        words, drawn = caption_words.vocabulary(experiment.task), experiment.task.facts
+        n_words, drawn = len(caption_words.vocabulary(experiment.task)), experiment.task.facts
         longest = caption_words.longest(experiment.task) + 1  # with <bos>
-        return CaptionShape(drawn.image_size, drawn.channels, len(words), longest, PAD)
-    assert isinstance(experiment.task, TextTaskConfig)
+        return CaptionShape(drawn.image_size, drawn.channels, n_words, longest, PAD)
     task = text_task(experiment.task)
+    if isinstance(experiment.task, CorpusTaskConfig):
+        words = len(task.tgt_vocabulary)
+        return TextShape(words, words, PAD, one_vocabulary=True, has_source=False)
     sizes = len(task.src_vocabulary), len(task.tgt_vocabulary)
     answer, model = experiment.task.facts.answer, experiment.model
     if answer == "label" and isinstance(model, EncoderOnlyConfig):

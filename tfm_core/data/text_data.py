@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tfm_core.config.task import TextTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
@@ -40,13 +41,18 @@ class TextSplit:
 
 @dataclass(frozen=True)
 class TextData:
-    """A text task and its three splits; n_draws: how many were drawn to find different ones."""
+    """A text task and its three splits; n_draws: how many were drawn to find different ones.
+
+    windows: of a running text every window of the training part; ``train`` then holds those that
+    stand one behind the other.
+    """
 
     task: TextTask
     train: TextSplit
     validation: TextSplit
     test: TextSplit
     n_draws: int = 0
+    windows: Windows | None = None
 
     def to(self, device: torch.device | str) -> TextData:
         """Return the data with all tensors on a device."""
@@ -55,6 +61,7 @@ class TextData:
             train=self.train.to(device),
             validation=self.validation.to(device),
             test=self.test.to(device),
+            windows=None if self.windows is None else self.windows.to(device),
         )
 
 

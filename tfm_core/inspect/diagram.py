@@ -97,7 +97,8 @@ def _embedded(drawing: Drawing, side: str, length: int) -> str:
         words = shape.src_vocabulary
     title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
     if isinstance(config, DecoderOnlyConfig):
-        title = "Source, then target ids"
+        has_source = not isinstance(shape, TextShape) or shape.has_source
+        title = "Source, then target ids" if has_source else "Token ids, from <bos> on"
     if isinstance(shape, TextShape) and shape.head == "cls":
         title = "Source ids, CLS in front"
     ids = drawing.node(f"{side} ids", title, "data")

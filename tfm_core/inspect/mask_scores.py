@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfm_core.config import TextTaskConfig, from_json
+from tfm_core.config import SequenceTaskConfig, from_json
 from tfm_core.inspect.labels import has_cls, modules_by_kind
 from tfm_core.inspect.mask_lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.runs.run import Run
@@ -31,7 +31,7 @@ def module_of(run: Run, kind: str) -> list[str]:
 
     Raises ValueError, in a sentence, where the model has none.
     """
-    if not isinstance(run.experiment.task, TextTaskConfig):
+    if not isinstance(run.experiment.task, SequenceTaskConfig):
         raise ValueError("the current run reads pictures, which have no words to mask")
     modules = modules_by_kind(run.experiment)
     if kind == "cross":
@@ -51,7 +51,7 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
     from tfm_core.data.text import text_task
 
     config = run.experiment.task
-    if not isinstance(config, TextTaskConfig):
+    if not isinstance(config, SequenceTaskConfig):
         raise ValueError("The current run reads pictures, which have no words to mask.")
     task = text_task(config)
     parts = [task.tokenize(part) for part in text.split(SEPARATOR) if part.strip()]
@@ -76,22 +76,27 @@ def of_run(
 
     module = module_of(run, kind)[place.layer]
     config = run.experiment.task
-    assert isinstance(config, TextTaskConfig)
+    assert isinstance(config, SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     _check(words, task.src_vocabulary.tokens, "the source")
-    if len(words) > config.max_src_len:
-        raise ValueError(f"the current run's task goes up to {config.max_src_len} tokens")
+    longest = config.max_src_len or config.max_tgt_len
+    if len(words) > longest:
+        raise ValueError(f"the current run's task goes up to {longest} tokens")
     if run.experiment.model.family == "decoder-only" and len(words) < len(tokens):
         raise ValueError("the current run's model has no padding between source and target")
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens, "the target")
     model, step = load(run)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
-    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])
+    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
+        :, : 1 if kind != "cross" else None
+    ]
+    if not config.max_src_len:  # a language model: the words are what it writes
+        src, tgt_in = src[:, :0], src
     try:
         with capture(model, only={"scores", "value"}) as tape:
-            model(src, tgt_in[:, : 1 if kind != "cross" else None])
+            model(src, tgt_in)
     except ValueError as error:
         raise ValueError(f"the current run's model cannot read it: {error}") from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
@@ -107,7 +112,7 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
     from tfm_core.data.text import text_task
 
     config = run.experiment.task
-    assert isinstance(config, TextTaskConfig)
+    assert isinstance(config, SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     return tuple(task.solve(words) or ())

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CaptionerConfig, CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.trained import data_of, model_of
 from tfm_core.runs.run import Run
 
@@ -60,8 +60,14 @@ class Readings:
 def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings:
     """Read the first ``limit`` validation examples with the last checkpoint.
 
-    Raises ValueError, in a sentence, where there is no checkpoint or no data.
+    Raises ValueError, in a sentence, where there is no checkpoint or no data, and for a language
+    model, which is never simply wrong.
     """
+    if isinstance(run.experiment.task, CorpusTaskConfig):
+        raise ValueError(
+            "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
+            "shows which tokens of a text surprise it most."
+        )
     from tfm_core.data.captions import CaptionData
     from tfm_core.data.text_data import TextData
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.example import Example, cut
 from tfm_core.inspect.trained import has_checkpoint, inputs_of, model_of
 from tfm_core.runs.run import Run
@@ -36,6 +36,8 @@ def look_at_text(run: Run, text: str) -> Example:
     from tfm_core.models.vit import VisionTransformer
 
     config = run.experiment.task
+    if isinstance(config, CorpusTaskConfig):
+        return _continue_text(run, config, text)
     if not isinstance(config, TextTaskConfig):
         raise ValueError("This run learned pictures; draw one instead of typing a sentence.")
     task = text_task(config)
@@ -60,6 +62,43 @@ def look_at_text(run: Run, text: str) -> Example:
         answer=tuple(answer),
         answer_text=task.join_tgt(answer),
         confidence=written.confidence[0, : len(answer)].numpy(),
+    )
+
+
+def _continue_text(run: Run, config: CorpusTaskConfig, text: str) -> Example:
+    """Read a text with a language model: every map over it, and how the model continues it."""
+    import torch
+
+    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.inspect.capture import capture
+    from tfm_core.inspect.continuation import continued
+    from tfm_core.models.text import DecoderOnly
+
+    task = corpus_task(config)
+    tokens = task.tokenize(text)
+    if len(tokens) > config.max_tgt_len:
+        raise ValueError(
+            f"This has {len(tokens)} {config.unit}, but the model sees {config.max_tgt_len} "
+            "behind <bos>; make it shorter."
+        )
+    model, step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
+    tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids], 1)
+    with capture(model, only={"weights"}) as tape:
+        model(tgt_in[:, :0], tgt_in)
+    written, confidence = continued(model, config, ids)
+    answer = task.tgt_vocabulary.decode(written[0].tolist())
+    item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
+    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    return Example(
+        step=step,
+        item=item,
+        attention=cut(run.experiment, item, maps),
+        answer=tuple(answer),
+        answer_text=task.join_tgt(answer),
+        confidence=confidence[0, : len(answer)].numpy(),
     )
 
 

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
-from tfm_core.config import Experiment, RecurrentConfig, TextModelConfig, TextTaskConfig
+from tfm_core.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    RecurrentConfig,
+    TextModelConfig,
+    TextTaskConfig,
+)
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.mask_lab import Array
@@ -102,8 +110,10 @@ def races(runs: Iterable[Run]) -> list[Race]:
 def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
-    if not isinstance(config, TextTaskConfig):
+    if isinstance(config, ImageTaskConfig | CaptionTaskConfig):
         return "Pictures have one size, so there is no longer length to try."
+    if isinstance(config, CorpusTaskConfig):
+        return "A language model has no answer whose correctness could be tried on longer sources."
     if _longer(config) is None:
         return (
             f"{config.facts.label} of this size has no longer sequences with the same words; copy, "

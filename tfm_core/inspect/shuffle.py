@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import TextTaskConfig
+from tfm_core.config import CorpusTaskConfig, TextTaskConfig
 from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.labels import patches_per_side
 from tfm_core.inspect.mask_lab import Array
@@ -106,6 +106,11 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
     from tfm_core.models.vit import VisionTransformer
 
     config = run.experiment.task
+    if isinstance(config, CorpusTaskConfig):
+        raise ValueError(
+            "The current run is a language model: it has no source, and what it writes follows "
+            "the order of its words by its very task."
+        )
     if not isinstance(config, TextTaskConfig):
         raise ValueError("The current run reads pictures, which have no words to shuffle.")
     task = text_task(config)

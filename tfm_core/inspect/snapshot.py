@@ -9,16 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tfm_core.config import CaptionerConfig
+from tfm_core.config import CaptionerConfig, CorpusTaskConfig
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
+from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import Vocabulary
-from tfm_core.decoding import greedy
+from tfm_core.decoding import Written, greedy
+from tfm_core.inspect import continuation
 from tfm_core.inspect.caption_items import items_of
 from tfm_core.inspect.capture import capture
-from tfm_core.models.text import TokenEmbedding
+from tfm_core.models.text import DecoderOnly, TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
 from tfm_core.runs.snapshots import MOST_EMBEDDED, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
@@ -42,6 +44,9 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     if isinstance(data, CaptionData):
         return _caption_probe(trainer, data)
     task = data.task
+    if isinstance(task, CorpusTask):
+        pairs = data.validation.pairs[:N_SENTENCES]
+        return {"kind": "text", "items": continuation.items_of(task, pairs)}
     items = [
         {
             "src": list(pair.src),
@@ -120,7 +125,7 @@ def _take_words(
     assert not isinstance(trainer.model, VisionTransformer)
     with capture(trainer.model, only={"weights"}) as tape:
         trainer.model(src, tgt[:, :-1])
-    written = greedy(trainer.model, src, max_len=tgt.size(1) - 1)
+    written = _answers(trainer, src, tgt)
     tokens = [vocabulary.decode(row) for row in written.ids.tolist()]
     return Snapshot(
         step=trainer.step,
@@ -132,6 +137,20 @@ def _take_words(
         positions=_positions(trainer),
         embeddings=_embeddings(trainer),
     )
+
+
+def _answers(trainer: Trainer, src: Tensor, tgt: Tensor) -> Written:
+    """Return what the model writes by itself: its answers to src, or how it continues a text."""
+    model, config, data = trainer.model, trainer.experiment.task, trainer.data
+    assert not isinstance(model, VisionTransformer)
+    if isinstance(config, CorpusTaskConfig):
+        assert isinstance(model, DecoderOnly)
+        assert isinstance(data, TextData)
+        assert isinstance(data.task, CorpusTask)
+        items = continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
+        prompts = tgt[:, 1 : 1 + items[0]["prompt"]]
+        return Written(*continuation.continued(model, config, prompts))
+    return greedy(model, src, max_len=tgt.size(1) - 1)
 
 
 def _positions(trainer: Trainer) -> dict[str, Array]:

@@ -206,7 +206,9 @@ def _main(config: ModelConfig, shape: Shape) -> str:
         call = "model(images, tgt_in)"
     else:
         inputs = [
-            "src = torch.randint(PAD + 1, SRC_WORDS, (2, 7))",
+            "src = torch.randint(PAD + 1, SRC_WORDS, (2, 7))"
+            if shape.has_source
+            else "src = torch.empty(2, 0, dtype=torch.long)",
             "tgt_in = torch.randint(PAD + 1, TGT_WORDS, (2, 5))",
         ]
         call = "model(src, tgt_in)"

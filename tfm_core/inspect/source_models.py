@@ -225,6 +225,8 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
     init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.decoder = Stack(N_LAYERS)"]
     init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
+    if not shape.has_source:
+        return _language(config, init)
     forward = [
         "# the target follows the source directly, without padding between them",
         "lengths = (src != PAD).sum(1, keepdim=True)",
@@ -246,6 +248,22 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
     ]
     return model(
         "Reads source and target as one sequence, each token seeing only the past.",
+        init,
+        method("def forward(self, src, tgt_in):", forward),
+        has_dropout=config.dropout > 0,
+    )
+
+
+def _language(config: DecoderOnlyConfig, init: list[str]) -> str:
+    forward = [
+        "# src is empty, (B, 0): a language model continues what it has read so far",
+        "mask = (tgt_in != PAD)[:, None, None, :] & causal(tgt_in.size(1), tgt_in.device)",
+        f"x = {placed(config, 'positions', 'self.tgt_embedding(tgt_in)')}",
+        f"x = self.decoder(x, {_within(config, 'mask', 'tgt_in.size(1)')})",
+        "return self.output(x)",
+    ]
+    return model(
+        "Reads a text from left to right and answers each position with the next token.",
         init,
         method("def forward(self, src, tgt_in):", forward),
         has_dropout=config.dropout > 0,

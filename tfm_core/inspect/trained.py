@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from tfm_core.config import (
     CaptionTaskConfig,
+    CorpusTaskConfig,
     Experiment,
     ImageTaskConfig,
+    SequenceTaskConfig,
     TaskConfig,
-    TextTaskConfig,
     from_json,
 )
 from tfm_core.runs.run import Run
@@ -102,9 +103,9 @@ def inputs_of(
         if isinstance(task, ImageTaskConfig):
             return (images,)
         return images, torch.tensor([[BOS, *vocabulary(task).encode(tuple(item["tgt"]))]])
-    assert isinstance(task, TextTaskConfig)
+    assert isinstance(task, SequenceTaskConfig)
     words = text_task(task)
-    src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))])
+    src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))], dtype=torch.int64)
     return src, torch.tensor([[BOS, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
 
 
@@ -122,6 +123,7 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
 @lru_cache(maxsize=2)
 def _data(task: TaskConfig, seed: int) -> TextData | ImageData | CaptionData:
     from tfm_core.data.captions import load_captions
+    from tfm_core.data.corpus.load import load_corpus
     from tfm_core.data.image_data import load_images
     from tfm_core.data.text_data import load_text
 
@@ -129,4 +131,6 @@ def _data(task: TaskConfig, seed: int) -> TextData | ImageData | CaptionData:
         return load_images(task, seed=seed)
     if isinstance(task, CaptionTaskConfig):
         return load_captions(task, seed=seed)
+    if isinstance(task, CorpusTaskConfig):
+        return load_corpus(task, seed=seed)
     return load_text(task, seed=seed)

@@ -241,15 +241,15 @@ def whole(subject: Subject, example: int) -> Step:
         19, "whole", "The whole forward pass", ("whole", "whole-text"),
         "logits = model(src, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)",
-        (seen("src", "source ids", src, "B S:src"),
-         seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")),
+        ((seen("src", "source ids", src, "B S:src"),) if src.size(1) else ())
+        + (seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),),
         (
             seen("logits", "a score for each token of the vocabulary", scores, axes),
             seen("probabilities", "a share for each token", scores.softmax(-1), axes),
             seen("predicted", "the best token's id", scores.argmax(-1), "B T:tgt"),
         ),
         _first_word(subject, scores, example),
-        names={**MODULES, "model": subject.model}, shown="probabilities",
+        names={**MODULES, "model": subject.model, "src": src}, shown="probabilities",
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from tfm_core.config import (
     ImageTaskConfig,
     ModelConfig,
     RecurrentConfig,
-    TextTaskConfig,
+    SequenceTaskConfig,
     ViTConfig,
 )
 from tfm_core.config.shape import Shape
@@ -117,7 +117,6 @@ def subject(
             model = new_model(experiment).eval()
     if isinstance(experiment.task, ImageTaskConfig):
         return _of_pictures(experiment, experiment.task, model, items, images)
-    assert isinstance(experiment.task, TextTaskConfig)
     return _of_texts(experiment, experiment.task, model, items)
 
 
@@ -167,13 +166,18 @@ def _on(model: Model, *inputs: Tensor) -> tuple[Tensor, ...]:
 
 
 def _of_texts(
-    experiment: Experiment, config: TextTaskConfig, model: Model, items: Sequence[Item]
+    experiment: Experiment, config: SequenceTaskConfig, model: Model, items: Sequence[Item]
 ) -> Subject:
     task = text_task(config)
     pairs = [(tuple(item["src"]), tuple(item["tgt"])) for item in items]
     if not pairs:
-        rng = random.Random(f"{config.name} {config.size} {experiment.seed} walk")
-        pairs = [(pair.src, pair.tgt) for pair in distinct_pairs(task, N_TEXTS, rng)]
+        rng = random.Random(f"{config.name} {getattr(config, 'size', '')} {experiment.seed} walk")
+        drawn = (
+            distinct_pairs(task, N_TEXTS, rng)
+            if config.max_src_len
+            else [task.sample(rng) for _ in range(N_TEXTS)]
+        )
+        pairs = [(pair.src, pair.tgt) for pair in drawn]
     src = encode_src(task, [pair[0] for pair in pairs])
     answer = config.facts.answer
     targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]

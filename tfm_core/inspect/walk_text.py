@@ -60,17 +60,18 @@ def tokens(subject: Subject, example: int) -> Step:
     """Sentences of different length become one rectangle of numbers."""
     src, tgt = subject.inputs
     names: dict[str, object] = {**MODULES, "S": src.size(1), "T": tgt.size(1)}
+    has_source = src.size(1) > 0
     if subject.is_real:
         names |= {
             "sources": [[i for i in row if i] for row in src.tolist()],
             "targets": [[i for i in row if i] for row in tgt.tolist()],
         }
-        n = int((src[example] == 0).sum())
+        ids, what = (src, "source") if has_source else (tgt, "text")
+        n = int((ids[example] == 0).sum())
         question = number_question(
-            f"Of the {src.size(1)} places of this example's source, how many are padding?",
+            f"Of the {ids.size(1)} places of this example's {what}, how many are padding?",
             n,
-            f"{n}: the sentence has {src.size(1) - n} tokens, the longest of the batch "
-            f"{src.size(1)}.",
+            f"{n}: it has {ids.size(1) - n} tokens, the longest of the batch {ids.size(1)}.",
         )
     else:
         question = shape_question(
@@ -80,9 +81,11 @@ def tokens(subject: Subject, example: int) -> Step:
             (*src.shape, subject.config.d_model),
             (src.numel(),),
         )
+    code = "src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n"
     return Step(
-        1, "tokens", "Token tensors", ("tokens", f"tokens-{_reader(subject)}"),
-        "src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n"
+        1, "tokens", "Token tensors",
+        ("tokens", f"tokens-{_reader(subject)}") if has_source else ("tokens", "tokens-language"),
+        (code if has_source else "") +
         "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])",
         (), _ids(subject), question, names=names,
     )  # fmt: skip
@@ -100,12 +103,11 @@ def _family(subject: Subject) -> str:
     return str(getattr(subject.config, "family", ""))
 
 
-def _ids(subject: Subject) -> tuple[Seen, Seen]:
+def _ids(subject: Subject) -> tuple[Seen, ...]:
+    """Return what goes in; a language model has no source."""
     src, tgt = subject.inputs
-    return (
-        seen("src", "source ids", src, "B S:src"),
-        seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),
-    )
+    target = seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")
+    return (seen("src", "source ids", src, "B S:src"), target) if src.size(1) else (target,)
 
 
 def heads(place: Place) -> Step:
@@ -140,7 +142,8 @@ def masks(subject: Subject, place: Place) -> Step:
     if window:
         names["near"] = window_mask(length, window)
     causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
-    src, tgt = _ids(subject)
+    both = _ids(subject)
+    tgt = both[-1]
     if family == "decoder-only":
         before: tuple[Seen, ...] = (_keep(subject, length),)
         code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
@@ -151,7 +154,7 @@ def masks(subject: Subject, place: Place) -> Step:
         code = f"mask = (src != 0)[:, None, None, :]{near}"
         after = (mask_seen(mask, "slots"),)
     else:
-        before = (src, tgt)
+        before = both
         near_tgt = " & near_tgt" if window else ""
         names |= {"T": tgt.value.size(1)}
         if window:
@@ -205,19 +208,21 @@ def embedding(subject: Subject, place: Place) -> Step:
     if "tgt_embedding.embedded" in tape and not isinstance(subject.config, DecoderOnlyConfig):
         target = tape["tgt_embedding.embedded"]
         extra = [seen("tgt_embedded", "the target's vectors", target, "B T:tgt d_model")]
-    if isinstance(subject.config, DecoderOnlyConfig):
+    has_source = subject.inputs[0].size(1) > 0
+    if isinstance(subject.config, DecoderOnlyConfig) and has_source:
         joined = tape["positions.unplaced"]
         extra = [seen("joined", "source and target, one sequence", joined, f"B {words} d_model")]
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return Step(
         4, "embedding", "Embedding",
-        ("embedding" if is_scaled else "embedding-unscaled", f"embedding-{_reader(subject)}"),
+        ("embedding" if is_scaled else "embedding-unscaled",)
+        + ((f"embedding-{_reader(subject)}",) if has_source else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", "ids", ids, f"B {words}"),),
         (seen("embedded", "a vector for each token", embedded, f"B {words} d_model"),),
         shape_question(
-            "the embedded source",
+            "the embedded source" if has_source else "the embedded text",
             (batch, length, d_model), (batch, length), (batch, d_model, length),
             (batch, length, n_words), (n_words, d_model),
         ),

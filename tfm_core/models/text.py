@@ -202,7 +202,7 @@ class DecoderOnly(nn.Module):
     """Reads source and target as one sequence, each token seeing only the past (GPT).
 
     Source and target words keep their own embedding tables, and the target follows the source
-    directly, without padding between them.
+    directly, without padding between them. A language model has no source: src is (B, 0).
     """
 
     def __init__(
@@ -226,7 +226,24 @@ class DecoderOnly(nn.Module):
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
         """Return logits (B, T, vocabulary)."""
+        x, keep, lengths = self._joined(src, tgt_in)
+        mask = keep[:, None, None, :] & causal_mask(x.size(1), x.device)
+        x = self.dropout(self.positions(x))
+        x = self.decoder(x, mask=within(mask, x.size(1), self.window))
+        answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
+        answering = x.gather(1, answers[..., None].expand(-1, -1, x.size(-1)))
+        out: Tensor = self.output(answering)
+        tape.record(self.output, answering=answering, logits=out)
+        return out
+
+    def _joined(self, src: Tensor, tgt_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return vectors (B, S + T, d_model), what is no padding (B, S + T), source lengths (B, 1).
+
+        Without a source (S = 0), as in a language model, the target is the whole sequence.
+        """
         lengths = (src != self.pad_id).sum(1, keepdim=True)  # (B, 1)
+        if not src.size(1):
+            return self.tgt_embedding(tgt_in), tgt_in != self.pad_id, lengths
         places = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
         is_src = places < lengths  # (B, S + T)
         from_src = places.clamp(max=src.size(1) - 1).expand_as(is_src)
@@ -239,14 +256,7 @@ class DecoderOnly(nn.Module):
             self.tgt_embedding(tgt_in.gather(1, from_tgt)),
         )
         keep = is_src | (is_tgt & (tgt_in.gather(1, from_tgt) != self.pad_id))
-        mask = keep[:, None, None, :] & causal_mask(places.size(1), src.device)
-        x = self.dropout(self.positions(x))
-        x = self.decoder(x, mask=within(mask, places.size(1), self.window))
-        answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
-        answering = x.gather(1, answers[..., None].expand(-1, -1, x.size(-1)))
-        out: Tensor = self.output(answering)
-        tape.record(self.output, answering=answering, logits=out)
-        return out
+        return x, keep, lengths
 
 
 TextModel = EncoderDecoder | EncoderOnly | DecoderOnly | RecurrentTranslator

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, RecurrentConfig, TextTaskConfig, sequence_len
+from tfm_core.config import Experiment, RecurrentConfig, SequenceTaskConfig, sequence_len
 from tfm_core.models.build import CaptionShape, Model, TextShape
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import data_shape, new_model
@@ -116,7 +116,7 @@ def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> t
     shape, task = data_shape(experiment), experiment.task
     generator = torch.Generator().manual_seed(0)
     if isinstance(shape, TextShape):
-        assert isinstance(task, TextTaskConfig)
+        assert isinstance(task, SequenceTaskConfig)
         sizes = (
             (shape.src_vocabulary, task.max_src_len),
             (shape.tgt_vocabulary, task.n_answers),

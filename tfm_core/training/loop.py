@@ -17,8 +17,15 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import CaptionTaskConfig, Experiment, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    TextTaskConfig,
+)
 from tfm_core.data.captions import CaptionData, load_captions
+from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.image_data import ImageData, load_images
 from tfm_core.data.text_data import TextData, load_text
 from tfm_core.models.build import Model
@@ -33,6 +40,7 @@ from tfm_core.training.events import (
     Started,
     Step,
 )
+from tfm_core.training.language import LanguageObjective
 from tfm_core.training.masked import MaskedObjective
 from tfm_core.training.models import new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
@@ -112,6 +120,9 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     elif isinstance(task, CaptionTaskConfig):
         data = load_captions(task, seed=experiment.seed).to(place)
         objective = CaptionObjective(data, label_smoothing=smoothing)
+    elif isinstance(task, CorpusTaskConfig):
+        data = load_corpus(task, seed=experiment.seed).to(place)
+        objective = LanguageObjective(data, label_smoothing=smoothing)
     else:
         assert isinstance(task, TextTaskConfig)
         data = load_text(task, seed=experiment.seed)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from tfm_core.config.task import TextTaskConfig
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.config.task import SequenceTaskConfig
 from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
@@ -29,8 +30,12 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
 }
 
 
-def text_task(config: TextTaskConfig) -> TextTask:
+def text_task(config: SequenceTaskConfig) -> TextTask:
     """Return the task of a configuration; the same name and size give the same object."""
+    if isinstance(config, CorpusTaskConfig):
+        from tfm_core.data.corpus.task import corpus_task  # it is made of the words of this package
+
+        return corpus_task(config)
     return _task(config.name, config.size)
 
 

@@ -1,0 +1,152 @@
+"""The language-model tasks by name: texts that a decoder-only model learns to continue.
+
+A corpus has no source: the model sees what was written so far and predicts the next token.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.choices import UnitName
+
+CorpusTaskName = Literal["grammar", "own-text"]
+LEAST_CHARACTERS, MOST_CHARACTERS = 20, 200_000
+LEAST_TOKENS = 20  # of which a tenth is for validation and a tenth for the test
+LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
+"""Longest sentence of the toy grammar in tokens, without special ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusTaskFacts:
+    """Label and help of a corpus, and which settings of CorpusTaskConfig say something about it."""
+
+    label: str
+    help: str
+    settings: tuple[str, ...]
+    families: tuple[str, ...] = ("decoder-only",)
+    answer: str = "text"
+
+
+CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
+    "grammar": CorpusTaskFacts(
+        "Toy grammar",
+        "Write sentences of the toy English grammar, one token after the other.",
+        ("unit", "n_train", "n_validation", "n_test"),
+    ),
+    "own-text": CorpusTaskFacts(
+        "A text",
+        "Continue a text: the first chapter of Alice in Wonderland, or one that you paste.",
+        ("unit", "context", "text"),
+    ),
+}
+
+
+class CorpusTaskConfig(Config):
+    """A language model's text. ``text`` is the user's own; empty means the one that comes along."""
+
+    kind: Literal["corpus"] = "corpus"
+    name: CorpusTaskName = knob("own-text", "Task", "What the model learns.")
+    unit: UnitName = knob("words", "Tokens", "What the model reads and writes one at a time.")
+    context: int = knob(
+        64,
+        "Context",
+        "Tokens the model sees at once, <bos> included: how far back it can look.",
+        ge=4,
+        le=512,
+        step=16,
+    )
+    n_train: int = knob(
+        20000,
+        "Training sentences",
+        "Sentences to learn from.",
+        ge=8,
+        le=200_000,
+        step=1000,
+        advanced=True,
+    )
+    n_validation: int = knob(
+        500,
+        "Validation sentences",
+        "Other draws, measured during training.",
+        ge=8,
+        le=50_000,
+        step=100,
+        advanced=True,
+    )
+    n_test: int = knob(
+        1000,
+        "Test sentences",
+        "Other draws, measured once at the end.",
+        ge=8,
+        le=50_000,
+        step=100,
+        advanced=True,
+    )
+    text: str = Field(
+        "",
+        title="Text",
+        description="Your own text to learn from; empty: the one that comes with the app.",
+    )
+
+    @property
+    def facts(self) -> CorpusTaskFacts:
+        """Label and help of this corpus."""
+        return CORPUS_TASKS[self.name]
+
+    @property
+    def max_src_len(self) -> int:
+        """A corpus has no source."""
+        return 0
+
+    @property
+    def max_tgt_len(self) -> int:
+        """Longest sequence in tokens, without special tokens."""
+        return LONGEST_SENTENCE[self.unit] if self.name == "grammar" else self.context - 1
+
+    @property
+    def n_answers(self) -> int:
+        """Positions that answer, at most: one for each token, and one for what follows them."""
+        return self.max_tgt_len + 1
+
+    @model_validator(mode="after")
+    def _text_is_usable(self) -> Self:
+        if self.text:
+            problem = text_problem(self.text, self.unit)
+            if problem is not None:
+                raise CrossError("text", problem)
+        return self
+
+
+def text_problem(text: str, unit: str) -> str | None:
+    """Return what keeps a text from being learned from, in a sentence, or None."""
+    if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS:
+        return (
+            f"The text has {len(text):,} characters, but must have from {LEAST_CHARACTERS:,} to "
+            f"{MOST_CHARACTERS:,}."
+        )
+    tokens = cut_text(text, unit)
+    if len(tokens) < LEAST_TOKENS:
+        return (
+            f"The text has {len(tokens)} {unit}, but must have at least {LEAST_TOKENS}; paste more"
+            + (", or read it by characters." if unit == "words" else ".")
+        )
+    if len(set(tokens)) < 2:
+        return (
+            f"The text is one token repeated, {tokens[0][:20]!r}: there is nothing to predict. "
+            "Paste one with at least two different ones."
+        )
+    return None
+
+
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
+
+
+def cut_text(text: str, unit: str) -> list[str]:
+    """Cut a text into characters, or into words, signs and line breaks; case is kept."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return list(text) if unit == "characters" else _WORD.findall(text)

@@ -1,0 +1,71 @@
+"""The splits of a corpus: sentences drawn one by one, or three stretches of a text."""
+
+from __future__ import annotations
+
+import random
+
+import torch
+from torch import Tensor
+
+from tfm_core.config.corpus_tasks import CorpusTaskConfig
+from tfm_core.data.corpus.task import CorpusTask, corpus_task
+from tfm_core.data.corpus.windows import Windows
+from tfm_core.data.text.task import Pair
+from tfm_core.data.text_data import TextData, TextSplit
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+
+
+def load_corpus(config: CorpusTaskConfig, *, seed: int) -> TextData:
+    """Make the splits of a corpus on the CPU; the same seed makes the same ones.
+
+    The grammar's sentences are drawn independently, so a short one may stand in two splits: the
+    lowest possible loss holds for independent draws. Of a text the first 80 % are for training, in
+    every window of ``context`` tokens, the next 10 % for validation and the last 10 % for the test,
+    both cut into windows one behind the other.
+    """
+    task = corpus_task(config)
+    if task.is_grammar:
+        return _sentences(task, seed)
+    ids = torch.tensor(task.tgt_vocabulary.encode(task.tokens))
+    held_out = max(2, len(ids) // 10)
+    last = len(ids) - held_out
+    parts = ids[: last - held_out], ids[last - held_out : last], ids[last:]
+    train, validation, test = (_stretch(task, part) for part in parts)
+    windows = Windows(parts[0], min(config.context, len(parts[0])))
+    return TextData(task, train, validation, test, windows=windows)
+
+
+def _sentences(task: CorpusTask, seed: int) -> TextData:
+    config = task.config
+    rng = random.Random(f"{config.name} {config.unit} {seed}")
+    sizes = (config.n_test, config.n_validation, config.n_train)
+    drawn = [tuple(task.sample(rng) for _ in range(size)) for size in sizes]
+    longest = max(len(pair.tgt) for part in drawn for pair in part)
+    test, validation, train = (_split(task, part, longest) for part in drawn)
+    return TextData(task, train, validation, test)
+
+
+def _split(task: CorpusTask, pairs: tuple[Pair, ...], longest: int) -> TextSplit:
+    encode = task.tgt_vocabulary.encode
+    rows = [[BOS, *encode(pair.tgt), EOS] for pair in pairs]
+    tgt = torch.tensor([row + [PAD] * (longest + 2 - len(row)) for row in rows])
+    return TextSplit(_nothing(len(pairs)), tgt, pairs)
+
+
+def _stretch(task: CorpusTask, ids: Tensor) -> TextSplit:
+    """Cut a stretch into windows; the pair of a window is what the model reads of it.
+
+    The last token of a window is only predicted, never read.
+    """
+    length = task.config.context
+    rows, pairs = [], []
+    for window in torch.split(ids, length):
+        tokens = window.tolist()
+        rows.append([BOS, *tokens] + [PAD] * (length - len(tokens)))
+        read = tuple(task.tgt_vocabulary.token(i) for i in tokens[: length - 1])
+        pairs.append(Pair((), read, ((),) * len(read)))
+    return TextSplit(_nothing(len(rows)), torch.tensor(rows), tuple(pairs))
+
+
+def _nothing(n: int) -> Tensor:
+    return torch.empty(n, 0, dtype=torch.int64)

@@ -1,0 +1,126 @@
+"""A corpus behind the contract of a text task: sources are empty, targets are what is written."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from tfm_core.config.corpus_tasks import CorpusTaskConfig, cut_text
+from tfm_core.data.corpus import grammar
+from tfm_core.data.corpus.book import read_text
+from tfm_core.data.text.english_sentences import WORDS
+from tfm_core.data.text.task import Pair
+from tfm_core.data.vocabulary import Vocabulary
+
+_SHOWN = {"words": 12, "characters": 60}  # tokens of an example
+
+
+@dataclass(frozen=True)
+class CorpusTask:
+    """A text, or sentences of the toy grammar, token by token; see TextTask for the contract."""
+
+    config: CorpusTaskConfig
+
+    @property
+    def name(self) -> str:
+        """The name of the task in the configuration."""
+        return self.config.name
+
+    @property
+    def is_grammar(self) -> bool:
+        """Whether sentences are drawn, rather than a text read."""
+        return self.config.name == "grammar"
+
+    @cached_property
+    def text(self) -> str:
+        """The text that is learned; of the grammar a few sentences."""
+        if self.is_grammar:
+            rng = random.Random(0)
+            return "\n".join(self.join_tgt(self.sample(rng).tgt) for _ in range(20))
+        return self.config.text or read_text()
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """The text as tokens."""
+        return cut_text(self.text, self.config.unit)
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """Every token there is, those of the validation part too: a loss is then never flattered
+        by an <unk>."""
+        if not self.is_grammar:
+            return Vocabulary(tuple(sorted(set(self.tokens))))
+        if self.config.unit == "words":
+            return Vocabulary(tuple(sorted(WORDS)))
+        letters = {letter for word in WORDS for letter in word}
+        return Vocabulary(tuple(sorted(letters | {word[0].upper() for word in WORDS} | {" ", "."})))
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """The same."""
+        return self.src_vocabulary
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw a sentence, or a short piece of the text."""
+        if self.is_grammar:
+            words = grammar.sentence(rng)
+            if self.config.unit == "characters":
+                words = tuple(f"{' '.join(words).capitalize()}.")
+            return Pair((), words, ((),) * len(words))
+        length = min(_SHOWN[self.config.unit], self.config.context - 1, len(self.tokens))
+        first = rng.randrange(len(self.tokens) - length + 1)
+        piece = tuple(self.tokens[first : first + length])
+        return Pair((), piece, ((),) * length)
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: sentences without end."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut what a person typed. Raises ValueError for tokens that the model never saw."""
+        unit = self.config.unit
+        if self.is_grammar and unit == "words":
+            tokens = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+        else:
+            tokens = cut_text(text, unit)
+        if not tokens:
+            raise ValueError(f"There is nothing to read: type at least one of the {unit}.")
+        unknown = list(dict.fromkeys(t for t in tokens if t not in self.src_vocabulary.tokens))
+        if unknown:
+            raise ValueError(self._unknown(unknown))
+        return tuple(tokens)
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return None: a text has no one right continuation."""
+        return None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        return self.join_tgt(tokens)
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as a person reads it."""
+        if self.config.unit == "characters":
+            return "".join(tokens)
+        text = re.sub(r" *\n *", "\n", " ".join(tokens))
+        text = re.sub(r" ([.,;:!?)\]’”])", r"\1", text)
+        return re.sub(r"([(\[‘“]) ", r"\1", text)
+
+    def _unknown(self, tokens: Sequence[str]) -> str:
+        shown = ", ".join(f"“{token[:30]}”" for token in tokens[:5])
+        more = f" and {len(tokens) - 5} more" if len(tokens) > 5 else ""
+        if self.config.unit == "characters":
+            known = "".join(t for t in self.src_vocabulary.tokens if t.isprintable())[:120]
+            return f"The model never saw {shown}{more} in its text; it knows {known}"
+        near = [word for token in tokens[:2] for word in self.src_vocabulary.nearest(token[:30])]
+        near = near or list(self.src_vocabulary.tokens[:: max(1, len(self.src_vocabulary) // 6)])
+        return f"The model never saw {shown}{more} in its text; it knows {', '.join(near[:8])}."
+
+
+@lru_cache(maxsize=8)
+def corpus_task(config: CorpusTaskConfig) -> CorpusTask:
+    """Return the task of a configuration; an equal one gives the same object."""
+    return CorpusTask(config)

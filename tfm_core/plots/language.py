@@ -1,0 +1,146 @@
+"""What a language model makes of a text: a text coloured by surprise, and texts that it continues.
+
+Drawn as pieces of HTML, because text should wrap and be readable by a screen reader. What surprises
+is underlined beside its colour, and every token says its number on hover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.plots.palette import COLOURS, ORANGE
+
+SURE, SURPRISED = 1.0, 5.0
+"""Bits below which a token has no colour, and above which it has all of it and an underline."""
+
+
+def continuation_rows(
+    items: Sequence[dict[str, Any]],
+    tokens: Sequence[Sequence[str]],
+    confidence: npt.NDArray[Any] | None = None,
+) -> str:
+    """Return HTML: for each example its prompt, how the text goes on, and what the model writes.
+
+    items: ``src_text`` and ``tgt_text``. tokens: written, one list an example. confidence: (P, T),
+    the probability of each token when it was written, said on hover.
+    """
+    rows = []
+    for place, (item, written) in enumerate(zip(items, tokens, strict=False)):
+        sure = None if confidence is None else confidence[place]
+        kind = "letters" if all(len(token) == 1 for token in written) else "words"
+        spans = "".join(
+            f'<span class="t" title="{escape(_hint(sure, i))}">{escape(visible(token))}</span>'
+            for i, token in enumerate(written)
+        )
+        rows.append(
+            f'<div class="row"><div class="prompt">{escape(item["src_text"])}</div>'
+            f'<div class="truth">{escape(item["tgt_text"])}</div>'
+            f'<div class="written {kind}">{spans or "–"}</div></div>'
+        )
+    head = "".join(
+        f'<div class="{name}">{word}</div>'
+        for name, word in (
+            ("prompt", "Prompt"),
+            ("truth", "Goes on in truth"),
+            ("written", "The model writes"),
+        )
+    )
+    return (
+        f'{_STYLE}<div class="tfm-gpt rows"><div class="row head">{head}</div>{"".join(rows)}</div>'
+    )
+
+
+def surprise_text(tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, gap: str) -> str:
+    """Return HTML: a text whose tokens are coloured by how much they surprise, with the scale.
+
+    nats: (T,) surprisal of each token. picked: the place of a token that gets a frame. gap: what
+    stands between tokens (a space between words, nothing between characters).
+    """
+    spans = []
+    for place, (token, loss) in enumerate(zip(tokens, nats, strict=True)):
+        bits = float(loss) / np.log(2)
+        classes = ["t"] + (["high"] if bits >= SURPRISED else [])
+        classes += ["picked"] if place == picked else []
+        hint = f"{place + 1}: {bits:.2f} bits ({float(loss):.2f} nats), p = {np.exp(-loss):.3g}"
+        end = "<br>" if token == "\n" else gap
+        spans.append(
+            f'<span class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%" '
+            f'title="{escape(hint)}">{escape(visible(token))}</span>{end}'
+        )
+    scale = "".join(
+        f'<span class="t{" high" if bits >= SURPRISED else ""}" '
+        f'style="--s:{_strength(bits):.0f}%">{bits:.0f}{"+" if bits >= SURPRISED else ""}</span>'
+        for bits in (0, 1, 2, 3, 4, 5)
+    )
+    return (
+        f'{_STYLE}<div class="tfm-gpt text">{"".join(spans)}</div>'
+        f'<div class="tfm-gpt scale">Surprise in bits: {scale} (underlined from '
+        f"{SURPRISED:.0f} on; 1 bit is a coin, {SURPRISED:.0f} bits one of 32)</div>"
+    )
+
+
+def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int, gap: str) -> str:
+    """Return HTML: a prompt, and what was written behind it; the paler, the less likely it was.
+
+    chances: the probability of each written token, said on hover.
+    """
+    parts = [
+        f'<span class="given">{escape(visible(token))}</span>{"<br>" if token == chr(10) else gap}'
+        for token in tokens[:n_prompt]
+    ]
+    for token, chance in zip(tokens[n_prompt:], chances, strict=True):
+        parts.append(
+            f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%">'
+            f"{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
+        )
+    return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>'
+
+
+def visible(token: str) -> str:
+    """Return a token as it can be seen: a line break as ↵."""
+    return "↵" if token == "\n" else token
+
+
+def _hint(sure: npt.NDArray[Any] | None, place: int) -> str:
+    if sure is None or place >= len(sure):
+        return "probability not kept"
+    return f"probability {float(sure[place]):.0%}"
+
+
+def _strength(bits: float) -> float:
+    """Return how much of the colour a token gets, in per cent."""
+    return 70 * float(np.clip((bits - SURE) / (SURPRISED - SURE), 0, 1))
+
+
+_STYLE = f"""<style>
+.tfm-gpt {{ font-size: 0.95rem; line-height: 1.9; overflow-wrap: anywhere; }}
+.tfm-gpt.text {{ white-space: pre-wrap; max-height: 26rem; overflow-y: auto; }}
+.tfm-gpt.scale {{ font-size: 0.8rem; opacity: 0.85; margin-top: 0.5rem; }}
+.tfm-gpt .t {{ border-radius: 0.2em; padding: 0.1em 0;
+  background: color-mix(in srgb, {ORANGE} var(--s, 0%), transparent); }}
+.tfm-gpt.scale .t {{ padding: 0.1em 0.5em; }}
+.tfm-gpt .high {{ text-decoration: underline; text-decoration-thickness: 2px;
+  text-underline-offset: 0.2em; }}
+.tfm-gpt .picked {{ outline: 2px solid {COLOURS["query"]}; outline-offset: 1px; }}
+.tfm-gpt .given {{ opacity: 0.65; }}
+.tfm-gpt .own {{ border-bottom: 2px solid
+  color-mix(in srgb, {COLOURS["decoder"]} var(--s, 0%), transparent); background: none; }}
+.tfm-gpt.rows {{ display: flex; flex-direction: column; font-size: 0.9rem; line-height: 1.5; }}
+.tfm-gpt.rows .row {{ display: grid; grid-template-columns: 2fr 3fr 3fr; gap: 0.25rem 1rem;
+  padding: 0.5rem 0.25rem; border-bottom: 1px solid rgba(125, 133, 146, 0.25); }}
+.tfm-gpt.rows .head {{ font-size: 0.8rem; opacity: 0.75; }}
+.tfm-gpt.rows .t {{ white-space: pre-wrap; background: rgba(125, 133, 146, 0.14); }}
+.tfm-gpt.rows .words .t {{ display: inline-block; padding: 0 0.3em; margin: 0 0.15em 0.2em 0; }}
+@media (max-width: 640px) {{
+  .tfm-gpt.rows .head {{ display: none; }}
+  .tfm-gpt.rows .row {{ grid-template-columns: 1fr; }}
+  .tfm-gpt.rows .prompt::before {{ content: "Prompt "; opacity: 0.6; }}
+  .tfm-gpt.rows .truth::before {{ content: "In truth "; opacity: 0.6; }}
+  .tfm-gpt.rows .written::before {{ content: "Model "; opacity: 0.6; }}
+}}
+</style>"""

@@ -1,0 +1,75 @@
+"""The objective of a language model: at every position, predict the next token of the text.
+
+Each position of a window is one example, all learned from in one pass, because the causal mask
+keeps every one of them from seeing what it has to predict (Radford et al. 2018, section 3.1).
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.data.corpus.grammar import entropy_per_token
+from tfm_core.data.corpus.task import CorpusTask
+from tfm_core.data.text_data import TextData
+from tfm_core.data.vocabulary import PAD
+from tfm_core.training.objectives import MEASURE_BATCH, Scores
+
+_TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
+
+
+class LanguageObjective:
+    """Next-token prediction without a source."""
+
+    def __init__(self, data: TextData, *, label_smoothing: float = 0.0) -> None:
+        """Take data of a corpus that lies on the device."""
+        assert isinstance(data.task, CorpusTask)
+        self.data, self.task, self.label_smoothing = data, data.task, label_smoothing
+        self.n_train = len(data.train) if data.windows is None else len(data.windows)
+        self.n_classes = len(data.task.tgt_vocabulary)
+        self._lengths = (data.train.tgt != PAD).sum(1).cpu()
+
+    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+        """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
+        if self.data.windows is not None:
+            return self._scores(model, self.data.windows.rows(indices), self.label_smoothing)
+        longest = int(self._lengths[indices].max())
+        rows = self.data.train.tgt[indices.to(self.data.train.tgt.device), :longest]
+        return self._scores(model, rows, self.label_smoothing)
+
+    def _scores(self, model: nn.Module, rows: Tensor, smoothing: float) -> Scores:
+        """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted."""
+        wanted = rows[:, 1:]
+        logits = model(rows[:, :0], rows[:, :-1])  # (B, T, vocabulary)
+        loss = F.cross_entropy(
+            logits.flatten(0, 1).float(),
+            wanted.flatten(),
+            ignore_index=PAD,
+            label_smoothing=smoothing,
+        )
+        real = wanted != PAD
+        right = ((logits.detach().argmax(-1) == wanted) & real).sum()
+        return Scores(loss, right, real.sum(), None, len(rows))
+
+    def floor(self) -> float | None:
+        """The entropy of the grammar per token; nobody knows that of a text.
+
+        With label smoothing the loss has another floor, that we do not compute.
+        """
+        if not self.task.is_grammar or self.label_smoothing:
+            return None
+        return entropy_per_token(self.task.config.unit)
+
+    @torch.no_grad()
+    def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
+        """See Objective; a whole text is never right or wrong."""
+        rows = {"validation": self.data.validation, "test": self.data.test}[split].tgt
+        loss = right = counted = 0.0
+        at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
+        for part in torch.split(rows, at_once):
+            scores = self._scores(model, part, 0.0)
+            tokens = float(scores.counted)
+            loss += float(scores.loss) * tokens
+            right, counted = right + float(scores.right), counted + tokens
+        return loss / counted, right / counted, None
