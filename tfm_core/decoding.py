@@ -84,6 +84,9 @@ def _writer(model: TextModel | Captioner, src: Tensor) -> Callable[[Tensor], Ten
             return logits[:, -1]
 
         return step
+    if isinstance(model, Captioner):
+        seen = model.encode(src)
+        return lambda tgt_in: model.decode(tgt_in, *seen)[:, -1]
     if isinstance(model, EncoderDecoder):
         memory, keep = model.encode(src)
         return lambda tgt_in: model.decode(tgt_in, memory, keep)[:, -1]

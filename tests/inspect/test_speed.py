@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.training.test_loop import experiment
-from tfm_core.config import MODEL_CONFIGS, tasks_for
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.inspect.speed.accelerator import crossover
 from tfm_core.inspect.speed.applies import why_not
 from tfm_core.inspect.speed.arms import Equality
@@ -58,6 +58,15 @@ def test_all_sides_give_the_same(family, name):
             side()
 
 
+@pytest.mark.parametrize("task", TEXT_TASKS)
+@pytest.mark.parametrize("name", ["batch", "data"])
+def test_every_task_gives_the_same_in_batches(name, task):
+    chosen = experiment(TEXT_TASKS[task].families[0], task)
+    for arm in arms_of(name, Bench.of(chosen)):
+        assert all(one.is_equal for one in arm.equalities), arm.equalities
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # of tracing
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_traced_model_gives_the_same(family):
     torch._dynamo.reset()

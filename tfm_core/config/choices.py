@@ -61,12 +61,6 @@ STEMS: dict[str, Choice] = {
     ),
 }
 
-LanguageName = Literal["english", "korean"]
-LANGUAGES: dict[str, Choice] = {
-    "english": Choice("English", "“a three above a seven”: each number with its article."),
-    "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
-}
-
 CellName = Literal["lstm", "gru"]
 CELLS: dict[str, Choice] = {
     "lstm": Choice("LSTM", "Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
@@ -81,6 +75,12 @@ RECURRENT_ATTENTIONS: dict[str, Choice] = {
     "dot": Choice("Dot product", "s h, asked after each step (Luong, Pham & Manning 2015)."),
     "general": Choice("General", "s W h: a matrix between the two (Luong et al. 2015)."),
     "concat": Choice("Concat", "v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
+}
+
+LanguageName = Literal["english", "korean"]
+LANGUAGES: dict[str, Choice] = {
+    "english": Choice("English", "“a three above a seven”: each number with its article."),
+    "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
 }
 
 OptimizerName = Literal["adamw", "adam", "sgd"]

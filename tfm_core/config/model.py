@@ -26,12 +26,12 @@ FAMILIES: dict[str, Choice] = {
     ),
     "decoder-only": Choice("Decoder-only", "Continues one sequence from left to right (GPT)."),
     "vit": Choice("Vision Transformer", "Cuts a picture into patches and attends over them (ViT)."),
+    "captioner": Choice(
+        "Captioner", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
+    ),
     "recurrent": Choice(
         "RNN with attention",
         "Reads and writes one token after the other, and looks back at the source (2015).",
-    ),
-    "captioner": Choice(
-        "Captioner", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
     ),
 }
 
@@ -113,8 +113,8 @@ ModelConfig = Annotated[
     | EncoderOnlyConfig
     | DecoderOnlyConfig
     | ViTConfig
-    | RecurrentConfig
-    | CaptionerConfig,
+    | CaptionerConfig
+    | RecurrentConfig,
     Field(discriminator="family"),
 ]
 MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
@@ -122,6 +122,6 @@ MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
     "encoder-only": EncoderOnlyConfig,
     "decoder-only": DecoderOnlyConfig,
     "vit": ViTConfig,
-    "recurrent": RecurrentConfig,
     "captioner": CaptionerConfig,
+    "recurrent": RecurrentConfig,
 }

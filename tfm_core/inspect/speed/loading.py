@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import DataLoader, Dataset
 
+from tfm_core.config import TEXT_TASKS
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -57,6 +58,7 @@ class PairDataset(Dataset[Batch]):
     def __init__(self, data: TextData) -> None:
         """Keep the words."""
         self.task, self.pairs = data.task, data.train.pairs
+        self.end = [EOS] if TEXT_TASKS[data.task.name].answer == "sequence" else []
 
     def __len__(self) -> int:
         """Return the number of pairs."""
@@ -66,7 +68,7 @@ class PairDataset(Dataset[Batch]):
         """Return source and target ids, not padded."""
         pair = self.pairs[index]
         src = self.task.src_vocabulary.encode(pair.src)
-        tgt = [BOS, *self.task.tgt_vocabulary.encode(pair.tgt), EOS]
+        tgt = [BOS, *self.task.tgt_vocabulary.encode(pair.tgt), *self.end]
         return torch.tensor(src), torch.tensor(tgt)
 
 
