@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import model_choice, run_words, runs_access, speed_state, state
+from pages.ui import linked, model_choice, run_words, runs_access, speed_state, state
 from pages.ui.speed_state import Asked
 from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
+
+_KEY, _QUERY = "speed-compare", "compare"
 
 
 def pick() -> Asked | None:
@@ -17,14 +19,7 @@ def pick() -> Asked | None:
     with left:
         chosen = model_choice.chosen()
     with right:
-        name = st.selectbox(
-            _("What to compare"),
-            list(COMPARISONS),
-            format_func=lambda one: _(COMPARISONS[one].label),
-            key="compare",
-            bind="query-params",
-            help=_("Each is measured on its own, in a process of its own."),
-        )
+        name = _compare()
     if chosen.experiment is None:
         st.info(
             _("A published model is laid out by its shapes only. Choose the configuration being "
@@ -36,6 +31,24 @@ def pick() -> Asked | None:
     label = run_words.escape(chosen.label)
     st.markdown(_(COMPARISONS[name].help))
     return Asked(name, chosen.experiment, device, label)
+
+
+def _compare() -> str:
+    labels = {name: _(one.label) for name, one in COMPARISONS.items()}
+    first = next(iter(labels))
+    linked.renamed(_QUERY, _QUERY, labels)
+    unknown = linked.read(_KEY, _QUERY, list(labels), first)
+    picked = st.selectbox(
+        _("What to compare"),
+        list(labels),
+        format_func=labels.__getitem__,
+        key=_KEY,
+        persist_state="session",
+        help=_("Each is measured on its own, in a process of its own."),
+    )
+    linked.warn(unknown)
+    linked.say(_KEY, _QUERY, picked)
+    return picked
 
 
 def press(asked: Asked) -> None:
