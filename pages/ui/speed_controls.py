@@ -51,12 +51,12 @@ def _compare() -> str:
     return picked
 
 
-def press(asked: Asked) -> None:
-    """Offer to measure, or say why that makes no sense here."""
+def press(asked: Asked) -> bool:
+    """Offer to measure, or say why that makes no sense here; return whether it was offered."""
     why = _why_not(asked.name, asked.experiment.model_dump_json(), asked.device, asked.experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
-        return
+        return False
     comparison = COMPARISONS[asked.name]
     is_busy = speed_state.asked() is not None
     report = speed_state.result(asked)
@@ -72,6 +72,7 @@ def press(asked: Asked) -> None:
             args=(asked,),
         )
         st.caption(_expectation(comparison.seconds, asked, needs_patience=comparison.needs_consent))
+    return True
 
 
 def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:
