@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components.diagram import diagram as component
-from pages.ui import show, state
+from pages.ui import state
 from pages.ui.model_choice import Chosen
 from pages.ui.words import _
 from tfm_core.inspect import diagram as drawing
