@@ -186,7 +186,7 @@ def _steps(chosen: Chosen, one: Part) -> None:
     try:
         index = walk_index(chosen.model, chosen.shape)
     except ValueError as error:
-        st.info(str(error), icon=":material/footprint:")  # nothing is wrong with the model
+        st.caption(str(error))
         return
     entries = [entry for entry in index if entry.name in one.steps]
     if not entries:
