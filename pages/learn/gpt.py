@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages.ui import gpt_lens, gpt_own, gpt_read, gpt_run, gpt_sum, gpt_write, show
+from pages.ui import gpt_lens, gpt_own, gpt_read, gpt_run, gpt_sum, gpt_write, linked, show
 from pages.ui.words import _
 
 _PARTS = {
@@ -19,24 +17,14 @@ _PARTS = {
 def page() -> None:
     """Show one part, for the current run where it fits."""
     show.header("gpt")
-    part = st.segmented_control(
-        _("Part"),
-        list(_PARTS),
-        format_func=_PARTS.__getitem__,
-        default="read",
-        required=True,
-        key="part",
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
-    )
+    part = linked.row(_("Part"), "part", _PARTS, key="gpt-part")
     try:
         if part == "train":
             gpt_own.part()
         elif part == "add":
             gpt_run.with_run(gpt_run.ADDITION, gpt_sum.part)
         else:
-            shown = {"write": gpt_write.part, "lens": gpt_lens.part}.get(str(part), gpt_read.part)
+            shown = {"write": gpt_write.part, "lens": gpt_lens.part}.get(part, gpt_read.part)
             gpt_run.with_run(gpt_run.LANGUAGE, shown)
     except ValueError as error:
         show.problem(str(error))

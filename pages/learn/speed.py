@@ -14,12 +14,12 @@ def page() -> None:
     asked = speed_controls.pick()
     if asked is None:
         return
-    speed_controls.press(asked)
+    is_offered = speed_controls.press(asked)
     speed_live.live()
     report = speed_state.result(asked)
     if report is not None:
         speed_result.result(report)
-    elif speed_state.asked() is None:
+    elif is_offered and speed_state.asked() is None:
         st.caption(_("Nothing is measured yet for this model: predict first who wins, then press."))
     speed_result.code(asked.name)
     speed_table.table()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.ui import (
+    linked,
     show,
     training_step_backward,
     training_step_controls,
@@ -37,16 +38,7 @@ def page() -> None:
         with st.spinner(_("The step …"), show_time=False):
             training_step_controls.where(chosen, place)
         rate = training_step_controls.rate(place)
-        stage = st.segmented_control(
-            _("Stage"),
-            list(STAGES),
-            format_func=STAGES.__getitem__,
-            default="batch",
-            required=True,
-            key="stage",
-            bind="query-params",
-            wrap=True,
-        )
+        stage = linked.row(_("Stage"), "stage", STAGES, key="training-step-stage", is_labelled=True)
         if stage == "batch":
             training_step_forward.batch(place)
         elif stage == "loss":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
 from pages.ui import (
     linked,
     positions_learned,
@@ -30,21 +28,8 @@ VIEWS = {
 def page() -> None:
     """Show one side of positions at a time; a link holds which."""
     show.header("positions")
-    linked.renamed(_KEY, "view", {name: label for name, (label, _view) in VIEWS.items()})
-    unknown = linked.read(_KEY, "view", list(VIEWS), "sinusoidal")
-    picked = st.segmented_control(
-        _("Positions"),
-        list(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        required=True,
-        key=_KEY,
-        persist_state="session",
-        wrap=True,
-        label_visibility="collapsed",
-    )
-    linked.warn(unknown)
-    chosen = picked if picked in VIEWS else "sinusoidal"
-    linked.say(_KEY, "view", chosen)
+    labels = {name: label for name, (label, _view) in VIEWS.items()}
+    chosen = linked.row(_("Positions"), "view", labels, key=_KEY, old=_KEY)
     VIEWS[chosen][1]()
 
 

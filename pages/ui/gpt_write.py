@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 _WRITTEN, _ASKED = "gpt-written", "gpt-asked"
 _METHODS = {
-    "sample": _("Draw at random"),
-    "greedy": _("Greedy: always the likeliest"),
+    "sample": _("At random"),
+    "greedy": _("Greedy"),
     "beam": _("Beam search"),
 }
 
@@ -41,6 +41,7 @@ def part(run: Run) -> None:
             wrap=True,
             key="gpt-method",
             persist_state="session",
+            help=_("Draw each token; or always take the likeliest; or keep the likeliest texts."),
         )
     begun = gpt_writing.prompt_ids(run, prompt)
     if method == "beam":

@@ -32,13 +32,49 @@ def read(key: str, query: str, names: Sequence[str], first: str | None) -> str |
     return problem
 
 
+def row(
+    label: str,
+    query: str,
+    options: Mapping[str, str],
+    *,
+    key: str,
+    old: str | None = None,
+    is_labelled: bool = False,
+) -> str:
+    """Draw a row of options, name -> label, and return the name of the one that is chosen.
+
+    The name stands in the link under ``query``; ``old`` is where links of earlier said the label.
+    Without a link the first option is shown.
+    """
+    first = next(iter(options))
+    renamed(old or query, query, options)
+    unknown = read(key, query, list(options), first)
+    picked = st.segmented_control(
+        label,
+        list(options),
+        format_func=options.__getitem__,
+        required=True,
+        key=key,
+        persist_state="session",
+        wrap=True,
+        label_visibility="visible" if is_labelled else "collapsed",
+    )
+    warn(unknown)
+    chosen = picked if picked in options else first
+    say(key, query, chosen)
+    return chosen
+
+
 def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
-    """Understand a link of earlier, which said a label (name -> label) under an ``old`` query."""
+    """Understand a link of earlier, which said a label (name -> label) under an ``old`` query.
+
+    old: may be the query itself.
+    """
     said = st.query_params.get(old)
-    if said is None:
+    by_label = {label: name for name, label in labels.items()}
+    if said is None or (old == query and said not in by_label):
         return
     del st.query_params[old]
-    by_label = {label: name for name, label in labels.items()}
     st.query_params[query] = by_label.get(said, said)
 
 

@@ -37,7 +37,8 @@ def view(runs: Runs) -> None:
             key="practice-shares",
         )
     with right:
-        st.dataframe(_roles(splits), hide_index=True, key="practice-roles")
+        form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
+        st.dataframe(_roles(splits), hide_index=True, key="practice-roles", column_config=form)
         _width()
     _question()
     show.code(intervals.wilson)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.ui import run_actions, run_words, runs_access, show, state
+from pages.ui import linked, run_actions, run_words, runs_access, show, state
 from pages.ui.words import _, content
 from tfm_core.inspect import judgement, practice
 from tfm_core.inspect.judgement import Judgement
@@ -42,17 +42,7 @@ def runs() -> Runs:
 def choose(found: Runs) -> str:
     """Choose a step; a sign stands before those that are done."""
     done = {name for name in STEPS if _is_done(name, found)}
-    picked = st.segmented_control(
-        _("Step"),
-        list(STEPS),
-        format_func=STEPS.__getitem__,
-        default="split",
-        required=True,
-        key=_STEP,
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
-    )
+    picked = linked.row(_("Step"), "step", STEPS, key=_STEP, old=_STEP)
     marks = " ".join(
         f":green-badge[:material/check_circle: {place}]"
         if name in done
@@ -60,7 +50,7 @@ def choose(found: Runs) -> str:
         for place, name in enumerate(STEPS, 1)
     )
     st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
-    return str(picked) if picked in STEPS else "split"
+    return picked
 
 
 def why(name: str) -> None:

@@ -110,10 +110,11 @@ def _side_by_side(shown: Runs) -> None:
         for place, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
             with place:
                 curves_of(run, column, name=kind)
-    gaps = []
+    gaps, is_harder = [], False
     for kind, run in shown.items():
         turn = practice.overfitting(runs_access.curves(run))
         if turn is not None:
+            is_harder |= kind == "augmented" and turn.gap < 0
             gaps.append(
                 _("{name}: training is **{gap}** ahead of validation").format(
                     name=NAMES[kind], gap=_points(turn.gap)
@@ -121,12 +122,13 @@ def _side_by_side(shown: Runs) -> None:
             )
     if gaps:
         st.markdown("  \n".join(gaps) + ".")
-        st.caption(
-            _(
-                "Accuracy at the last step, in percentage points. Below zero: the training "
-                "pictures, moved and turned, are harder than the validation pictures."
+        words = _("Accuracy at the last step, in percentage points.")
+        if is_harder:
+            words += " " + _(
+                "Below zero with augmentation: the training pictures, moved and turned, are harder "
+                "than the validation pictures."
             )
-        )
+        st.caption(words)
 
 
 def _points(gap: float) -> str:

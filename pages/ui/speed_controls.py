@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import model_choice, run_words, runs_access, speed_state, state
+from pages.ui import linked, model_choice, run_words, runs_access, speed_state, state
 from pages.ui.speed_state import Asked
 from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
+
+_KEY, _QUERY = "speed-compare", "compare"
 
 
 def pick() -> Asked | None:
@@ -17,14 +19,7 @@ def pick() -> Asked | None:
     with left:
         chosen = model_choice.chosen()
     with right:
-        name = st.selectbox(
-            _("What to compare"),
-            list(COMPARISONS),
-            format_func=lambda one: _(COMPARISONS[one].label),
-            key="compare",
-            bind="query-params",
-            help=_("Each is measured on its own, in a process of its own."),
-        )
+        name = _compare()
     if chosen.experiment is None:
         st.info(
             _("A published model is laid out by its shapes only. Choose the configuration being "
@@ -38,12 +33,30 @@ def pick() -> Asked | None:
     return Asked(name, chosen.experiment, device, label)
 
 
-def press(asked: Asked) -> None:
-    """Offer to measure, or say why that makes no sense here."""
+def _compare() -> str:
+    labels = {name: _(one.label) for name, one in COMPARISONS.items()}
+    first = next(iter(labels))
+    linked.renamed(_QUERY, _QUERY, labels)
+    unknown = linked.read(_KEY, _QUERY, list(labels), first)
+    picked = st.selectbox(
+        _("What to compare"),
+        list(labels),
+        format_func=labels.__getitem__,
+        key=_KEY,
+        persist_state="session",
+        help=_("Each is measured on its own, in a process of its own."),
+    )
+    linked.warn(unknown)
+    linked.say(_KEY, _QUERY, picked)
+    return picked
+
+
+def press(asked: Asked) -> bool:
+    """Offer to measure, or say why that makes no sense here; return whether it was offered."""
     why = _why_not(asked.name, asked.experiment.model_dump_json(), asked.device, asked.experiment)
     if why is not None:
         st.info(_(why), icon=":material/info:")
-        return
+        return False
     comparison = COMPARISONS[asked.name]
     is_busy = speed_state.asked() is not None
     report = speed_state.result(asked)
@@ -59,6 +72,7 @@ def press(asked: Asked) -> None:
             args=(asked,),
         )
         st.caption(_expectation(comparison.seconds, asked, needs_patience=comparison.needs_consent))
+    return True
 
 
 def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:

@@ -30,7 +30,7 @@ def batch(place: Place) -> None:
     if losses is None:
         st.info(_("The loss of this model is no cross-entropy, so it has one number only."))
     else:
-        names = [f"{one} → {other}" for one, other in zip(rows.inputs, rows.targets, strict=True)]
+        names = _names(rows)
         show.figure(
             plots.example_losses(losses, names, loss),
             _("The tall bars pull hardest: their gradients are the largest. The line is the number "
@@ -38,6 +38,12 @@ def batch(place: Place) -> None:
             key="training-step-losses",
         )  # fmt: skip
     _table(rows, losses)
+
+
+def _names(rows: Rows) -> list[str]:
+    """Return what each example is: input and target; a text that is written on has one of them."""
+    pairs = zip(rows.inputs, rows.targets, strict=True)
+    return [f"{one} → {other}" if one else other for one, other in pairs]
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
@@ -64,7 +70,7 @@ def loss(place: Place) -> None:
         st.info(_("The loss of this model is no cross-entropy, so there are no classes to show."))
         return
     rows, answers = counted
-    names = [f"{one} → {other}" for one, other in zip(rows.inputs, rows.targets, strict=True)]
+    names = _names(rows)
     left, right = st.columns(2)
     with left:
         example = st.selectbox(

@@ -98,7 +98,7 @@ def after(place: Place, rate: float) -> None:
     show.figure(
         plots.rates(TRIED, losses, taken.loss_before, rate),
         _("The same gradient, followed further and further: too short gains little, too far "
-          "overshoots. With {rate:g} the loss is {loss:.3g}. The dotted line is your "
+          "overshoots. With a rate of {rate:g} the loss is {loss:.3g}. The dotted line is your "
           "rate; the best single step is rarely the best rate for a training.").format(
             rate=TRIED[-1], loss=losses[-1]
         ),

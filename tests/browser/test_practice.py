@@ -19,7 +19,7 @@ def test_the_right_answer_marks_the_step(open_tab: OpenTab) -> None:
 
 
 def test_the_guided_run_is_watched_where_it_was_started(open_tab: OpenTab) -> None:
-    tab = open_tab("practice?practice-step=2+Train+and+watch")
+    tab = open_tab("practice?step=train")
     tab.main.get_by_role("button", name="Train the guided run").click()
     tab.await_plotly("practice-plain-loss", f"{LAST_STEP} >= 1")
     expect(tab.state("Training")).to_be_visible()

@@ -35,7 +35,7 @@ def test_a_measurement_stops_when_asked(open_tab: OpenTab) -> None:
 
 
 def test_a_step_is_taken_from_a_run_and_undone(open_tab: OpenTab) -> None:
-    tab = open_tab(STEP + quote("After it"))
+    tab = open_tab(STEP + "after")
     expect(tab.main.get_by_text("step 1,001")).to_be_visible()
     tab.button("Take this step").click()
     expect(tab.main.get_by_text("step 1,002")).to_be_visible()
@@ -45,7 +45,7 @@ def test_a_step_is_taken_from_a_run_and_undone(open_tab: OpenTab) -> None:
 
 
 def test_a_part_of_the_graph_is_opened(open_tab: OpenTab) -> None:
-    tab = open_tab(STEP + "Backward")
+    tab = open_tab(STEP + "backward")
     nodes = tab.main.locator("[data-testid=stGraphVizChart] g.node")
     expect(nodes.first).to_be_visible()
     closed = nodes.count()

@@ -20,7 +20,13 @@ from tfm_core.inspect.training_step import (
     start,
     take,
 )
-from tfm_core.inspect.training_step_batch import answers, batch_rows, example_losses, one_answer
+from tfm_core.inspect.training_step_batch import (
+    answers,
+    batch_rows,
+    class_name,
+    example_losses,
+    one_answer,
+)
 from tfm_core.inspect.training_step_fold import fold, groups_of
 from tfm_core.inspect.training_step_functional import two_ways, with_modules
 from tfm_core.inspect.training_step_graph import LOSS, graph_of
@@ -248,3 +254,13 @@ def test_a_model_without_dropout_borrows_some():
 def test_a_model_that_is_too_large_is_refused_in_a_sentence():
     with pytest.raises(ValueError, match="at most 5,000,000 is taken"):
         start(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
+
+
+def test_a_captioner_names_its_pictures_and_words():
+    trainer = start(chosen("captioner"))
+    found = batch_rows(trainer)
+    words = trainer.data.vocabulary
+    assert found.pictures.shape[0] == len(found.targets)
+    assert all(found.targets)
+    first = trainer.data.train.captions[found.places[0]].words
+    assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)

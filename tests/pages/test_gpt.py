@@ -23,10 +23,10 @@ def adder(store):
 @pytest.mark.parametrize(
     ("part", "buttons"),
     [
-        ("Read", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
-        ("Write", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
-        ("Lens", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
-        ("Add", ["gpt-train-addition-3", "gpt-train-addition"]),
+        ("read", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
+        ("write", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
+        ("lens", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
+        ("add", ["gpt-train-addition-3", "gpt-train-addition"]),
     ],
 )
 def test_without_a_model_every_part_offers_to_train_one(open_page, part, buttons):
@@ -34,6 +34,20 @@ def test_without_a_model_every_part_offers_to_train_one(open_page, part, buttons
     assert not app.exception
     for key in buttons:
         assert app.button(key=key)
+
+
+@pytest.mark.parametrize("said_in_link", ["train", "Own text"])  # a name, or a label as of earlier
+def test_a_link_opens_a_part_and_names_it_shortly(open_page, said_in_link):
+    app = open_page(PAGE, part=said_in_link)
+    assert app.button_group(key="gpt-part").value == "train"
+    assert app.query_params["part"] == "train"
+    assert not app.warning
+
+
+def test_a_part_that_does_not_exist_is_named(open_page):
+    app = open_page(PAGE, part="sing")
+    assert "part is “sing” in the link" in app.warning[0].value
+    assert app.query_params["part"] == "read"
 
 
 def test_a_text_is_read_and_its_greatest_surprise_picked(open_page, model):
@@ -55,7 +69,7 @@ def test_words_that_it_never_saw_are_named(open_page, model):
 
 
 def test_it_writes_step_by_step_on_and_again(open_page, model):
-    app = open_page(PAGE, part="Write")
+    app = open_page(PAGE, part="write")
     app.number_input(key="gpt-length").set_value(5).run()
     assert "0 of 5 tokens" in said(app)
     app.button(key="gpt-step").click().run()
@@ -67,27 +81,27 @@ def test_it_writes_step_by_step_on_and_again(open_page, model):
 
 
 def test_shaping_says_how_many_tokens_are_left(open_page, model):
-    app = open_page(PAGE, part="Write")
+    app = open_page(PAGE, part="write")
     app.number_input(key="gpt-top-k").set_value(7).run()
     assert ": 7 of " in said(app)
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_it_writes_greedily_and_searches(open_page, model, method):
-    app = open_page(PAGE, part="Write")
+    app = open_page(PAGE, part="write")
     app.button_group(key="gpt-method").set_value(method).run()
     assert not app.exception
     assert not app.error
 
 
 def test_the_lens_is_drawn(open_page, model):
-    app = open_page(PAGE, part="Lens")
+    app = open_page(PAGE, part="lens")
     assert not app.exception
     assert "Read a row from left to right" in said(app)
 
 
 def test_a_sum_is_added_and_a_bad_one_gets_its_sentence(open_page, adder):
-    app = open_page(PAGE, part="Add")
+    app = open_page(PAGE, part="add")
     assert not app.exception
     assert "105" in said(app)  # 88+17
     app.text_input(key=f"gpt-sum-{adder.id}").set_value("twelve").run()
@@ -95,7 +109,7 @@ def test_a_sum_is_added_and_a_bad_one_gets_its_sentence(open_page, adder):
 
 
 def test_a_text_of_ones_own_is_counted_and_refused_with_a_sentence(open_page):
-    app = open_page(PAGE, part="Own text")
+    app = open_page(PAGE, part="train")
     assert "11,254 characters" in said(app)
     app.text_area(key="gpt-own-text").set_value("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").run()
     assert "one token repeated" in app.error[0].value

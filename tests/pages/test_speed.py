@@ -31,7 +31,7 @@ def opened(experiment=None, compare="data"):
     at = AppTest.from_file(FRAME, default_timeout=60)
     at.session_state["draft"] = (experiment or small("vit")).model_dump()
     at.run().switch_page(PAGE).run()
-    at.selectbox(key="compare").set_value(compare).run()
+    at.selectbox(key="speed-compare").set_value(compare).run()
     return at
 
 

@@ -23,7 +23,7 @@ def opened(experiment=None, **query):
 
 
 def at_stage(at, stage):
-    at.button_group(key="stage").set_value(stage)
+    at.button_group(key="training-step-stage").set_value(stage)
     return at.run()
 
 

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.data.caption_words import join
+from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
 from tfm_core.inspect.training_step import forward, rows
@@ -66,6 +68,10 @@ def batch_rows(trainer: Trainer) -> Rows:
             [data.task.join_tgt(pair.tgt) for pair in pairs],
         )
     numbers = places.tolist()
+    if isinstance(data, CaptionData):
+        captions = [join(data.train.captions[n].words, data.config) for n in numbers]
+        pictures = data.train.pictures(places).numpy()
+        return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
     return Rows(numbers, [f"example {n:,}" for n in numbers], ["" for _ in numbers])
 
 
@@ -74,6 +80,8 @@ def class_name(trainer: Trainer, number: int) -> str:
     data = trainer.data
     if isinstance(data, ImageData):
         return data.facts.class_names[number]
+    if isinstance(data, CaptionData):
+        return str(data.vocabulary.token(number))
     vocabulary = getattr(getattr(data, "task", None), "tgt_vocabulary", None)
     first = getattr(trainer.objective, "first_class", 0)
     return str(number) if vocabulary is None else str(vocabulary.token(first + number))

@@ -198,7 +198,7 @@ _STYLE = f"""<style>
 .tfm-texts .verdict.wrong, .tfm-pictures .verdict.wrong {{ color: {COLOURS["wrong"]}; }}
 .tfm-pictures {{ display: grid; gap: 0.75rem;
   grid-template-columns: repeat(auto-fit, minmax(8rem, 1fr)); font-size: 0.8rem; }}
-.tfm-pictures.narrow {{ grid-template-columns: repeat(auto-fit, minmax(5rem, 1fr)); gap: 0.5rem;
+.tfm-pictures.narrow {{ grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr)); gap: 0.5rem;
   font-size: 0.75rem; }}
 .tfm-pictures .card {{ border: 1px solid rgba(125, 133, 146, 0.3); border-radius: 0.5rem;
   padding: 0.35rem; max-width: 11rem; }}
