@@ -35,10 +35,10 @@ def read(key: str, query: str, names: Sequence[str], first: str | None) -> str |
 def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
     """Understand a link of earlier, which said a label (name -> label) under an ``old`` query."""
     said = st.query_params.get(old)
-    if said is None:
+    by_label = {label: name for name, label in labels.items()}
+    if said is None or (old == query and said not in by_label):
         return
     del st.query_params[old]
-    by_label = {label: name for name, label in labels.items()}
     st.query_params[query] = by_label.get(said, said)
 
 
@@ -49,6 +49,43 @@ def say(key: str, query: str, name: str | None) -> None:
     elif st.query_params.get(query) != name:
         st.query_params[query] = name
     st.session_state[_seen(key)] = name
+
+
+def choice(
+    label: str,
+    options: Mapping[str, str],
+    *,
+    key: str,
+    query: str,
+    old: str,
+    first: str | None = None,
+    help: str | None = None,
+    is_labelled: bool = True,
+) -> str:
+    """Show a row of options (name -> label), of which the link says the one that is not first.
+
+    first: the name without a link, by default that of the first option; old: the query of the
+    links of earlier, which said labels.
+    """
+    names = list(options)
+    default = names[0] if first is None else first
+    renamed(old, query, options)
+    unknown = read(key, query, names, default)
+    picked = st.segmented_control(
+        label,
+        names,
+        format_func=lambda name: options.get(name, name),
+        required=True,
+        key=key,
+        persist_state="session",
+        wrap=True,
+        help=help,
+        label_visibility="visible" if is_labelled else "collapsed",
+    )
+    warn(unknown)
+    chosen = picked if picked in options else default
+    say(key, query, None if chosen == default else chosen)
+    return chosen
 
 
 def warn(problem: str | None) -> None:
