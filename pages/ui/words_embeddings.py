@@ -114,7 +114,7 @@ def _alike(table: Table, place: int) -> None:
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
                 _(
                     "Cosine of every pair, ordered by word class. Mean within a class "
-                    "**{within:.2f}**, between classes **{between:.2f}**."
+                    "**{within:z.2f}**, between classes **{between:z.2f}**."
                 ).format(within=within, between=between),
                 key=f"words-like{at}",
             )
