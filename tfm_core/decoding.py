@@ -95,9 +95,6 @@ def _writer(model: TextModel | Captioner, src: Tensor) -> Callable[[Tensor], Ten
     if isinstance(model, EncoderDecoder):
         memory, keep = model.encode(src)
         return lambda tgt_in: model.decode(tgt_in, memory, keep)[:, -1]
-    if isinstance(model, Captioner):
-        patches, _ = model.encode(src)
-        return lambda tgt_in: model.decode(tgt_in, patches)[:, -1]
     return lambda tgt_in: model(src, tgt_in)[:, -1]
 
 

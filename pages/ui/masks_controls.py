@@ -144,8 +144,8 @@ def _example(run: Run | None, is_packed: bool) -> str:
     own = EXAMPLE
     if run is not None:
         try:
-            items = run.probe().items
-            own = min((str(item["src_text"]) for item in items), key=lambda t: abs(len(t) - 24))
+            texts = [str(item["src_text"]) for item in run.probe().items if "src_text" in item]
+            own = min(texts, key=lambda text: abs(len(text) - 24), default=EXAMPLE)
         except ValueError:
             return EXAMPLE
     if not is_packed:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.components.diagram import diagram as component
-from pages.ui import show, state
+from pages.ui import state
 from pages.ui.model_choice import Chosen
 from pages.ui.words import _
 from tfm_core.inspect import diagram as drawing
@@ -186,7 +186,7 @@ def _steps(chosen: Chosen, one: Part) -> None:
     try:
         index = walk_index(chosen.model, chosen.shape)
     except ValueError as error:
-        show.problem(str(error))
+        st.caption(str(error))
         return
     entries = [entry for entry in index if entry.name in one.steps]
     if not entries:

@@ -39,10 +39,16 @@ def test_blocks_hold_all_parameters_and_have_code_equations_and_steps(
         config = text_config(family, **settings)
     found = parts(config, shape, opened)
     assert owned(found, config, shape) == parameter_table(config, shape).total
-    known, steps = equations(config, shape), {entry.name for entry in walk_index(config, shape)}
+    known = equations(config, shape)
     for one in found.values():
         assert code_of(one, config, shape)
         assert set(one.equations) <= set(known)
+    if family == "captioner":
+        with pytest.raises(ValueError, match="the walk goes through each of them"):
+            walk_index(config, shape)
+        return
+    steps = {entry.name for entry in walk_index(config, shape)}
+    for one in found.values():
         assert steps & set(one.steps), one.title
 
 

@@ -110,7 +110,7 @@ def test_one_press_queues_five_runs_with_names(busy_queue, open_page):
     assert [run.experiment.model.position for run in made] == list(POSITIONS)
     assert {run.status.state for run in made} == {"queued"}
     assert {run.experiment.training.steps for run in made} == {200}
-    assert "Five runs wait for their turn" in said(app)
+    assert "5 runs wait for their turn" in said(app)
 
 
 def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):

@@ -72,8 +72,9 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
         return Part(title, (f"{stack}.final_norm",), ("Stack",), ("norm",), (step,))
     if name.endswith("_positions") or name == "positions":
         modules = (name, "positions")
-        return Part("Positions", modules, ("sinusoidal", "Positions"), ("embedding",),
-                    ("positions",))  # fmt: skip
+        is_of_words = config.family == "captioner" and name == "tgt_positions"
+        code = ("sinusoidal", "WordPositions" if is_of_words else "Positions")
+        return Part("Positions", modules, code, ("embedding",), ("positions",))
     return _ends(name, title, config, shape)
 
 
