@@ -59,7 +59,7 @@ def _words(stage: str) -> tuple[tuple[str, ...], int]:
         required=True,
         key=f"numbers-{'heads' if stage in {'heads', 'forms'} else 'one'}",
         bind="query-params",
-        help=_("The width d_model; heads share it out, so they need an even one."),
+        help=_("The width d_model; heads share it out in equal parts: 5 suits five heads only."),
     )
     return words, int(picked or 3)
 
