@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages.ui import before_contest, before_history, before_times, show
+from pages.ui import before_contest, before_history, before_times, linked, show
 from pages.ui.words import _
 
 VIEWS = {
@@ -17,18 +15,15 @@ VIEWS = {
 def page() -> None:
     """Show one side of it at a time; a link holds which."""
     show.header("before")
-    picked = st.segmented_control(
+    picked = linked.choice(
         _("View"),
-        list(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        default="contest",
-        required=True,
+        {name: label for name, (label, _view) in VIEWS.items()},
         key="before-view",
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
+        query="view",
+        old="before-view",
+        is_labelled=False,
     )
-    VIEWS[picked if picked in VIEWS else "contest"][1]()
+    VIEWS[picked][1]()
 
 
 page()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import by_hand_stages, by_hand_words, run_words, show
+from pages.ui import by_hand_stages, by_hand_words, linked, run_words, show
 from pages.ui.words import _, content
 
 STAGES = {
@@ -18,18 +18,14 @@ STAGES = {
 def page() -> None:
     """Show one stage; the link holds which, the words and their vectors."""
     show.header("by_hand")
-    picked = st.segmented_control(
+    stage = linked.choice(
         _("Stage"),
-        list(STAGES),
-        format_func=lambda name: STAGES[name][0],
-        default="one-hot",
-        required=True,
-        key="stage",
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
+        {name: label for name, (label, _view) in STAGES.items()},
+        key="hand-stage",
+        query="stage",
+        old="stage",
+        is_labelled=False,
     )
-    stage = picked if picked in STAGES else "one-hot"
     st.markdown(content(f"by_hand_{stage.replace('-', '_')}"))
     try:
         given = by_hand_words.given(stage)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages.ui import encoders_blanks, encoders_sentiment, show
+from pages.ui import encoders_blanks, encoders_sentiment, linked, show
 from pages.ui.words import _
 
 VIEWS = {
@@ -16,18 +14,15 @@ VIEWS = {
 def page() -> None:
     """Show one of the two; a link holds which."""
     show.header("encoders")
-    picked = st.segmented_control(
+    picked = linked.choice(
         _("What is read"),
-        list(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        default="sentiment",
-        required=True,
+        {name: label for name, (label, _view) in VIEWS.items()},
         key="encoders-view",
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
+        query="view",
+        old="encoders-view",
+        is_labelled=False,
     )
-    VIEWS[picked if picked in VIEWS else "sentiment"][1]()
+    VIEWS[picked][1]()
 
 
 page()

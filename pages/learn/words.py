@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages.ui import show, words_batch, words_embeddings, words_moving, words_tokens
+from pages.ui import linked, show, words_batch, words_embeddings, words_moving, words_tokens
 from pages.ui.words import _
 
 VIEWS = {
@@ -18,18 +16,15 @@ VIEWS = {
 def page() -> None:
     """Show one step of the way from text to vectors at a time; a link holds which."""
     show.header("words")
-    picked = st.segmented_control(
+    picked = linked.choice(
         _("Step"),
-        list(VIEWS),
-        format_func=lambda name: VIEWS[name][0],
-        default="tokens",
-        required=True,
+        {name: label for name, (label, _view) in VIEWS.items()},
         key="words-view",
-        bind="query-params",
-        wrap=True,
-        label_visibility="collapsed",
+        query="view",
+        old="words-view",
+        is_labelled=False,
     )
-    VIEWS[picked if picked in VIEWS else "tokens"][1]()
+    VIEWS[picked][1]()
 
 
 page()

@@ -26,8 +26,8 @@ def view() -> None:
     if not contests:
         st.info(
             _(
-                "Nothing to compare yet: the button trains all three, which takes about half a "
-                "minute; curves and maps appear here while they learn."
+                "Nothing to compare yet: the button trains all three, one after the other; "
+                "curves and maps appear here while they learn."
             ),
             icon=":material/info:",
         )

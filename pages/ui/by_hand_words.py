@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import show
+from pages.ui import linked, show
 from pages.ui.run_words import escape
 from pages.ui.words import _
 from tfm_core.inspect import by_hand, by_hand_text
@@ -59,21 +59,18 @@ def _words(stage: str) -> tuple[tuple[str, ...], int]:
         required=True,
         key=f"numbers-{'heads' if stage in {'heads', 'forms'} else 'one'}",
         bind="query-params",
-        help=_("The width d_model; heads share it out, so they need an even one."),
+        help=_("The width d_model; heads share it out in equal parts: 5 suits five heads only."),
     )
     return words, int(picked or 3)
 
 
 def _mask(stage: str) -> tuple[str, bool]:
-    kind = st.segmented_control(
+    kind = linked.choice(
         _("Mask"),
-        list(MASKS),
-        format_func=MASKS.__getitem__,
-        default="none",
-        required=True,
+        MASKS,
         key="mask",
-        bind="query-params",
-        wrap=True,
+        query="mask",
+        old="mask",
         help=_(
             "Causal hides the future; padding forbids the last word, like filler. Or click "
             "any cell of the mask below to forbid or allow that pair."
@@ -82,7 +79,7 @@ def _mask(stage: str) -> tuple[str, bool]:
     is_scaled = True
     if stage != "forms":
         is_scaled = st.toggle(_("Divide the scores by √d"), True, key="scale", bind="query-params")
-    return (kind if kind in MASKS else "none"), is_scaled
+    return kind, is_scaled
 
 
 def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:

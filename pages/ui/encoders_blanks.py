@@ -18,6 +18,7 @@ from tfm_core.runs.run import Run
 
 MAX_TEXT = 200
 N_WORDS = 8
+_METRIC = 168  # pixels: two stand side by side on a phone
 GAP = "___"
 EXAMPLES = (
     "Yesterday the hungry dog ___ a carrot in the garden.",
@@ -104,13 +105,13 @@ def _blank(found: Filled, blank: Blank) -> None:
             ).format(step=f"{found.step:,}"),
             key=f"encoders-choice-{blank.place}",
         )
-        _sure(blank)
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.place]),
             _("Where the gap (▸) looks, head by head: to both sides, which GPT could not."),
             key=f"encoders-gap-{blank.place}",
         )
+    _sure(blank)
 
 
 def _sure(blank: Blank) -> None:
@@ -118,27 +119,31 @@ def _sure(blank: Blank) -> None:
     with st.container(horizontal=True, gap="small"):
         st.metric(
             _("Model's entropy"),
-            f"{blank.model_entropy:.2f} nats",
+            f"{blank.model_entropy:.2f}",
             help=_("How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight alike."),
             border=True,
-            width=148,
+            width=_METRIC,
         )
-        if not blank.truth:
-            return
-        st.metric(
-            _("True entropy"),
-            f"{blank.truth_entropy:.2f} nats",
-            help=_("How unsure one has to be: no reader can do better on average."),
-            border=True,
-            width=148,
-        )
-        st.metric(
-            _("Lost"),
-            f"{blank.excess:.3f} nats",
-            help=_("By believing the model: the Kullback-Leibler divergence, 0 where both agree."),
-            border=True,
-            width=148,
-        )
+        if blank.truth:
+            _compared(blank)
+    st.caption(_("In nats: 0 is sure of one word, 2.08 torn between eight alike (ln 8)."))
+
+
+def _compared(blank: Blank) -> None:
+    st.metric(
+        _("True entropy"),
+        f"{blank.truth_entropy:.2f}",
+        help=_("How unsure one has to be: no reader can do better on average."),
+        border=True,
+        width=_METRIC,
+    )
+    st.metric(
+        _("Lost"),
+        f"{blank.excess:.3f}",
+        help=_("By believing the model: the Kullback-Leibler divergence, 0 where both agree."),
+        border=True,
+        width=_METRIC,
+    )
 
 
 @lru_cache(maxsize=32)

@@ -153,6 +153,7 @@ def _pairs(run: Run, found: Sentence) -> None:
     st.dataframe(
         table,
         hide_index=True,
+        column_order=("change", "rule", "model", "agrees", "sure", "sentence"),  # narrow: in sight
         column_config={
             "change": _("Change"),
             "sentence": st.column_config.TextColumn(_("Sentence"), width="large"),

@@ -87,6 +87,43 @@ def say(key: str, query: str, name: str | None) -> None:
     st.session_state[_seen(key)] = name
 
 
+def choice(
+    label: str,
+    options: Mapping[str, str],
+    *,
+    key: str,
+    query: str,
+    old: str,
+    first: str | None = None,
+    help: str | None = None,
+    is_labelled: bool = True,
+) -> str:
+    """Show a row of options (name -> label), of which the link says the one that is not first.
+
+    first: the name without a link, by default that of the first option; old: the query of the
+    links of earlier, which said labels.
+    """
+    names = list(options)
+    default = names[0] if first is None else first
+    renamed(old, query, options)
+    unknown = read(key, query, names, default)
+    picked = st.segmented_control(
+        label,
+        names,
+        format_func=lambda name: options.get(name, name),
+        required=True,
+        key=key,
+        persist_state="session",
+        wrap=True,
+        help=help,
+        label_visibility="visible" if is_labelled else "collapsed",
+    )
+    warn(unknown)
+    chosen = picked if picked in options else default
+    say(key, query, None if chosen == default else chosen)
+    return chosen
+
+
 def warn(problem: str | None) -> None:
     """Show what in the link could not be followed."""
     if problem is not None:

@@ -22,14 +22,34 @@ def first(runs: list[Run]) -> None:
 
 
 def rest(runs: list[Run]) -> None:
-    """Show the other presets, family by family."""
+    """Show the other presets, family by family; small families stand side by side."""
     others = list(PRESETS.values())[N_LARGE:]
-    for name, family in FAMILIES.items():
-        presets = [preset for preset in others if preset.experiment.model.family == name]
-        if presets:
-            st.subheader(family.label, anchor=False)
-            st.caption(family.help)
-            _rows(presets, runs, COLUMNS, is_large=False)
+    found = {
+        name: [preset for preset in others if preset.experiment.model.family == name]
+        for name in FAMILIES
+    }
+    for shelf in _shelves({name: len(presets) for name, presets in found.items() if presets}):
+        widths = [min(len(found[name]), COLUMNS) for name in shelf]
+        room = COLUMNS - sum(widths)
+        for column, name, width in zip(
+            st.columns([*widths, room] if room else widths), shelf, widths, strict=False
+        ):
+            with column:
+                st.subheader(FAMILIES[name].label, anchor=False, help=FAMILIES[name].help)
+                _rows(found[name], runs, width, is_large=False)
+
+
+def _shelves(sizes: dict[str, int]) -> list[list[str]]:
+    """Put each family on the first shelf that has room for all of its cards."""
+    shelves: list[list[str]] = []
+    for name, size in sizes.items():
+        for shelf in shelves:
+            if sum(sizes[other] for other in shelf) + size <= COLUMNS:
+                shelf.append(name)
+                break
+        else:
+            shelves.append([name])
+    return shelves
 
 
 def _rows(presets: list[Preset], runs: list[Run], n_columns: int, *, is_large: bool) -> None:
@@ -46,7 +66,7 @@ def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
         st.markdown(f"{heading} {preset.label}")
         _example(preset, is_large=is_large)
         st.markdown(preset.learns)
-        st.caption(f":material/timer: {_takes(preset, runs)} · :material/target: {preset.reaches}")
+        st.caption(f":material/timer: {_takes(preset, runs)}  \n:material/target: {preset.reaches}")
         st.space("stretch")
         if st.button(
             _("Train it"),

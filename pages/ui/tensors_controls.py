@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from pages.ui import linked
 from pages.ui.words import _
 from tfm_core.inspect import tensor_sight_text as text
 from tfm_core.inspect.tensor_sight import PREPARED, Source, read
@@ -89,10 +90,8 @@ def _source(chosen: Operation) -> Source:
             format_func=_, help=_("A transposed or cut tensor reads its memory in another order."),
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        content = st.segmented_control(
-            _("Content"), list(_CONTENT), format_func=_CONTENT.__getitem__, default="arange",
-            required=True, key=key_of(chosen, "content"), bind="query-params",
-        )  # fmt: skip
+        key = key_of(chosen, "content")
+        content = linked.choice(_("Content"), _CONTENT, key=key, query=key, old=key)
         dtype = st.segmented_control(
             _("Type"), ["float32", "int64"], default="float32", required=True,
             key=key_of(chosen, "dtype"), bind="query-params",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.ui import run_actions, run_words, runs_access, show, state
+from pages.ui import linked, run_actions, run_words, runs_access, show, state
 from pages.ui.words import _
 from tfm_core.inspect import embeddings
 from tfm_core.inspect.embeddings import Table
@@ -43,16 +43,13 @@ def table_to_show() -> Table | None:
         names = embeddings.names_of(run)
         name = names[0] if names else ""
         if len(names) > 1:
-            picked = st.segmented_control(
+            name = linked.choice(
                 _("Table"),
-                names,
-                format_func=lambda key: _SIDES.get(key, key),
-                default=names[0],
-                required=True,
+                {each: _SIDES.get(each, each) for each in names},
                 key="words-table",
-                bind="query-params",
+                query="table",
+                old="words-table",
             )
-            name = str(picked) if picked in names else names[0]
         table = _table(run.id, checkpoint_mark(run), name, run)
     except ValueError as error:
         show.problem(str(error))
@@ -117,7 +114,7 @@ def _alike(table: Table, place: int) -> None:
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
                 _(
                     "Cosine of every pair, ordered by word class. Mean within a class "
-                    "**{within:.2f}**, between classes **{between:.2f}**."
+                    "**{within:z.2f}**, between classes **{between:z.2f}**."
                 ).format(within=within, between=between),
                 key=f"words-like{at}",
             )

@@ -7,7 +7,7 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from pages.ui import show
+from pages.ui import linked, show
 from pages.ui.words import _, content
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect import bpe, tokenise
@@ -43,13 +43,14 @@ def view() -> None:
         persist_state="session",
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        cut = _choice(_("Cut by"), CUTS, "words-cut", "bpe")
-        corpus = _choice(
+        cut = linked.choice(_("Cut by"), CUTS, key="words-cut", query="cut", old="words-cut")
+        corpus = linked.choice(
             _("Vocabulary learned from"),
             CORPORA,
-            "words-corpus",
-            "text",
-            _("A vocabulary knows its corpus only: cut your text with another's and see."),
+            key="words-corpus",
+            query="corpus",
+            old="words-corpus",
+            help=_("A vocabulary knows its corpus only: cut your text with another's and see."),
         )
         is_lower = st.toggle(
             _("Lower case"),
@@ -65,23 +66,6 @@ def view() -> None:
     source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
     source = source.lower() if is_lower else source
     {"bpe": _pairs, "word": _words, "character": _characters, "byte": _bytes}[cut](text, source)
-
-
-def _choice(
-    label: str, options: dict[str, str], key: str, default: str, help: str | None = None
-) -> str:
-    picked = st.segmented_control(
-        label,
-        list(options),
-        format_func=options.__getitem__,
-        default=default,
-        required=True,
-        key=key,
-        bind="query-params",
-        wrap=True,
-        help=help,
-    )
-    return str(picked) if picked in options else default
 
 
 def _pairs(text: str, source: str) -> None:

@@ -29,7 +29,7 @@ def test_merges_make_fewer_chips(open_tab: OpenTab) -> None:
 
 
 def test_bad_input_gets_its_sentence_and_stays(open_tab: OpenTab) -> None:
-    tab = open_tab("words?words-view=Ids,+padding+and+mask")
+    tab = open_tab("words?view=batch")
     box = tab.main.get_by_role("textbox", name="Your sentences")
     box.fill("a\n" * 9)
     box.press("Control+Enter")

@@ -19,8 +19,8 @@ def words_of(text: str) -> tuple[str, ...]:
     """
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
     if not FEWEST <= len(words) <= MOST:
-        found = "no word" if not words else ("1 word" if len(words) == 1 else f"{len(words)} words")
-        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {found} is given.")
+        found = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
+        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {found} given.")
     for word in words:
         if len(word) > MOST_LETTERS:
             raise ValueError(

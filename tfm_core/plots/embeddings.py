@@ -79,6 +79,7 @@ def likeness(
         for a, row in zip(names, like[np.ix_(order, order)].tolist(), strict=True)
     ]
     figure.data[0].hoverinfo = "text"
+    figure.data[0].colorbar.title = {"text": "cosine  ", "font": {"size": 12}}
     every = -(-len(names) // 40)
     shown = list(range(0, len(names), every))
     ticks = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.padding import Batch
 from tfm_core.plots.attention import SCALES, Theme
-from tfm_core.plots.palette import CARDS, COLOURS, INKS
+from tfm_core.plots.palette import CARDS, INKS
 
 _MAX_WORD = 7
 _SPECIAL: dict[Theme, str] = {"light": "#f3dfb8", "dark": "#4a3d22"}
@@ -29,7 +29,7 @@ def ids(batch: Batch, theme: Theme = "light") -> go.Figure:
 
 def mask(batch: Batch, theme: Theme = "light") -> go.Figure:
     """Draw the padding mask: 1 where there is a token, 0 where there is padding."""
-    colour = COLOURS["right"]
+    colour = SCALES[theme][1]
     return _cells(
         batch,
         batch.mask.astype(np.int64),
