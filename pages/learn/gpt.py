@@ -17,7 +17,7 @@ _PARTS = {
 def page() -> None:
     """Show one part, for the current run where it fits."""
     show.header("gpt")
-    part = linked.row(_("Part"), "part", _PARTS, key="gpt-part")
+    part = linked.choice(_("Part"), _PARTS, key="gpt-part", query="part", is_labelled=False)
     try:
         if part == "train":
             gpt_own.part()

@@ -38,7 +38,7 @@ def page() -> None:
         with st.spinner(_("The step …"), show_time=False):
             training_step_controls.where(chosen, place)
         rate = training_step_controls.rate(place)
-        stage = linked.row(_("Stage"), "stage", STAGES, key="training-step-stage", is_labelled=True)
+        stage = linked.choice(_("Stage"), STAGES, key="training-step-stage", query="stage")
         if stage == "batch":
             training_step_forward.batch(place)
         elif stage == "loss":

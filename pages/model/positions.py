@@ -29,7 +29,9 @@ def page() -> None:
     """Show one side of positions at a time; a link holds which."""
     show.header("positions")
     labels = {name: label for name, (label, _view) in VIEWS.items()}
-    chosen = linked.row(_("Positions"), "view", labels, key=_KEY, old=_KEY)
+    chosen = linked.choice(
+        _("Positions"), labels, key=_KEY, query="view", old=_KEY, is_labelled=False
+    )
     VIEWS[chosen][1]()
 
 

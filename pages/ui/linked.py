@@ -32,39 +32,6 @@ def read(key: str, query: str, names: Sequence[str], first: str | None) -> str |
     return problem
 
 
-def row(
-    label: str,
-    query: str,
-    options: Mapping[str, str],
-    *,
-    key: str,
-    old: str | None = None,
-    is_labelled: bool = False,
-) -> str:
-    """Draw a row of options, name -> label, and return the name of the one that is chosen.
-
-    The name stands in the link under ``query``; ``old`` is where links of earlier said the label.
-    Without a link the first option is shown.
-    """
-    first = next(iter(options))
-    renamed(old or query, query, options)
-    unknown = read(key, query, list(options), first)
-    picked = st.segmented_control(
-        label,
-        list(options),
-        format_func=options.__getitem__,
-        required=True,
-        key=key,
-        persist_state="session",
-        wrap=True,
-        label_visibility="visible" if is_labelled else "collapsed",
-    )
-    warn(unknown)
-    chosen = picked if picked in options else first
-    say(key, query, chosen)
-    return chosen
-
-
 def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
     """Understand a link of earlier, which said a label (name -> label) under an ``old`` query.
 
@@ -93,7 +60,7 @@ def choice(
     *,
     key: str,
     query: str,
-    old: str,
+    old: str | None = None,
     first: str | None = None,
     help: str | None = None,
     is_labelled: bool = True,
@@ -101,11 +68,11 @@ def choice(
     """Show a row of options (name -> label), of which the link says the one that is not first.
 
     first: the name without a link, by default that of the first option; old: the query of the
-    links of earlier, which said labels.
+    links of earlier, which said labels, where it was another one.
     """
     names = list(options)
     default = names[0] if first is None else first
-    renamed(old, query, options)
+    renamed(old or query, query, options)
     unknown = read(key, query, names, default)
     picked = st.segmented_control(
         label,

@@ -42,7 +42,7 @@ def runs() -> Runs:
 def choose(found: Runs) -> str:
     """Choose a step; a sign stands before those that are done."""
     done = {name for name in STEPS if _is_done(name, found)}
-    picked = linked.row(_("Step"), "step", STEPS, key=_STEP, old=_STEP)
+    picked = linked.choice(_("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False)
     marks = " ".join(
         f":green-badge[:material/check_circle: {place}]"
         if name in done
