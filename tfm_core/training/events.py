@@ -8,7 +8,7 @@ so it is the moment for a checkpoint. Losses are mean cross-entropies in nats, a
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 Split = Literal["validation", "test"]
@@ -93,11 +93,13 @@ _NAMES: dict[str, type[Any]] = {
     "finished": Finished,
 }
 _TYPES = {kind: name for name, kind in _NAMES.items()}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _TYPES}
 
 
 def to_record(event: Event) -> dict[str, Any]:
     """Return an event as a JSON object: ``{"event": "step", ...}``."""
-    return {"event": _TYPES[type(event)], **asdict(event)}
+    kind = type(event)  # the values are plain: asdict would copy each of them deeply, at each step
+    return {"event": _TYPES[kind], **{name: getattr(event, name) for name in _FIELDS[kind]}}
 
 
 def from_record(record: dict[str, Any]) -> Event:
