@@ -37,15 +37,13 @@ def view() -> None:
 
 
 def _draw(run: Run) -> None:
-    text = st.text_input(
+    text = encoders_run.sentence(
         _("Your sentence, ___ for a hidden word"),
+        EXAMPLES,
         key=_TEXT,
+        buttons="encoders-gaps",
         max_chars=MAX_TEXT,
-        help=_("In the words of the task; press Enter to let the model read it."),
     )
-    with st.container(horizontal=True, gap="small"):
-        for place, example in enumerate(EXAMPLES):
-            st.button(example, key=f"encoders-gaps-{place}", on_click=_take, args=(example,))
     try:
         tokens = _hidden(core.tokens_of(run, text))
         found = _kept(run.folder, trained.checkpoint_mark(run), tokens)
@@ -62,10 +60,6 @@ def _draw(run: Run) -> None:
         )
     for blank in found.blanks:
         _blank(found, blank)
-
-
-def _take(example: str) -> None:
-    st.session_state[_TEXT] = example
 
 
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:

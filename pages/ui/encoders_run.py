@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import streamlit as st
 
@@ -85,3 +85,21 @@ def _train(name: str) -> None:
         if run is not None:
             state.set_current_run(run.id)
             st.rerun()
+
+
+def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str, max_chars: int) -> str:
+    """Ask for a sentence, kept under ``key``, with examples that one press puts in its place."""
+
+    def take(example: str) -> None:
+        st.session_state[key] = example
+
+    text = st.text_input(
+        label,
+        key=key,
+        max_chars=max_chars,
+        help=_("In the words of the task; press Enter to let the model read it."),
+    )
+    with st.container(horizontal=True, gap="small"):
+        for place, example in enumerate(examples):
+            st.button(example, key=f"{buttons}-{place}", on_click=take, args=(example,))
+    return text

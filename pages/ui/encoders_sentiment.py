@@ -34,15 +34,9 @@ def view() -> None:
 
 
 def _draw(run: Run) -> None:
-    text = st.text_input(
-        _("Your sentence"),
-        key=_TEXT,
-        max_chars=MAX_TEXT,
-        help=_("In the words of the task; press Enter to let the model read it."),
+    text = encoders_run.sentence(
+        _("Your sentence"), EXAMPLES, key=_TEXT, buttons="encoders-example", max_chars=MAX_TEXT
     )
-    with st.container(horizontal=True, gap="small"):
-        for place, example in enumerate(EXAMPLES):
-            st.button(example, key=f"encoders-example-{place}", on_click=_take, args=(example,))
     try:
         found = _kept(run.folder, trained.checkpoint_mark(run), text)
     except ValueError as error:
@@ -51,10 +45,6 @@ def _draw(run: Run) -> None:
     _answer(found)
     _words(found)
     _pairs(run, found)
-
-
-def _take(example: str) -> None:
-    st.session_state[_TEXT] = example
 
 
 def _answer(found: Sentence) -> None:

@@ -38,9 +38,9 @@ def test_a_change_is_shown_in_under_300_ms(open_page):
     app = open_page(PAGE)
     times = []
     for n in (1, 3, 0):
-        start = time.process_time()
+        start = time.perf_counter()
         app.slider(key="masks-pad-combined").set_value(n).run()
-        times.append(time.process_time() - start)
+        times.append(time.perf_counter() - start)
     assert min(times) < 0.3
     assert sent(app)["key"] == ["the", "cat", "sat", "on", "the", "mat"]
 

@@ -83,9 +83,9 @@ def test_the_page_answers_within_300_ms_at_vit_b(open_page, path):
     times = []
     for name in ("vit-s", "vit-b", "vit-ti", "vit-b"):
         app.selectbox(key="model-choice").set_value(name)
-        begin = time.process_time()
+        begin = time.perf_counter()
         app.run()
-        times.append(time.process_time() - begin)
+        times.append(time.perf_counter() - begin)
     assert min(times) < 0.3
 
 

@@ -55,9 +55,9 @@ def test_a_change_is_shown_in_under_300_ms(open_page, view, key, values):
     app = viewed(open_page(PAGE), view)
     times = []
     for value in values:
-        start = time.process_time()
+        start = time.perf_counter()
         app.select_slider(key=key).set_value(value).run()
-        times.append(time.process_time() - start)
+        times.append(time.perf_counter() - start)
     assert not app.exception
     assert min(times) < 0.3
 

@@ -111,7 +111,7 @@ def test_the_page_answers_within_300_ms(store):
     times = []
     for number in (11, 8, 10):
         at.selectbox(key="walk-list").set_value(number)
-        start = time.process_time()
+        start = time.perf_counter()
         at.run()
-        times.append(time.process_time() - start)
+        times.append(time.perf_counter() - start)
     assert min(times) < 0.3
