@@ -40,8 +40,8 @@ class Asked:
         self._futures: OrderedDict[str, Future[Any]] = OrderedDict()
         self._is_warm = False
 
-    def ask(self, question: str, work: Callable[[], Any]) -> Future[Any]:
-        """Return the answer to come, or the one that is known."""
+    def ask(self, question: str, work: Callable[[], Any], patience: float = SOON) -> Future[Any]:
+        """Return the answer to come, or the one that is known; wait for it ``patience`` seconds."""
         with self._lock:
             future = self._futures.get(question)
             if future is None or _is_void(future):
@@ -51,7 +51,7 @@ class Asked:
                 self._futures.popitem(last=False)[1].cancel()
         if self._is_warm and not future.done():
             with contextlib.suppress(TimeoutError):
-                future.exception(SOON)
+                future.exception(patience)
         return future
 
     def wait(self) -> None:
@@ -93,7 +93,7 @@ def estimate(experiment: Experiment, device: str) -> Future[Estimate]:
 def step_time(racer: str, length: int, number: int) -> Future[float]:
     """Return the seconds of a pass of one of ``before.models`` at a length, or the promise of it.
 
-    Another ``number`` asks for another measurement.
+    Another ``number`` asks for another measurement. A page asks for many: it waits for none.
     """
 
     def work() -> float:
@@ -102,7 +102,7 @@ def step_time(racer: str, length: int, number: int) -> Future[float]:
 
         return measure(models()[racer], length)
 
-    return _asked().ask(f"step {racer} {length} {number}", work)
+    return _asked().ask(f"step {racer} {length} {number}", work, patience=0)
 
 
 def devices() -> Future[list[Device]]:
