@@ -13,7 +13,7 @@ from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.walk_subject import Subject
+    from tfm_core.inspect.walk_forward import Subject
 
 _MINE, _BOOK = "mine", "book"
 _KEY = "walk-source"  # of the widget, and in the link
@@ -65,7 +65,8 @@ def _of(chosen: Chosen) -> tuple[str, Subject]:
 
 @st.cache_resource(show_spinner=False)
 def _book() -> Subject:
-    from tfm_core.inspect.walk_subject import book_example, with_note
+    from tfm_core.inspect.walk_forward import with_note
+    from tfm_core.inspect.walk_subject import book_example
 
     note = _("The example of the texts: shapes only, on PyTorch's meta device, without numbers.")
     return with_note(book_example(), note)
@@ -74,7 +75,8 @@ def _book() -> Subject:
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _published(name: str) -> Subject:
     from tfm_core.architectures import ARCHITECTURES
-    from tfm_core.inspect.walk_subject import by_shape, with_note
+    from tfm_core.inspect.walk_forward import with_note
+    from tfm_core.inspect.walk_subject import by_shape
 
     known = ARCHITECTURES[name]
     found = by_shape(
@@ -85,7 +87,8 @@ def _published(name: str) -> Subject:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _untrained(text: str) -> Subject:
-    from tfm_core.inspect.walk_subject import subject, with_note
+    from tfm_core.inspect.walk_forward import with_note
+    from tfm_core.inspect.walk_subject import subject
 
     found = subject(Experiment.model_validate_json(text))
     if found.is_real:
@@ -95,7 +98,8 @@ def _untrained(text: str) -> Subject:
 
 @st.cache_resource(show_spinner=False, max_entries=4)
 def _trained(folder: str, changed: int, _run: Run) -> Subject:
-    from tfm_core.inspect.walk_subject import subject, with_note
+    from tfm_core.inspect.walk_forward import with_note
+    from tfm_core.inspect.walk_subject import subject
     from tfm_core.training.checkpoints import load_model
 
     model, step = load_model(_run.experiment, _run.folder / "checkpoints" / "last")

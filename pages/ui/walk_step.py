@@ -13,7 +13,7 @@ from pages.ui.words import _, content
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk import Question, Seen, Step
-    from tfm_core.inspect.walk_subject import Subject
+    from tfm_core.inspect.walk_forward import Subject
 
 
 def navigation(steps: tuple[Step, ...], number: int) -> None:

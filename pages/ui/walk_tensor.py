@@ -12,8 +12,8 @@ from tfm_core.plots import walk as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk import Seen, Step
+    from tfm_core.inspect.walk_forward import Subject
     from tfm_core.inspect.walk_slice import Slice
-    from tfm_core.inspect.walk_subject import Subject
 
 _WIDE = 64  # more columns than that get a slider of their own
 _MOST = 256

@@ -10,9 +10,10 @@ from tfm_core.architectures import ARCHITECTURES
 from tfm_core.config import TEXT_TASKS, Experiment
 from tfm_core.inspect.capture import capture
 from tfm_core.inspect.walk import AXES, walk
+from tfm_core.inspect.walk_forward import Subject
 from tfm_core.inspect.walk_index import walk_index
 from tfm_core.inspect.walk_scale import entropy, scales
-from tfm_core.inspect.walk_subject import Subject, book_example, by_shape, subject
+from tfm_core.inspect.walk_subject import book_example, by_shape, subject
 from tfm_core.models.build import build_model
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.inspect.walk_subject import Subject
+    from tfm_core.inspect.walk_forward import Subject
 
 AXES: dict[str, str] = {
     "B": "examples in the batch",

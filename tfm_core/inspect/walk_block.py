@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from tfm_core.inspect.walk import Step, number_question, seen, shape_question
-from tfm_core.inspect.walk_attention import ACTIVATION_CODE, MODULES, Place
+from tfm_core.inspect.walk_place import MODULES, Place
+
+ACTIVATION_CODE = {
+    "relu": "F.relu(ff.up({x}))",
+    "gelu": "F.gelu(ff.up({x}))",
+    "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
+}
 
 
 def add_norm(place: Place, number: int) -> Step:

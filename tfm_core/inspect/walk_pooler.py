@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from tfm_core.inspect import walk_answer
+from tfm_core.inspect import walk_stack
 from tfm_core.inspect.walk import Step, seen, shape_question
-from tfm_core.inspect.walk_attention import Place
-from tfm_core.inspect.walk_subject import Subject
+from tfm_core.inspect.walk_forward import Subject
+from tfm_core.inspect.walk_place import Place
 
 
 def positions(subject: Subject, step: Step) -> Step:
@@ -40,7 +40,7 @@ def answer(place: Place, number: int = 18) -> Step:
             (batch, d_model), (batch, length, d_model), (batch, length), (length, d_model),
             (d_model,),
         ),
-        extra=walk_answer.blocks(place.subject, "encoder", place.axis),
+        extra=walk_stack.blocks(place.subject, "encoder", place.axis),
         names={"torch": torch, "dense": place.subject.model.get_submodule("output.dense")},
     )  # fmt: skip
 

@@ -10,8 +10,8 @@ from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect import walk_answer, walk_text
 from tfm_core.inspect.walk import Question, Step, number_question, seen, shape_question
-from tfm_core.inspect.walk_attention import MODULES
-from tfm_core.inspect.walk_subject import Subject
+from tfm_core.inspect.walk_forward import Subject
+from tfm_core.inspect.walk_place import MODULES
 from tfm_core.layers.recurrent import Source
 from tfm_core.models.recurrent import State
 

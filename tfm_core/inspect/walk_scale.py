@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from tfm_core.inspect.walk_subject import Subject
+from tfm_core.inspect.walk_forward import Subject
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,10 +8,19 @@ import torch
 
 from tfm_core.config import DecoderOnlyConfig, EncoderDecoderConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.inspect import walk_answer, walk_attention, walk_block, walk_pooler
+from tfm_core.inspect import (
+    walk_answer,
+    walk_attention,
+    walk_block,
+    walk_decoder,
+    walk_pooler,
+    walk_positions,
+    walk_stack,
+    walk_weights,
+)
 from tfm_core.inspect.walk import Question, Seen, Step, number_question, seen, shape_question
-from tfm_core.inspect.walk_attention import MODULES, Place, mask_seen
-from tfm_core.inspect.walk_subject import Subject
+from tfm_core.inspect.walk_forward import Subject
+from tfm_core.inspect.walk_place import MODULES, Place, mask_seen
 from tfm_core.layers.masks import window_mask
 
 
@@ -28,22 +37,22 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
         positions(subject, place),
         walk_attention.projections(place, 6),
         walk_attention.split(place, 7),
-        walk_attention.scores(place, 8),
-        walk_attention.masking(place, 9, ("causal",) if is_causal else ("padding",)),
-        walk_attention.softmax(place, 10),
+        walk_weights.scores(place, 8),
+        walk_weights.masking(place, 9, ("causal",) if is_causal else ("padding",)),
+        walk_weights.softmax(place, 10),
         walk_attention.weighted_sum(place, 11),
         walk_attention.merge(place, 12),
         walk_block.add_norm(place, 13),
         walk_block.feed_forward(place, 14),
     ]
     if not is_causal:
-        found.append(walk_answer.encoder_stack(place))
+        found.append(walk_stack.encoder_stack(place))
     if subject.shape.is_label:
         found.append(walk_answer.pooling(place))
     if isinstance(subject.config, EncoderDecoderConfig):
         decoder = min(layer, subject.config.n_decoder_layers - 1)
         other = Place(subject, f"decoder.layers.{decoder}", "T:tgt", example)
-        found += [walk_answer.decoder_attention(other), walk_answer.cross_attention(other)]
+        found += [walk_decoder.decoder_attention(other), walk_decoder.cross_attention(other)]
     if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
         return (*found, walk_pooler.answer(place), walk_pooler.whole(subject))
     return (*found, walk_answer.logits(place), walk_answer.whole(subject, example))
@@ -233,6 +242,6 @@ def embedding(subject: Subject, place: Place) -> Step:
 def positions(subject: Subject, place: Place) -> Step:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    step = walk_answer.positions(subject, place.axis, name, 5)
+    step = walk_positions.positions(subject, place.axis, name, 5)
     has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
     return walk_pooler.positions(subject, step) if has_segments else step

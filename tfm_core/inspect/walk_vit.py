@@ -6,10 +6,17 @@ import torch
 import torch.nn.functional as F
 
 from tfm_core.config import ViTConfig
-from tfm_core.inspect import walk_answer, walk_attention, walk_block
+from tfm_core.inspect import (
+    walk_answer,
+    walk_attention,
+    walk_block,
+    walk_positions,
+    walk_stack,
+    walk_weights,
+)
 from tfm_core.inspect.walk import Seen, Step, number_question, seen, shape_question
-from tfm_core.inspect.walk_attention import MODULES, Place
-from tfm_core.inspect.walk_subject import Subject
+from tfm_core.inspect.walk_forward import Subject
+from tfm_core.inspect.walk_place import MODULES, Place
 from tfm_core.layers.patches import patchify
 
 
@@ -22,16 +29,16 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
         found.append(cls(subject))
     return (
         *found,
-        walk_answer.positions(subject, "N:tokens", "positions", 5),
+        walk_positions.positions(subject, "N:tokens", "positions", 5),
         walk_attention.projections(place, 6),
         walk_attention.split(place, 7),
-        walk_attention.scores(place, 8),
-        walk_attention.softmax(place, 9),
+        walk_weights.scores(place, 8),
+        walk_weights.softmax(place, 9),
         walk_attention.weighted_sum(place, 10),
         walk_attention.merge(place, 11),
         walk_block.add_norm(place, 12),
         walk_block.feed_forward(place, 13),
-        walk_answer.encoder_stack(place, 14),
+        walk_stack.encoder_stack(place, 14),
         pooling(subject),
         head(subject),
         whole(subject, example),

@@ -1,0 +1,83 @@
+"""What a walk is about: a model, a few examples, and everything its forward pass recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from tfm_core.config import BlockConfig, RecurrentConfig
+from tfm_core.config.shape import Shape
+from tfm_core.inspect.capture import Recording, capture
+from tfm_core.models.build import Model
+
+Item = Mapping[str, Any]
+"""An example as a probe holds it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A model that was run once on a batch.
+
+    inputs: source ids (B, S) and shifted target ids (B, T), or pictures (B, C, Y, X).
+    tape: what was recorded; without values for a model on the meta device.
+    words: name of a token list -> one list an example (``src``, ``tgt``, ``sequence``,
+    ``patches``), or one for all (``vocabulary``, ``classes``, under the index 0).
+    truth: what the model should answer, an example: target tokens with <eos>, or a class name.
+    statistics: mean and deviation (C,) that the pictures were normalised with.
+    """
+
+    config: BlockConfig | RecurrentConfig
+    model: Model
+    shape: Shape
+    inputs: tuple[Tensor, ...]
+    tape: Recording
+    words: Mapping[str, Sequence[Sequence[str]]]
+    truth: Sequence[Sequence[str]]
+    pictures: npt.NDArray[np.uint8] | None = None
+    statistics: tuple[Tensor, Tensor] | None = None
+    note: str = ""
+
+    @property
+    def block(self) -> BlockConfig:
+        """The settings of a Transformer's blocks; a recurrent model has none."""
+        assert isinstance(self.config, BlockConfig)
+        return self.config
+
+    @property
+    def is_real(self) -> bool:
+        """Whether there are values to look at."""
+        return not self.inputs[0].is_meta
+
+    @property
+    def n_examples(self) -> int:
+        """Number of examples in the batch."""
+        return self.inputs[0].size(0)
+
+    def tokens(self, name: str, example: int) -> Sequence[str] | None:
+        """Return the tokens that stand along an axis, or None where they have no names."""
+        lists = self.words.get(name)
+        return None if not lists else lists[example if len(lists) > 1 else 0]
+
+
+def recorded(model: Model, inputs: tuple[Tensor, ...]) -> Recording:
+    """Run a model once; return everything that it records."""
+    with capture(model) as tape:
+        model(*inputs)
+    return tape
+
+
+def on_device(model: Model, *inputs: Tensor) -> tuple[Tensor, ...]:
+    """Return the tensors on the model's device."""
+    device = next(model.parameters()).device
+    return tuple(tensor.to(device) for tensor in inputs)
+
+
+def with_note(subject: Subject, note: str) -> Subject:
+    """Return the subject with a sentence on where it comes from."""
+    return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note.strip()))))
