@@ -20,6 +20,7 @@ from pages.ui import (
     selection_link,
     show,
     state,
+    walk_links,
 )
 from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
@@ -27,8 +28,6 @@ from tfm_core.inspect.example import Example, example_of
 from tfm_core.inspect.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
-
-SCORES_STEP = {"recurrent": "4"}  # where the walk makes scores; elsewhere it is step 8
 
 TICK = 2.0  # seconds between two looks at a run that is training
 
@@ -136,11 +135,7 @@ def _draw(
                 state.PAGES["walk"],
                 label=_("How this map comes about, step by step"),
                 icon=":material/footprint:",
-                query_params={
-                    "run": run.id,
-                    "show": "run",
-                    "step": SCORES_STEP.get(run.experiment.model.family, "8"),
-                },
+                query_params=walk_links.to_map(run, chosen.kind, chosen.layer),
             )
         look_deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import show, walk_source, walk_state, walk_step, walk_tensor
+from pages.ui import show, walk_picture, walk_source, walk_state, walk_step, walk_tensor
 from pages.ui.words import _
 
 
@@ -30,6 +30,8 @@ def page() -> None:
     step = next(step for step in steps if step.number == number)
     walk_step.navigation(steps, number)
     st.subheader(f"{step.number} · {_(step.title)}", anchor=False)
+    if step.block:
+        st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
         place = st.container()
@@ -39,13 +41,16 @@ def page() -> None:
             walk_step.shapes(step, with_after=walk_step.is_guessed(step, name, example))
     with seen:
         if step.name == "patches":
-            walk_tensor.picture(subject, example)
+            walk_picture.cut(subject, example)
+        if step.name == "whole":
+            walk_picture.written(subject, example)
+        over = st.container()
         walk_tensor.tensor(step, subject, example)
         if step.name == "softmax":
-            family = getattr(subject.config, "family", "")
-            stack = "decoder" if family == "decoder-only" else "encoder"
-            module = f"{stack}.layers.{layer}.self_attention"
-            walk_tensor.mistake(subject, step, module, example)
+            walk_tensor.mistake(subject, step, example)
+        if step.name == "cross-attention":
+            with over:  # drawn last: it shows the head that is chosen for the map
+                walk_picture.looks(subject, step, example)
 
 
 page()

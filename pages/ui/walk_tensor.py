@@ -34,10 +34,9 @@ def example_picker(subject: Subject) -> int:
 
 def layer_picker(subject: Subject) -> int:
     """Choose the block that the steps open, from 0."""
-    config = subject.config
-    count = getattr(config, "n_layers", None) or getattr(config, "n_encoder_layers", 1)
-    if getattr(config, "family", "") == "recurrent":
-        count = 1  # its steps open no block
+    from tfm_core.inspect.walk_index import n_blocks
+
+    count = n_blocks(subject.config)
     key = f"walk-layer-{count}"
     problem = walk_state.read_block(key, count)
     place = 0
@@ -49,7 +48,7 @@ def layer_picker(subject: Subject) -> int:
             format_func=lambda place: str(place + 1),
             key=key,
             persist_state="session",
-            help=_("The block whose inside the steps show."),
+            help=_("The block whose inside the steps show; of a stack with fewer, its last one."),
         )
     if problem is not None:
         st.warning(problem, icon=":material/link_off:")
@@ -143,28 +142,20 @@ def _names(
     return names[0], names[1]
 
 
-def picture(subject: Subject, example: int) -> None:
-    """Show how the picture is cut."""
-    if subject.pictures is None:
-        return
-    size = getattr(subject.config, "patch_size", 1)
-    figure = plots.cut_picture(subject.pictures[example], size, state.theme())
-    show.live_figure(
-        figure,
-        _("The patches in their order: row by row from the top left."),
-        key="walk-picture",
-    )
+def chosen_head(subject: Subject) -> int:
+    """Return the head that the map is shown of, from 0."""
+    return int(st.session_state.get(f"walk-H-{subject.config.n_heads}", 0))
 
 
-def mistake(subject: Subject, step: Step, module: str, example: int) -> None:
+def mistake(subject: Subject, step: Step, example: int) -> None:
     """Show what dividing by sqrt(d_model) would do to a head's weights."""
     if not subject.is_real:
         return
     from tfm_core.inspect.walk_scale import scales
 
     st.markdown(_("**A mistake worth seeing: dividing by sqrt(d_model)**"))
-    head = st.session_state.get(f"walk-H-{subject.config.n_heads}", 0)
-    found = scales(subject, module, example, head)
+    head = chosen_head(subject)
+    found = scales(subject, f"{step.block}.self_attention", example, head)
     weights = next(one for one in step.after if one.name == "weights")
     names = subject.tokens(weights.words[-2], example) or []
     figure = plots.entropies(
@@ -190,6 +181,8 @@ def mistake(subject: Subject, step: Step, module: str, example: int) -> None:
 def _example_name(subject: Subject, place: int) -> str:
     if subject.pictures is not None:
         name = " ".join(subject.truth[place]) if subject.truth else ""
+        if subject.described is not None:
+            name = subject.described.truth[place]
         return _("Picture {n}: {name}").format(n=place + 1, name=name).removesuffix(": ")
     src = [word for word in subject.tokens("src", place) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is

@@ -16,7 +16,6 @@ from tfm_core.inspect.mistakes import what_went_wrong
 from tfm_core.inspect.position_similarity import tiles_of
 from tfm_core.inspect.snapshot import probe_of, take
 from tfm_core.inspect.validation import measured_over_validation
-from tfm_core.inspect.walk_subject import subject
 from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.store import RunStore
 from tfm_core.training.checkpoints import save
@@ -193,8 +192,3 @@ def test_a_run_that_describes_nothing_says_so(tmp_path):
     for ask in (caption_look.look_at_scene, caption_look.look_at_unseen):
         with pytest.raises(ValueError, match="does not describe pictures"):
             ask(other, 0)
-
-
-def test_the_walk_says_what_to_walk_through_instead(run):
-    with pytest.raises(ValueError, match="the walk goes through each of them"):
-        subject(run.experiment)

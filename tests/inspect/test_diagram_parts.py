@@ -3,7 +3,7 @@
 import pytest
 
 from tests.inspect.test_diagram import LOOK, MODELS
-from tests.models.variants import SMALL, text_config
+from tests.models.variants import CAPTION_SHAPE, SMALL, text_config
 from tfm_core.architectures import ARCHITECTURES
 from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import TextShape
@@ -43,10 +43,6 @@ def test_blocks_hold_all_parameters_and_have_code_equations_and_steps(
     for one in found.values():
         assert code_of(one, config, shape)
         assert set(one.equations) <= set(known)
-    if family == "captioner":
-        with pytest.raises(ValueError, match="the walk goes through each of them"):
-            walk_index(config, shape)
-        return
     steps = {entry.name for entry in walk_index(config, shape)}
     for one in found.values():
         assert steps & set(one.steps), one.title
@@ -68,3 +64,27 @@ def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frame
     drawn = diagram(config, TextShape(17, 17), LOOK, src_len=7, tgt_len=7, opened=opened)
     assert drawn.dot.count("subgraph") == frames
     assert sum("-" in name.rpartition(".")[2] for name in drawn.nodes) == boxes
+
+
+@pytest.mark.parametrize(
+    ("node", "steps"),
+    [
+        ("image", {"picture"}),
+        ("stem", {"patches", "projection"}),
+        ("positions", {"positions"}),
+        ("encoder.layers.1.feed_forward", {"feed-forward"}),
+        ("tgt ids", {"tokens", "masks"}),
+        ("tgt_positions", {"word-positions"}),
+        ("decoder.layers.2.self_attention", {"decoder-attention"}),
+        ("decoder.layers.2.cross_attention", {"cross-attention", "decoder-add-norm"}),
+        ("decoder.layers.2.feed_forward", {"decoder-feed-forward", "logits"}),
+        ("output", {"logits"}),
+        ("logits", {"whole"}),
+    ],
+)
+def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, steps):
+    config = text_config("captioner", patch_size=2, n_decoder_layers=3)
+    one = parts(config, CAPTION_SHAPE, range(9))[node]
+    assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
+    place = node.split(".")[2] if "." in node else None
+    assert one.layer == (None if place is None else int(place))

@@ -5,9 +5,10 @@ import dataclasses
 import pytest
 import torch
 
-from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS, text_batch
+from pages.ui.walk_links import WALK_STEPS
+from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tfm_core.architectures import ARCHITECTURES
-from tfm_core.config import TEXT_TASKS, Experiment
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.inspect.capture import capture
 from tfm_core.inspect.walk import AXES, walk
 from tfm_core.inspect.walk_forward import Subject
@@ -25,23 +26,20 @@ READERS = [
 VARIANTS = [
     *TEXT_VARIANTS,
     *(("vit", {**settings, "patch_size": 7}) for settings in VIT_VARIANTS),
+    *(("captioner", settings) for settings in CAPTIONER_VARIANTS),
     *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
 ]
-FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only", "vit", "recurrent"]
+FAMILIES = list(MODEL_CONFIGS)
+PAIRS = {"encoder-decoder", "captioner"}
 
 
 def experiment(family, **settings):
-    layers = (
-        {"n_encoder_layers": 2, "n_decoder_layers": 3}
-        if family == "encoder-decoder"
-        else {"n_layers": 2}
-    )
+    layers = {"n_encoder_layers": 2, "n_decoder_layers": 3} if family in PAIRS else {"n_layers": 2}
     name = settings.pop("task", "numbers")
-    task = (
-        {"kind": "image", "name": "mnist-5000"}
-        if family == "vit"
-        else {"kind": "text", "name": name, "size": TEXT_TASKS[name].default_size}
-    )
+    task = {
+        "vit": {"kind": "image", "name": "mnist-5000"},
+        "captioner": {"kind": "caption", "name": "captions", "n_train": 40, "n_validation": 20},
+    }.get(family, {"kind": "text", "name": name, "size": TEXT_TASKS[name].default_size})
     sizes = {"d_model": 12} if family == "recurrent" else SMALL
     model = {"family": family, **sizes, **layers, **settings}
     return Experiment.parse({"model": model, "task": task})
@@ -76,7 +74,7 @@ def looked_at(request):
     return subject(experiment(family, **settings))
 
 
-@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("layer", [0, 2])  # the third: the last of a stack that has fewer
 def test_the_code_of_every_step_gives_its_tensors(looked_at, layer):
     for step in walk(looked_at, layer=layer, example=1):
         names = {**step.names, **{one.name: one.value for one in step.before}}
@@ -104,7 +102,8 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
 def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
     kept = [*looked_at.tape.values(), *looked_at.inputs]
     starts = {tensor.data_ptr() for tensor in kept}
-    made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted"}
+    made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
+            "written"}  # fmt: skip
     for step in walk(looked_at):
         for one in (*step.before, *step.after, *step.extra):
             assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
@@ -141,9 +140,32 @@ def test_each_family_has_the_steps_that_exist_in_it(family):
         "encoder-only": [*range(1, 16), 18, 19],
         "decoder-only": [*range(1, 15), 18, 19],
         "vit": [1, 2, 3, *range(5, 18)],
-        "recurrent": list(range(1, 9)),
+        "recurrent": list(range(1, 10)),
+        "captioner": list(range(1, 24)),
     }
     assert numbers == expected[family]
+
+
+@pytest.mark.parametrize("family", sorted(PAIRS))
+def test_each_stack_opens_the_block_that_is_chosen_or_its_last(family):
+    opened = {step.block for step in walk(subject(experiment(family)), layer=2)}
+    assert opened == {"", "encoder.layers.1", "decoder.layers.2"}
+
+
+MADE_BY = {
+    ("recurrent", "cross"): "scores",
+    ("encoder-decoder", "decoder"): "decoder-attention",
+    ("encoder-decoder", "cross"): "cross-attention",
+    ("captioner", "patches"): "scores",
+    ("captioner", "decoder"): "decoder-attention",
+    ("captioner", "picture"): "cross-attention",
+}
+
+
+@pytest.mark.parametrize("kind", MADE_BY, ids=" ".join)
+def test_a_map_of_the_attention_page_leads_to_the_step_that_makes_it(kind):
+    steps = {str(step.number): step.name for step in walk(subject(experiment(kind[0])))}
+    assert steps[WALK_STEPS[kind]] == MADE_BY[kind]
 
 
 def shapes_of_the_book():

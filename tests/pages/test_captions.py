@@ -141,6 +141,15 @@ def test_the_attention_page_scores_and_compares_its_heads(open_page, store):
         clean(open_page("look/attention.py", run=run.id, deeper=question))
 
 
-def test_the_walk_says_in_a_sentence_what_to_choose(open_page, store):
-    app = clean(open_page("model/walk.py", run=described(store).id))
-    assert any("the walk goes through each of them" in error.value for error in app.error)
+def test_the_walk_shows_where_the_words_look_and_what_the_model_writes(open_page, store):
+    run = described(store)
+    app = clean(open_page("model/walk.py", run=run.id, show="run", step="19", block="2"))
+    assert app.subheader[0].value == "19 · Decoder: cross-attention"
+    assert "Inside `decoder.layers.1`" in said(app)
+    assert "The weights of head 1 over the picture" in said(app)
+    app.selectbox(key="walk-H-2").set_value(1).run()
+    assert "The weights of head 2 over the picture" in said(clean(app))
+    app = clean(open_page("model/walk.py", run=run.id, show="run", step="23"))
+    item = run.probe().items[0]
+    assert f"**{item['tgt_text']}**" in said(app)
+    assert app.selectbox(key="walk-example-6").options[0] == f"Picture 1: {item['tgt_text']}"

@@ -22,7 +22,7 @@ from tfm_core.data.scene_draws import draw_scenes
 from tfm_core.data.scenes import Placed, Scene
 from tfm_core.data.vocabulary import BOS, EOS, PAD, Vocabulary
 
-_STATISTICS_OF = 500  # training pictures whose pixels are counted
+STATISTICS_OF = 500  # training pictures whose pixels are counted
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:
         return CaptionSplit(part, chosen, places, encode(words, captions), captions)
 
     train = split(digits.train, "train", config.n_train)
-    mean, std = pixel_statistics(train.pictures(torch.arange(min(_STATISTICS_OF, len(train)))))
+    mean, std = pixel_statistics(train.pictures(torch.arange(min(STATISTICS_OF, len(train)))))
     return CaptionData(
         config,
         words,

@@ -28,6 +28,7 @@ _SUBLAYER = {  # sublayer: its classes in the generated file, its equation
     "feed_forward": (("FeedForward",), "feed-forward"),
 }
 _INSIDE = ("projections", "split", "scores", "masking", "softmax", "weighted-sum", "merge")
+_WRITTEN = ("decoder-feed-forward", "logits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
         modules = (name, "positions")
         is_of_words = config.family == "captioner" and name == "tgt_positions"
         code = ("sinusoidal", "WordPositions" if is_of_words else "Positions")
-        return Part("Positions", modules, code, ("embedding",), ("positions",))
+        step = "word-positions" if is_of_words else "positions"
+        return Part("Positions", modules, code, ("embedding",), (step,))
     return _ends(name, title, config, shape)
 
 
@@ -115,7 +117,7 @@ def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: boo
         return Part(f"Encoder layer{words}: {title}", (path,), code, ("encoder",), ("encoder",))
     look = "decoder.cross_attention"
     return {
-        "bridge": Part(title, ("bridge",), ("Model",), ("decoder",), ("writing",)),
+        "bridge": Part(title, ("bridge",), ("Model",), ("decoder",), ("bridge",)),
         "attention": Part(title, (look,), ("Score", "Attention"), ("attention",),
                           ("scores", "weights", "context")),
         "steps": Part(f"Decoder: {title}", ("decoder.steps",), ("Decoder",), ("decoder",),
@@ -137,26 +139,25 @@ def _in_block(
     path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{place}"
     is_pair = bool(n_encoder and n_decoder)
     steps = _steps(stack, sublayer, is_pair=is_pair)
-    layer = min(place, n_encoder - 1) if is_pair else place  # as the walk counts its blocks
     if kind is None:
         code, equation = _SUBLAYER.get(sublayer, (("Block",), "block"))
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
-        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
+        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, place)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
-        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, layer)
+        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, place)
     side = "before" if config.norm_first else "behind"
     title = f"{block}: {NORMS[config.norm].label} {side} {words}"
     modules = (f"{path}.{sublayer}_norm",)
-    return Part(title, modules, ("Block",), ("norm", "block"), around, layer)
+    return Part(title, modules, ("Block",), ("norm", "block"), around, place)
 
 
 def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
     if sublayer == "cross_attention":
-        return ("cross-attention",)
+        return ("cross-attention", "decoder-add-norm")
     if stack == "decoder" and is_pair:  # the walk opens the encoder's blocks
-        return ("decoder-attention",) if sublayer == "self_attention" else ("logits",)
+        return ("decoder-attention",) if sublayer == "self_attention" else _WRITTEN
     return _INSIDE if sublayer == "self_attention" else ("feed-forward",)
 
 

@@ -34,6 +34,7 @@ AXES: dict[str, str] = {
     "X": "columns of pixels",
     "patches": "patches of the picture",
     "P": "values of one patch",
+    "layers": "recurrent layers of the decoder",
     "1": "the same for all",
 }
 
@@ -95,6 +96,7 @@ class Step:
     """One step. topics name the paragraphs that are true of this model's settings.
 
     code runs on ``before`` (and ``names``: modules and plain values) and gives ``after``.
+    block: name of the block's module that the step opens, "" for none.
     extra: more tensors worth a look, which the code does not give. shown: name of the tensor to
     show first; the first of ``after`` unless said.
     """
@@ -107,6 +109,7 @@ class Step:
     before: tuple[Seen, ...]
     after: tuple[Seen, ...]
     question: Question
+    block: str = ""
     extra: tuple[Seen, ...] = ()
     names: Mapping[str, object] = field(default_factory=dict)
     shown: str = ""
@@ -115,13 +118,16 @@ class Step:
 def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[Step, ...]:
     """Return the steps that this model has, in order; numbers are those of the full walk.
 
-    layer: the block that is opened, from 0; example: the one that the questions are about.
+    layer: the block that is opened, from 0; a stack with fewer opens its last one. example: the
+    one that the questions are about.
     """
-    from tfm_core.config import RecurrentConfig, ViTConfig
-    from tfm_core.inspect import walk_recurrent, walk_text, walk_vit
+    from tfm_core.config import CaptionerConfig, RecurrentConfig, ViTConfig
+    from tfm_core.inspect import walk_captioner, walk_recurrent, walk_text, walk_vit
 
     if isinstance(subject.config, ViTConfig):
         return walk_vit.steps(subject, layer, example)
+    if isinstance(subject.config, CaptionerConfig):
+        return walk_captioner.steps(subject, layer, example)
     if isinstance(subject.config, RecurrentConfig):
         return walk_recurrent.steps(subject, example)
     return walk_text.steps(subject, layer, example)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from tfm_core.config import DecoderOnlyConfig, EncoderDecoderConfig
-from tfm_core.config.shape import TextShape
+from tfm_core.config import DecoderOnlyConfig
+from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.decoding import greedy
 from tfm_core.inspect.walk import Question, Step, choice_question, seen, shape_question
 from tfm_core.inspect.walk_forward import Subject
 from tfm_core.inspect.walk_place import MODULES, Place, mask_seen
@@ -36,38 +37,38 @@ def pooling(place: Place) -> Step:
     )  # fmt: skip
 
 
-def logits(place: Place) -> Step:
+def logits(place: Place, number: int = 18) -> Step:
     """One number for each token of the vocabulary."""
     subject = place.subject
-    tape, is_pair = subject.tape, isinstance(subject.config, EncoderDecoderConfig)
+    tape, looked_at = subject.tape, subject.memory_axis
     answering, scores = tape["output.answering"], tape["output.logits"]
     before = [seen("x", "last vector of each position that answers", answering, "B T:tgt d_model")]
     code, extra = "logits = output(x)", blocks(subject, *_stack_of(place))
     names: dict[str, object] = {"output": subject.model.get_submodule("output")}
-    if is_pair:
+    if looked_at:
         inputs = tape["decoder.input"]
         first = "decoder.layers.0"
         before = [
             seen("placed", "the target, with its places", inputs, "B T:tgt d_model"),
             seen("memory", "what the encoder understood", tape["encoder.output"],
-                 "B S:src d_model"),
+                 f"B {looked_at} d_model"),
             seen("tgt_mask", "target mask", tape[f"{first}.self_attention.mask"],
                  "B 1 Q:tgt K:tgt"),
-            mask_seen(tape[f"{first}.cross_attention.mask"], "src"),
         ]  # fmt: skip
-        code = (
-            "x = decoder(placed, mask=tgt_mask, memory=memory, memory_mask=mask)\n"
-            "logits = output(x)"
-        )
+        memory = "memory=memory"
+        if f"{first}.cross_attention.mask" in tape:
+            memory += ", memory_mask=mask"
+            before.append(mask_seen(tape[f"{first}.cross_attention.mask"], "src"))
+        code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
     batch, length, n_words = scores.shape
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
-    family = str(getattr(subject.config, "family", ""))
-    assert isinstance(subject.shape, TextShape)
-    family = "label" if subject.shape.is_label else family
+    family = "encoder-decoder" if looked_at else str(getattr(subject.config, "family", ""))
+    is_label = isinstance(subject.shape, TextShape) and subject.shape.is_label
+    family = "label" if is_label else family
     return Step(
-        18, "logits", title, ("logits", f"logits-{family}"), code, tuple(before),
+        number, "logits", title, ("logits", f"logits-{family}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
         shape_question(
@@ -79,46 +80,64 @@ def logits(place: Place) -> Step:
 
 
 def _stack_of(place: Place) -> tuple[str, str]:
-    config = place.subject.config
-    if isinstance(config, EncoderDecoderConfig):
+    if place.subject.memory_axis:
         return "decoder", "T:tgt"
-    return ("decoder" if isinstance(config, DecoderOnlyConfig) else "encoder"), place.axis
+    is_decoder = isinstance(place.subject.config, DecoderOnlyConfig)
+    return ("decoder" if is_decoder else "encoder"), place.axis
 
 
-def whole(subject: Subject, example: int) -> Step:
+def whole(subject: Subject, example: int, number: int = 19) -> Step:
     """All of it in one call, and what the model says."""
-    src, tgt = subject.inputs
-    scores = subject.tape["output.logits"]
+    read, tgt = subject.inputs
+    scores, shape = subject.tape["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
+    first = seen("src", "source ids", read, "B S:src")
+    if isinstance(shape, CaptionShape):
+        first = seen("images", "pictures, normalised", read, "B C Y X")
+    is_read = isinstance(shape, CaptionShape) or subject.source is not None
+    code = (
+        f"logits = model({first.name}, tgt)\nprobabilities = logits.softmax(-1)\n"
+        "predicted = logits.argmax(-1)"
+    )
+    after = [
+        seen("logits", "a score for each token of the vocabulary", scores, axes),
+        seen("probabilities", "a share for each token", scores.softmax(-1), axes),
+        seen("predicted", "the best token's id", scores.argmax(-1), "B T:tgt"),
+    ]
+    names: dict[str, object] = {**MODULES, "model": subject.model, first.name: read}
+    if isinstance(shape, CaptionShape) and subject.described is not None:
+        code += "\nwritten = greedy(model, images, max_len=longest).ids"
+        ids = subject.described.written
+        after.append(seen("written", "ids of the caption that it writes", ids, "B T:written"))
+        names |= {"greedy": greedy, "longest": shape.tgt_len}
+    family = str(getattr(subject.config, "family", ""))
     return Step(
-        19, "whole", "The whole forward pass", ("whole", "whole-text"),
-        "logits = model(src, tgt)\nprobabilities = logits.softmax(-1)\n"
-        "predicted = logits.argmax(-1)",
-        ((seen("src", "source ids", src, "B S:src"),) if src.size(1) else ())
+        number, "whole", "The whole forward pass",
+        ("whole", f"whole-{family if family in {'captioner', 'recurrent'} else 'text'}"), code,
+        ((first,) if is_read else ())
         + (seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),),
-        (
-            seen("logits", "a score for each token of the vocabulary", scores, axes),
-            seen("probabilities", "a share for each token", scores.softmax(-1), axes),
-            seen("predicted", "the best token's id", scores.argmax(-1), "B T:tgt"),
-        ),
-        _first_word(subject, scores, example),
-        names={**MODULES, "model": subject.model, "src": src}, shown="probabilities",
+        tuple(after), _likely_word(subject, scores, example), names=names, shown="probabilities",
     )  # fmt: skip
 
 
-def _first_word(subject: Subject, scores: Tensor, example: int) -> Question:
+def _likely_word(subject: Subject, scores: Tensor, example: int) -> Question:
+    """Ask for the first word, or for the first one of a caption that names what is seen."""
     if scores.is_meta:
         batch, length, n_words = scores.shape
         return shape_question(
             "what comes out at the end", (batch, length, n_words), (batch, n_words),
             (length, n_words), (batch, length, subject.config.d_model),
         )  # fmt: skip
-    return best_of(
-        scores[example, 0],
-        subject.tokens("vocabulary", 0) or (),
-        "Which token does this model put first in its answer to this example?",
-        " ".join(subject.truth[example]),
-    )
+    place, text = 0, "Which token does this model put first in its answer to this example?"
+    truth = " ".join(subject.truth[example])
+    if subject.described is not None:
+        boxes = subject.described.boxes[example]
+        place = next((t for t, box in enumerate(boxes) if box is not None), 0)
+        said = " ".join((subject.tokens("tgt", example) or ())[: place + 1])
+        text = f"After “{said}”, which word does this model find likeliest for this picture?"
+        truth = subject.truth[example][place]
+    names = subject.tokens("vocabulary", 0) or ()
+    return best_of(scores[example, place], names, text, truth)
 
 
 def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:

@@ -29,6 +29,7 @@ def projections(place: Place, number: int) -> Step:
             f"3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
         ),
         names={**MODULES, "attention": place.module("self_attention")},
+        block=place.path,
     )
 
 
@@ -71,6 +72,7 @@ def split(place: Place, number: int) -> Step:
         ),
         extra=tuple(extra),
         names={"B": batch, name: length, "H": n_heads, "d_head": d_head},
+        block=place.path,
     )  # fmt: skip
 
 
@@ -98,6 +100,7 @@ def weighted_sum(place: Place, number: int) -> Step:
             (batch, n_heads, d_head),
             (batch, length, d_head),
         ),
+        block=place.path,
     )  # fmt: skip
 
 
@@ -131,4 +134,5 @@ def merge(place: Place, number: int) -> Step:
             "B": batch, "Q": length, "d_model": d_model,
             "attention": place.module("self_attention"),
         },
+        block=place.path,
     )  # fmt: skip

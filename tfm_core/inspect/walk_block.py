@@ -12,21 +12,22 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(place: Place, number: int) -> Step:
-    """What the attention found is added to what was there."""
+def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Step:
+    """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = place.subject.block, f"B {place.axis} d_model"
     got = place.got
-    change = seen("output", "output of the attention", got("self_attention_norm.change"), axes)
-    after = [seen("joined", "after add and norm", got("self_attention_norm.joined"), axes)]
+    change = seen("output", "output of the attention", got(f"{sublayer}_norm.change"), axes)
+    after = [seen("joined", "after add and norm", got(f"{sublayer}_norm.joined"), axes)]
     extra = []
     if config.norm_first:
         code = "joined = x + output  # the attention read norm(x)"
-        normed = got("self_attention_norm.normed")
+        normed = got(f"{sublayer}_norm.normed")
         extra = [seen("normed", "norm(x), which the attention read", normed, axes)]
     else:
         code = "total = x + output\njoined = norm(total)"
-        after.insert(0, seen("total", "the sum", got("self_attention_norm.total"), axes))
+        after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
     width = place.sizes[-1]
+    came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
     return Step(
         number,
@@ -34,7 +35,7 @@ def add_norm(place: Place, number: int) -> Step:
         "Add and norm",
         ("norm-first" if config.norm_first else "norm-last", config.norm),
         code,
-        (seen("x", "what came into the block", got("self_attention_norm.skipped"), axes), change),
+        (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
         tuple(after),
         number_question(
             f"The norm divides by a spread. Over how many numbers does it take each {what}?",
@@ -43,7 +44,8 @@ def add_norm(place: Place, number: int) -> Step:
             "no say.",
         ),
         extra=tuple(extra),
-        names={"norm": place.module("self_attention_norm")},
+        names={"norm": place.module(f"{sublayer}_norm")},
+        block=place.path,
     )
 
 
@@ -78,4 +80,5 @@ def feed_forward(place: Place, number: int) -> Step:
         names={
             **MODULES, "ff": place.module("feed_forward"), "norm": place.module("feed_forward_norm")
         },
+        block=place.path,
     )  # fmt: skip

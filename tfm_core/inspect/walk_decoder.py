@@ -6,7 +6,7 @@ from tfm_core.inspect.walk import Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_place import Place, mask_seen
 
 
-def decoder_attention(place: Place) -> Step:
+def decoder_attention(place: Place, number: int = 16) -> Step:
     """The target looks at itself, and not ahead."""
     subject, got, axes = place.subject, place.got, "B T:tgt d_model"
     x, weights = got("self_attention.asking"), got("self_attention.weights")
@@ -31,7 +31,7 @@ def decoder_attention(place: Place) -> Step:
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return Step(
-        16, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
+        number, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{shared})",
         (
             seen("x", "the target so far", x, axes),
@@ -41,21 +41,27 @@ def decoder_attention(place: Place) -> Step:
         question,
         extra=(seen("weights", "attention weights", weights, "B H Q:tgt K:tgt"),),
         names=names, shown="weights",
+        block=place.path,
     )  # fmt: skip
 
 
-def cross_attention(place: Place) -> Step:
-    """The target asks, the source answers."""
-    got, axes = place.got, "B T:tgt d_model"
+def cross_attention(place: Place, number: int = 17) -> Step:
+    """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
+    got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
+    words = asked.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.asked")
     batch, n_heads, length, n_src = weights.shape
+    code, masks = "output = attention(x, memory)", []
+    if place.has("cross_attention.mask"):
+        code = "output = attention(x, memory, mask=mask)"
+        masks = [mask_seen(got("cross_attention.mask"), words)]
     return Step(
-        17, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
-        "output = attention(x, memory, mask=mask)",
+        number, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
+        code,
         (
             seen("x", "the target so far", got("cross_attention.asking"), axes),
-            seen("memory", "what the encoder understood", memory, "B S:src d_model"),
-            mask_seen(got("cross_attention.mask"), "src"),
+            seen("memory", "what the encoder understood", memory, f"B {asked} d_model"),
+            *masks,
         ),
         (seen("output", "output of the attention", got("cross_attention.output"), axes),),
         shape_question(
@@ -65,10 +71,14 @@ def cross_attention(place: Place) -> Step:
             (batch, length, n_src),
         ),
         extra=(
-            seen("weights", "attention weights", weights, "B H Q:tgt K:src"),
+            seen("weights", "attention weights", weights, f"B H Q:tgt K:{words}"),
             seen("queries", "queries, of the target", got("cross_attention.query"),
                  "B H Q:tgt d_head"),
-            seen("keys", "keys, of the source", got("cross_attention.key"), "B H K:src d_head"),
+            seen("keys", "keys, of what is asked", got("cross_attention.key"),
+                 f"B H K:{words} d_head"),
+            seen("values", "values, of what is asked", got("cross_attention.value"),
+                 f"B H K:{words} d_head"),
         ),
         names={"attention": place.module("cross_attention")}, shown="weights",
+        block=place.path,
     )  # fmt: skip

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from tfm_core.config import BlockConfig, RecurrentConfig
-from tfm_core.config.shape import Shape
+from tfm_core.config import BlockConfig, CaptionerConfig, EncoderDecoderConfig, RecurrentConfig
+from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect.capture import Recording, capture
 from tfm_core.models.build import Model
 
@@ -21,15 +21,32 @@ Item = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Described:
+    """The pictures of a walk in words, one entry an example.
+
+    written: ids (B, T) that the model wrote by itself, up to <eos>, then padding. said, truth: the
+    caption as it wrote it, and the true one. boxes: for each word of the true caption the box of
+    the digit that it names, left, top, right and bottom in pixels, or None.
+    """
+
+    written: Tensor
+    said: Sequence[str]
+    truth: Sequence[str]
+    boxes: Sequence[Sequence[Sequence[int] | None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Subject:
     """A model that was run once on a batch.
 
-    inputs: source ids (B, S) and shifted target ids (B, T), or pictures (B, C, Y, X).
+    inputs: source ids (B, S) and shifted target ids (B, T), or pictures (B, C, Y, X), with
+    target ids where they are described.
     tape: what was recorded; without values for a model on the meta device.
     words: name of a token list -> one list an example (``src``, ``tgt``, ``sequence``,
     ``patches``), or one for all (``vocabulary``, ``classes``, under the index 0).
     truth: what the model should answer, an example: target tokens with <eos>, or a class name.
     statistics: mean and deviation (C,) that the pictures were normalised with.
+    described: what was written of the pictures, by a model with values that describes them.
     """
 
     config: BlockConfig | RecurrentConfig
@@ -42,12 +59,26 @@ class Subject:
     pictures: npt.NDArray[np.uint8] | None = None
     statistics: tuple[Tensor, Tensor] | None = None
     note: str = ""
+    described: Described | None = None
 
     @property
     def block(self) -> BlockConfig:
         """The settings of a Transformer's blocks; a recurrent model has none."""
         assert isinstance(self.config, BlockConfig)
         return self.config
+
+    @property
+    def source(self) -> Tensor | None:
+        """The source ids (B, S); a language model and a model of pictures have none."""
+        first = self.inputs[0]
+        return first if isinstance(self.shape, TextShape) and first.size(1) else None
+
+    @property
+    def memory_axis(self) -> str:
+        """The axis that a decoder looks back at, as ``"S:src"``; "" where nothing looks back."""
+        if isinstance(self.config, CaptionerConfig):
+            return "N:tokens"
+        return "S:src" if isinstance(self.config, EncoderDecoderConfig) else ""
 
     @property
     def is_real(self) -> bool:

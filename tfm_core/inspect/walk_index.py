@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.config import ModelConfig
+from tfm_core.config import ModelConfig, RecurrentConfig
 from tfm_core.config.shape import Shape
+from tfm_core.inspect.compute import layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,13 @@ class Entry:
     number: int
     name: str
     title: str
+
+
+def n_blocks(config: ModelConfig) -> int:
+    """Return how many blocks there are to open one by one; a recurrent model's walk opens none."""
+    if isinstance(config, RecurrentConfig):
+        return 1
+    return max(layers(config))
 
 
 @lru_cache(maxsize=64)

@@ -53,6 +53,12 @@ class Place:
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
+def place_of(subject: Subject, stack: str, axis: str, layer: int, example: int) -> Place:
+    """Return a block of a stack, from 0; its last one where it has fewer."""
+    count = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
+    return Place(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
+
+
 def mask_seen(mask: Tensor, words: str) -> Seen:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"

@@ -6,10 +6,15 @@ from tfm_core.inspect.walk import Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_forward import Subject
 
 
-def positions(subject: Subject, axis: str, module: str, number: int) -> Step:
-    """What is added to say where a token stands, or that nothing is."""
+def positions(
+    subject: Subject, axis: str, module: str, number: int, *, setting: str = "position"
+) -> Step:
+    """What is added to say where a token stands, or that nothing is.
+
+    setting: the one of the model that names the kind.
+    """
     tape = subject.tape
-    position = str(getattr(subject.config, "position", "none"))
+    position = str(getattr(subject.config, setting, "none"))
     embedded, placed = tape[f"{module}.unplaced"], tape[f"{module}.placed"]
     before = [seen("embedded", "vectors without place", embedded, f"B {axis} d_model")]
     code = "placed = embedded  # nothing is added here"

@@ -1,14 +1,12 @@
-"""The eight steps of a recurrent model with attention."""
+"""The nine steps of a recurrent model with attention."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from torch import Tensor
 
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.inspect import walk_answer, walk_text
+from tfm_core.inspect import walk_answer, walk_tokens
 from tfm_core.inspect.walk import Question, Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_forward import Subject
 from tfm_core.inspect.walk_place import MODULES
@@ -21,14 +19,15 @@ _LOOK = "decoder.cross_attention"
 def steps(subject: Subject, example: int) -> tuple[Step, ...]:
     """Return the steps, in the order in which a token is written."""
     return (
-        walk_text.tokens(subject, example),
+        walk_tokens.tokens(subject, example),
         _embedding(subject),
         _reading(subject),
+        _bridge(subject),
         _scores(subject),
         _weights(subject, example),
         _context(subject),
         _writing(subject),
-        replace(walk_answer.whole(subject, example), number=8),
+        walk_answer.whole(subject, example, 9),
     )
 
 
@@ -75,12 +74,33 @@ def _reading(subject: Subject) -> Step:
     )  # fmt: skip
 
 
+def _bridge(subject: Subject) -> Step:
+    config, ends = _config(subject), subject.tape["encoder.ends"]
+    (batch, d), n = ends.shape, config.n_layers
+    hidden = subject.tape["bridge.first"].view(batch, n, d)
+    return Step(
+        4, "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
+        "hidden = bridge(last).tanh().view(B, layers, d_model)",
+        (seen("last", "where reading ended", ends, "B d_model"),),
+        (seen("hidden", "the decoder's states before its first token", hidden,
+              "B layers d_model"),),
+        number_question(
+            f"The bridge makes a first state of {d} for {n} layer{'s' if n > 1 else ''}. How many "
+            "parameters does it have?",
+            n * d * (d + 1), f"{n * d} x {d} + {n * d} = {n * d * (d + 1):,}.",
+        ),
+        names={
+            "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
+        },
+    )  # fmt: skip
+
+
 def _scores(subject: Subject) -> Step:
     tape, scores = subject.tape, subject.tape[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = tape["encoder.read"].size(-1)
     return Step(
-        4, "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+        5, "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.asked(states), score.prepare(memory))[:, None]",
         (seen("states", "the decoder's states that ask", tape[f"{_LOOK}.asking"],
               "B T:tgt d_model"),
@@ -103,7 +123,7 @@ def _weights(subject: Subject, example: int) -> Step:
     tape, mask = subject.tape, subject.tape[f"{_LOOK}.mask"]
     weights = tape[f"{_LOOK}.weights"]
     return Step(
-        5, "weights", "Mask and softmax", ("softmax-recurrent",),
+        6, "weights", "Mask and softmax", ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
         (seen("scores", "how well each pair fits", tape[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
@@ -134,7 +154,7 @@ def _context(subject: Subject) -> Step:
     values, context = tape[f"{_LOOK}.value"], tape[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
     return Step(
-        6, "context", "Context", ("context-recurrent",), "context = weights @ values",
+        7, "context", "Context", ("context-recurrent",), "context = weights @ values",
         (seen("weights", "shares of each row", tape[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
         (seen("context", "what is read for each target token", context, "B H Q:tgt d_model"),),
@@ -151,7 +171,7 @@ def _writing(subject: Subject) -> Step:
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return Step(
-        7, "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
+        8, "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",

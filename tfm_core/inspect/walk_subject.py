@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import (
-    CaptionerConfig,
     CaptionTaskConfig,
     EncoderDecoderConfig,
     Experiment,
@@ -18,19 +17,15 @@ from tfm_core.config import (
     ModelConfig,
 )
 from tfm_core.config.shape import Shape
+from tfm_core.inspect.walk_captions import of_captions
 from tfm_core.inspect.walk_forward import Item, Subject, recorded
 from tfm_core.inspect.walk_pictures import of_pictures
 from tfm_core.inspect.walk_texts import of_texts
-from tfm_core.models.build import CaptionShape, ImageShape, Model, TextShape, build_model
+from tfm_core.models.build import ImageShape, Model, TextShape, build_model
 from tfm_core.training.models import new_model
 
 MOST_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
 BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
-NO_CAPTIONER = (
-    "A model that describes pictures is a Vision Transformer's encoder and a text decoder, and the "
-    "walk goes through each of them: choose a run of digits for the one, a run of translation for "
-    "the other."
-)
 
 
 def subject(
@@ -46,13 +41,13 @@ def subject(
     has more than MOST_REAL parameters, only its shapes. items, images: the examples, as a probe
     holds them; without them some are drawn.
     """
-    if isinstance(experiment.task, CaptionTaskConfig):
-        raise ValueError(NO_CAPTIONER)
     if model is None:
         with torch.device("meta"):
             model = new_model(experiment)
         if sum(p.numel() for p in model.parameters()) <= MOST_REAL:
             model = new_model(experiment).eval()
+    if isinstance(experiment.task, CaptionTaskConfig):
+        return of_captions(experiment, experiment.task, model, items, images)
     if isinstance(experiment.task, ImageTaskConfig):
         return of_pictures(experiment, experiment.task, model, items, images)
     return of_texts(experiment, experiment.task, model, items)
@@ -73,17 +68,19 @@ def by_shape(
 ) -> Subject:
     """Return a model of any size by its shapes: no memory, no values.
 
-    Pictures have no lengths.
+    A picture has no length; its caption has ``tgt_len`` tokens, or the most that there can be.
     """
-    if isinstance(config, CaptionerConfig) or isinstance(shape, CaptionShape):
-        raise ValueError(NO_CAPTIONER)
     with torch.device("meta"):
         model = build_model(config, shape)
-        if isinstance(shape, ImageShape):
-            side = shape.image_size
-            inputs: tuple[Tensor, ...] = (torch.empty(batch, shape.channels, side, side),)
-        else:
-            lengths = (max(1, src_len), max(1, tgt_len))
-            inputs = tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
+        inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
     tape = recorded(model, inputs)
     return Subject(config, model, shape, inputs, tape, {}, ())
+
+
+def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:
+    if isinstance(shape, TextShape):
+        return tuple(torch.empty(batch, n, dtype=torch.int64) for n in (src_len, tgt_len))
+    images = torch.empty(batch, shape.channels, shape.image_size, shape.image_size)
+    if isinstance(shape, ImageShape):
+        return (images,)
+    return images, torch.empty(batch, min(tgt_len, shape.tgt_len), dtype=torch.int64)

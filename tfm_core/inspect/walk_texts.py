@@ -6,11 +6,12 @@ import random
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
 from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
-from tfm_core.data.vocabulary import BOS
+from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.inspect.labels import CLS, has_cls
 from tfm_core.inspect.walk_forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import Model, TextShape
@@ -38,8 +39,7 @@ def of_texts(
     targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]
     if answer != "sequence":  # no <eos> is answered, so the last token asks for nothing
         targets = [row[:-1] for row in targets]
-    longest = max(map(len, targets))
-    tgt_in = torch.tensor([row + [0] * (longest - len(row)) for row in targets])
+    tgt_in = padded(targets)
     inputs = on_device(model, src, tgt_in)
     tape = recorded(model, inputs)
     names = (
@@ -59,6 +59,12 @@ def of_texts(
         experiment.model, model, shape, inputs, tape, words,
         truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],
     )  # fmt: skip
+
+
+def padded(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Return ids (B, T), padded to the longest row."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
 
 
 def _text_words(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from tfm_core.config import ViTConfig
+from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.inspect import (
     walk_answer,
     walk_attention,
@@ -16,13 +16,13 @@ from tfm_core.inspect import (
 )
 from tfm_core.inspect.walk import Seen, Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_forward import Subject
-from tfm_core.inspect.walk_place import MODULES, Place
+from tfm_core.inspect.walk_place import MODULES, Place, place_of
 from tfm_core.layers.patches import patchify
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     """Return the steps; layer: the block that steps 6 to 13 open, from 0. No CLS, no step 4."""
-    place = Place(subject, f"encoder.layers.{layer}", "N:tokens", example)
+    place = place_of(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
     found = [picture(subject), patches(subject), projection(subject)]
     if subject.config.pooling == "cls":
@@ -30,18 +30,25 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     return (
         *found,
         walk_positions.positions(subject, "N:tokens", "positions", 5),
-        walk_attention.projections(place, 6),
-        walk_attention.split(place, 7),
-        walk_weights.scores(place, 8),
-        walk_weights.softmax(place, 9),
-        walk_attention.weighted_sum(place, 10),
-        walk_attention.merge(place, 11),
-        walk_block.add_norm(place, 12),
-        walk_block.feed_forward(place, 13),
+        *block(place, 6),
         walk_stack.encoder_stack(place, 14),
         pooling(subject),
         head(subject),
         whole(subject, example),
+    )
+
+
+def block(place: Place, first: int) -> tuple[Step, ...]:
+    """Return the eight steps inside a block that nothing is hidden from, numbered from first."""
+    return (
+        walk_attention.projections(place, first),
+        walk_attention.split(place, first + 1),
+        walk_weights.scores(place, first + 2),
+        walk_weights.softmax(place, first + 3),
+        walk_attention.weighted_sum(place, first + 4),
+        walk_attention.merge(place, first + 5),
+        walk_block.add_norm(place, first + 6),
+        walk_block.feed_forward(place, first + 7),
     )
 
 
@@ -81,7 +88,7 @@ def patches(subject: Subject) -> Step:
     """The picture cut into squares, each a row of numbers."""
     cutter = _cutter(subject)
     config = subject.config
-    assert isinstance(config, ViTConfig)
+    assert isinstance(config, ViTConfig | CaptionerConfig)
     cut = subject.tape[f"{cutter}.patches"]
     names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
     code, topics = "patches = patchify(images, patch_size)", ["patches"]

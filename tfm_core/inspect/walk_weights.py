@@ -44,6 +44,7 @@ def scores(place: Place, number: int) -> Step:
             (batch, n_heads, d_head, d_head),
         ),
         names={**MODULES, "d_head": d_head},
+        block=place.path,
     )
 
 
@@ -81,6 +82,7 @@ def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
         (seen("masked", "masked scores", masked, place.pair),),
         question,
         names=MODULES,
+        block=place.path,
     )
 
 
@@ -104,6 +106,7 @@ def softmax(place: Place, number: int) -> Step:
         (seen("weights", "attention weights", got("self_attention.weights"), place.pair),),
         _scale_question(place.subject.block.n_heads),
         names=MODULES,
+        block=place.path,
     )
 
 
