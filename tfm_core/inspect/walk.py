@@ -34,6 +34,7 @@ AXES: dict[str, str] = {
     "X": "columns of pixels",
     "patches": "patches of the picture",
     "P": "values of one patch",
+    "W": "tokens that the model writes by itself",
     "layers": "recurrent layers of the decoder",
     "1": "the same for all",
 }

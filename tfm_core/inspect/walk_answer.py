@@ -91,10 +91,13 @@ def whole(subject: Subject, example: int, number: int = 19) -> Step:
     read, tgt = subject.inputs
     scores, shape = subject.tape["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
-    first = seen("src", "source ids", read, "B S:src")
-    if isinstance(shape, CaptionShape):
-        first = seen("images", "pictures, normalised", read, "B C Y X")
-    is_read = isinstance(shape, CaptionShape) or subject.source is not None
+    is_picture = isinstance(shape, CaptionShape)
+    first = (
+        seen("images", "pictures, normalised", read, "B C Y X")
+        if is_picture
+        else seen("src", "source ids", read, "B S:src")
+    )
+    is_read = is_picture or subject.source is not None
     code = (
         f"logits = model({first.name}, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)"
@@ -108,7 +111,7 @@ def whole(subject: Subject, example: int, number: int = 19) -> Step:
     if isinstance(shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
         ids = subject.described.written
-        after.append(seen("written", "ids of the caption that it writes", ids, "B T:written"))
+        after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
     family = str(getattr(subject.config, "family", ""))
     return Step(
