@@ -1,6 +1,7 @@
 """The walk: forward and back, predictions, slices, and the example of the texts."""
 
 import re
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import expect
@@ -11,6 +12,8 @@ from tests.browser.tab import Tab
 pytestmark = pytest.mark.browser
 
 MAP = "walk-map"
+LOOKS = ".st-key-walk-looks .js-plotly-plot"
+LOOKED = f"String(document.querySelector('{LOOKS}')._fullData[1].z.map(row => Array.from(row)))"
 VALUES = "String(node._fullData[0].z.map(row => Array.from(row)))"
 
 
@@ -72,3 +75,19 @@ def test_a_step_and_a_block_that_do_not_exist_are_sentences(open_tab: OpenTab) -
     expect(alerts.filter(has_text="This model has blocks 1 to 12")).to_be_visible()
     expect(alerts.filter(has_text="There is no step “40”")).to_be_visible()
     at_step(tab, "19 · The whole forward pass")
+
+
+def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab) -> None:
+    query = {"model.family": "captioner", "task.name": "captions", "show": "draft"}
+    tab = open_tab(f"build?{urlencode(query)}")
+    name = "Decoder block 1: cross-attention"
+    tab.main.get_by_role("button", name=name, exact=True).click()
+    tab.main.get_by_role("link", name="Step 19: Decoder: cross-attention").click()
+    at_step(tab, "19 · Decoder: cross-attention")
+    expect(tab.main.locator(LOOKS)).to_be_visible()
+    tab.page.wait_for_function(f"() => {LOOKED}.length > 0")
+    before = tab.page.evaluate(LOOKED)
+    tab.main.get_by_role("combobox", name="Head").click()
+    tab.page.get_by_role("option", name="3", exact=True).click()
+    expect(tab.main.get_by_text("The weights of head 3 over the picture")).to_be_visible()
+    tab.page.wait_for_function(f"before => {LOOKED} !== before", arg=before)
