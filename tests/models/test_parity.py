@@ -101,9 +101,15 @@ def test_equals_torch_transformer(norm_first):
 def test_equals_torchvision_vit_b_16():
     theirs = torchvision.models.vit_b_16().eval()
     config = ViTConfig(
-        d_model=768, n_heads=12, d_ff=3072, n_layers=12, patch_size=16, pooling="cls"
+        d_model=768,
+        n_heads=12,
+        d_ff=3072,
+        n_layers=12,
+        patch_size=16,
+        pooling="cls",
+        norm_eps=1e-6,
     )
-    ours = build_vit(config, ImageShape(224, 3, 1000), norm_eps=1e-6).eval()
+    ours = build_vit(config, ImageShape(224, 3, 1000)).eval()
     theirs.heads.head.weight.normal_(std=0.02)  # zero at first, which would compare nothing
     theirs.class_token.normal_(std=0.02)
     ours.stem.projection.weight.copy_(theirs.conv_proj.weight.flatten(1))

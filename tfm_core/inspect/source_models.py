@@ -13,11 +13,9 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect import source_pictures
-from tfm_core.inspect.source_layers import class_, method
-from tfm_core.inspect.source_parts import adds, model, placed, positions_class
-from tfm_core.inspect.source_pictures import patches
-
-__all__ = ["model_class", "patches", "positions", "word_positions"]
+from tfm_core.inspect.source_answers import output_bias
+from tfm_core.inspect.source_layers import method
+from tfm_core.inspect.source_parts import adds, model, placed
 
 
 def model_class(config: TransformerConfig, shape: Shape) -> str:
@@ -35,94 +33,8 @@ def model_class(config: TransformerConfig, shape: Shape) -> str:
     return _encoder_only(config, shape)
 
 
-def positions(config: TransformerConfig, shape: Shape) -> str:
-    """Return the source of the class ``Positions``; empty where nothing is added to embeddings."""
-    is_pictured = isinstance(config, ViTConfig | CaptionerConfig)
-    return positions_class("Positions", config.position, "N_TOKENS" if is_pictured else "MAX_LEN")
-
-
-def word_positions(config: CaptionerConfig) -> str:
-    """Return the source of the class ``WordPositions``; empty where nothing is added."""
-    return positions_class("WordPositions", config.text_position, "MAX_LEN")
-
-
-TOKEN_EMBEDDING = class_(
-    '''
-    class TokenEmbedding(nn.Module):
-        """Ids to vectors, times sqrt(D_MODEL)."""
-
-        def __init__(self, n_tokens):
-            super().__init__()
-            self.table = nn.Embedding(n_tokens, D_MODEL)
-            nn.init.normal_(self.table.weight, std=D_MODEL**-0.5)
-
-        def forward(self, ids):
-    ''',
-    "return self.table(ids) * math.sqrt(D_MODEL)",
-)
-
-
-def token_embedding(shape: TextShape) -> str:
-    """Return the source of the class ``TokenEmbedding``, scaled or not."""
-    if shape.scale_embedding:
-        return TOKEN_EMBEDDING
-    plain = TOKEN_EMBEDDING.replace(" * math.sqrt(D_MODEL)", "").replace(
-        ", times sqrt(D_MODEL)", ""
-    )
-    return plain.replace("std=D_MODEL**-0.5", "std=0.02")
-
-
-SEGMENTS = class_(
-    '''
-    class Segments(nn.Module):
-        """Adds the vector of the first segment, and normalises."""
-
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(N_SEGMENTS, D_MODEL)
-            self.norm = nn.LayerNorm(D_MODEL)
-
-        def forward(self, x):
-    ''',
-    "return self.norm(x + self.table.weight[0])",
-)
-
-POOLER = class_(
-    '''
-    class Pooler(nn.Module):
-        """The first token's vector through a square layer and a tanh."""
-
-        def __init__(self):
-            super().__init__()
-            self.dense = nn.Linear(D_MODEL, D_MODEL)
-
-        def forward(self, x):
-    ''',
-    "return self.dense(x[:, 0]).tanh()",
-)
-
-
-def label_output(bias: str) -> str:
-    """Return the source of the class ``LabelOutput``."""
-    head = '''
-    class LabelOutput(nn.Module):
-        """Scores for the labels, the last words of the vocabulary; no other can be said."""
-
-        def __init__(self):
-            super().__init__()
-    '''
-    forward = [
-        "scores = self.labels(x)",
-        "lowest = torch.finfo(scores.dtype).min",
-        "return F.pad(scores, (TGT_WORDS - N_LABELS, 0), value=lowest)  # (B, 1, TGT_WORDS)",
-    ]
-    init = class_(head, f"self.labels = nn.Linear(D_MODEL, N_LABELS{bias})")
-    return f"{init}\n" + method("def forward(self, x):", forward)
-
-
 def _output(config: TextModelConfig, shape: TextShape, tied: str, n_tied: int) -> list[str]:
-    bias = "" if config.bias and shape.output_bias else ", bias=False"
-    lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{bias})"]
+    lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{output_bias(config, shape)})"]
     if config.tie_embeddings and n_tied == shape.tgt_vocabulary:
         lines.append(f"self.output.weight = self.{tied}.table.weight  # tied: one matrix, two uses")
     return lines
