@@ -33,9 +33,9 @@ def model_class(config: TransformerConfig, shape: Shape) -> str:
     return _encoder_only(config, shape)
 
 
-def _output(config: TextModelConfig, shape: TextShape, tied: str, n_tied: int) -> list[str]:
+def _output(config: TextModelConfig, shape: TextShape, tied: str) -> list[str]:
     lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{output_bias(config, shape)})"]
-    if config.tie_embeddings and n_tied == shape.tgt_vocabulary:
+    if config.is_tied(shape):
         lines.append(f"self.output.weight = self.{tied}.table.weight  # tied: one matrix, two uses")
     return lines
 
@@ -57,7 +57,7 @@ def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
         "self.encoder = Stack(N_ENCODER_LAYERS)",
         "self.decoder = Stack(N_DECODER_LAYERS, has_cross=True)",
     ]
-    init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
+    init += _output(config, shape, "tgt_embedding")
     encode = [
         "keep = (src != PAD)[:, None, None, :]  # (B, 1, 1, S): padding is not attended to",
         f"x = {placed(config, 'src_positions', 'self.src_embedding(src)')}",
@@ -91,7 +91,7 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     elif shape.is_label:
         init += ["self.output = LabelOutput()"]
     else:
-        init += _output(config, shape, "src_embedding", shape.src_vocabulary)
+        init += _output(config, shape, "src_embedding")
     embedded = "self.src_embedding(src)"
     if shape.n_segments:
         embedded = f"self.segments(self.src_positions({embedded}))"
@@ -136,7 +136,7 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
     init = _embeddings(shape)
     init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.decoder = Stack(N_LAYERS)"]
-    init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
+    init += _output(config, shape, "tgt_embedding")
     if not shape.has_source:
         return _language(config, init)
     forward = [

@@ -104,7 +104,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             window=config.window,
             dropout=config.dropout,
         )
-    if config.tie_embeddings and tied.table.weight.shape == output.weight.shape:
+    if config.is_tied(shape):
         output.weight = tied.table.weight
     return model
 
