@@ -99,7 +99,7 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     else:
         inside = placed(config, "src_positions", embedded)
     slots = [
-        "length = tgt_in.size(1)  # a slot for each answer; the content of tgt_in is not seen",
+        f"length = tgt_in.size(1)  # {_why_length(shape)}",
         "src = F.pad(src, (0, max(0, length - src.size(1))), value=PAD)",
     ]
     cls = ["src = F.pad(src, (1, 0), value=CLS)"] if shape.head == "cls" else []
@@ -111,13 +111,31 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
         *_read(shape),
     ]
     return model(
-        "Reads everything at once and gives one label for the text."
-        if shape.is_label
-        else "Reads everything at once and answers every position in one pass.",
+        f"Reads everything at once and {_says(shape)}.",
         init,
         method("def forward(self, src, tgt_in):", forward),
         has_dropout=config.dropout > 0,
     )
+
+
+def _says(shape: TextShape) -> str:
+    """Return what an encoder-only model answers with."""
+    if shape.is_label:
+        return "gives one label for the text"
+    if shape.head == "pooler":
+        return "gives one vector for the text"
+    if shape.mask_id:
+        return "answers every place, also the hidden ones, in one pass"
+    return "answers every position in one pass"
+
+
+def _why_length(shape: TextShape) -> str:
+    """Return what an encoder-only model needs the target's length for."""
+    if shape.head == "pooler":
+        return "the content of tgt_in is not seen"
+    if shape.mask_id:
+        return "each place answers for itself; the content of tgt_in is not seen"
+    return "a slot for each answer; the content of tgt_in is not seen"
 
 
 def _read(shape: TextShape) -> list[str]:
