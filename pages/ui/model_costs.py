@@ -209,14 +209,14 @@ _WORDS = {
     "length": _("Look for the curve that bends: scores grow with the square of the number of "
                 "tokens, and so does what cross-attention weighs; nothing else grows faster than "
                 "the length."),
-    "width": _("Matrices inside the blocks grow with the square of the width; scores, embedding "
-               "and output only in proportion."),
+    "width": _("Matrices from width to width grow with its square; scores, embedding and an "
+               "output to words or classes only in proportion."),
     "depth": _("Everything inside the blocks grows in proportion; embedding and output stay."),
 }  # fmt: skip
 _RECURRENT = {
     "length": _("Look for the curve that bends: every target token asks every source token, so "
                 "the attention grows with the product of both lengths; the recurrence in "
                 "proportion, but step after step."),
-    "width": _("Matrices grow with the square of the width; the vocabulary's scores in proportion."),
+    "width": _("Matrices grow with the square of the width; the scores of words in proportion."),
     "depth": _("The recurrence grows in proportion; attention and output stay."),
 }  # fmt: skip

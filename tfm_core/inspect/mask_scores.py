@@ -69,8 +69,8 @@ def of_run(
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 
     tokens: the source, or the text of a language model, with ``<pad>`` where there is padding;
-    target: what the decoder reads behind <bos>, for cross-attention. Raises ValueError, a clause that follows "because", where
-    the model cannot read them.
+    target: what the decoder reads behind <bos>, for cross-attention. Raises ValueError, a clause
+    that follows "because", where the model cannot read them.
     """
     import torch
 
