@@ -98,15 +98,15 @@ def of_run(
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
         :, : 1 if kind != "cross" else None
     ]
-    if not has_source:  # a language model: the words are what it writes
-        src, tgt_in = src[:, :0], src
+    if not has_source:  # a language model: the words are what it writes, behind <bos>
+        src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     try:
         with capture(model, only={"scores", "value"}) as tape:
             model(src, tgt_in)
     except ValueError as error:
         raise ValueError(f"the current run's model cannot read it: {error}") from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
-    first = int(has_cls(run.experiment))  # the mask lab shows the words alone
+    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
     scores = tape[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
     value = tape[f"{module}.value"][0, place.head, first:][: len(tokens)]
     origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"

@@ -238,8 +238,12 @@ def whole(subject: Subject, example: int) -> Step:
         19, "whole", "The whole forward pass", ("whole", f"whole-{subject.reader}"),
         "logits = model(src, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)",
-        ((seen("src", "source ids", src, "B S:src"),) if src.size(1) else ())
-        + (seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),),
+        (
+            seen("src", "source ids", src, "B S:src"),
+            seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),
+        )
+        if src.size(1)
+        else (seen("tgt", "ids of the text, from <bos> on", tgt, "B T:tgt"),),
         (
             seen("logits", "a score for each token of the vocabulary", scores, axes),
             seen("probabilities", "a share for each token", scores.softmax(-1), axes),

@@ -99,7 +99,8 @@ def _family(subject: Subject) -> str:
 def _ids(subject: Subject) -> tuple[Seen, ...]:
     """Return what goes in; a language model has no source."""
     src, tgt = subject.inputs
-    target = seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")
+    what = "target ids" if src.size(1) else "ids of the text"
+    target = seen("tgt", f"{what}, from <bos> on", tgt, "B T:tgt")
     return (seen("src", "source ids", src, "B S:src"), target) if src.size(1) else (target,)
 
 
@@ -180,7 +181,7 @@ def _mask_question(mask: Seen, example: int) -> Question:
     if not mask.has_values:
         batch, _, rows, columns = mask.shape
         return shape_question(
-            "the target mask", mask.shape, (batch, rows, columns), (batch, 1, 1, columns),
+            f"the mask named {mask.name}", mask.shape, (batch, rows, columns), (batch, 1, 1, columns),
             (batch, rows, 1, columns), (rows, columns),
         )  # fmt: skip
     row = min(2, mask.shape[2] - 1)
