@@ -12,6 +12,7 @@ from tfm_core.inspect.walk import Question, Step, choice_question, seen, shape_q
 from tfm_core.inspect.walk_forward import Subject
 from tfm_core.inspect.walk_place import MODULES, Place, mask_seen
 from tfm_core.inspect.walk_stack import blocks
+from tfm_core.inspect.walk_tokens import ids_seen
 
 
 def pooling(place: Place) -> Step:
@@ -64,11 +65,9 @@ def logits(place: Place, number: int = 18) -> Step:
     batch, length, n_words = scores.shape
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
-    family = "encoder-decoder" if looked_at else str(getattr(subject.config, "family", ""))
-    is_label = isinstance(subject.shape, TextShape) and subject.shape.is_label
-    family = "label" if is_label else family
+    reader = "encoder-decoder" if looked_at else subject.reader
     return Step(
-        number, "logits", title, ("logits", f"logits-{family}"), code, tuple(before),
+        number, "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
         shape_question(
@@ -88,18 +87,13 @@ def _stack_of(place: Place) -> tuple[str, str]:
 
 def whole(subject: Subject, example: int, number: int = 19) -> Step:
     """All of it in one call, and what the model says."""
-    read, tgt = subject.inputs
-    scores, shape = subject.tape["output.logits"], subject.shape
+    read, scores, shape = subject.inputs[0], subject.tape["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
-    is_picture = isinstance(shape, CaptionShape)
-    first = (
-        seen("images", "pictures, normalised", read, "B C Y X")
-        if is_picture
-        else seen("src", "source ids", read, "B S:src")
-    )
-    is_read = is_picture or subject.source is not None
+    before, name = ids_seen(subject), "src"
+    if isinstance(shape, CaptionShape):
+        before, name = (seen("images", "pictures, normalised", read, "B C Y X"), *before), "images"
     code = (
-        f"logits = model({first.name}, tgt)\nprobabilities = logits.softmax(-1)\n"
+        f"logits = model({name}, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)"
     )
     after = [
@@ -107,19 +101,16 @@ def whole(subject: Subject, example: int, number: int = 19) -> Step:
         seen("probabilities", "a share for each token", scores.softmax(-1), axes),
         seen("predicted", "the best token's id", scores.argmax(-1), "B T:tgt"),
     ]
-    names: dict[str, object] = {**MODULES, "model": subject.model, first.name: read}
+    names: dict[str, object] = {**MODULES, "model": subject.model, name: read}
     if isinstance(shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
         ids = subject.described.written
         after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
-    family = str(getattr(subject.config, "family", ""))
     return Step(
         number, "whole", "The whole forward pass",
-        ("whole", f"whole-{family if family in {'captioner', 'recurrent'} else 'text'}"), code,
-        ((first,) if is_read else ())
-        + (seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),),
-        tuple(after), _likely_word(subject, scores, example), names=names, shown="probabilities",
+        ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
+        _likely_word(subject, scores, example), names=names, shown="probabilities",
     )  # fmt: skip
 
 

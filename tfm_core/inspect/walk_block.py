@@ -8,6 +8,7 @@ from tfm_core.inspect.walk_place import MODULES, Place
 ACTIVATION_CODE = {
     "relu": "F.relu(ff.up({x}))",
     "gelu": "F.gelu(ff.up({x}))",
+    "gelu_tanh": "F.gelu(ff.up({x}), approximate='tanh')",
     "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
 }
 

@@ -68,6 +68,21 @@ class Subject:
         return self.config
 
     @property
+    def reader(self) -> str:
+        """The family, or what a text model is asked for where that says more."""
+        shape = self.shape
+        if isinstance(shape, TextShape):
+            if shape.is_label:
+                return "label"
+            if shape.head == "pooler":
+                return "pooler"
+            if shape.mask_id:
+                return "blanks"
+            if not shape.has_source:
+                return "language"
+        return str(getattr(self.config, "family", ""))
+
+    @property
     def source(self) -> Tensor | None:
         """The source ids (B, S); a language model and a model of pictures have none."""
         first = self.inputs[0]

@@ -7,7 +7,7 @@ import torch
 from tfm_core.inspect.walk import Question, Seen, Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_forward import Subject
 from tfm_core.inspect.walk_place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk_tokens import ids_seen, reader
+from tfm_core.inspect.walk_tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 
 
@@ -30,7 +30,9 @@ def masks(subject: Subject, place: Place, number: int = 3) -> Step:
         after: tuple[Seen, ...] = (mask_seen(mask, "sequence"),)
     elif family == "encoder-only":
         ids = subject.tape["src_embedding.ids"]
-        before = (seen("src", "source ids, with slots to answer in", ids, "B S:slots"),)
+        has_slots = subject.reader == "encoder-only"
+        label = "source ids, with slots to answer in" if has_slots else "ids of the text"
+        before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
         after = (mask_seen(mask, "slots"),)
     elif family == "captioner":  # pictures have no padding: the caption alone has a mask
@@ -51,7 +53,7 @@ def masks(subject: Subject, place: Place, number: int = 3) -> Step:
             mask_seen(mask, "src"),
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{reader(subject)}"] + (["window"] if window else [])
+    topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
     question = _mask_question(after[-1], place.example)
     return Step(
         number, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
@@ -70,8 +72,8 @@ def _mask_question(mask: Seen, example: int) -> Question:
     if not mask.has_values:
         batch, _, rows, columns = mask.shape
         return shape_question(
-            "the target mask", mask.shape, (batch, rows, columns), (batch, 1, 1, columns),
-            (batch, rows, 1, columns), (rows, columns),
+            f"the mask named {mask.name}", mask.shape, (batch, rows, columns),
+            (batch, 1, 1, columns), (batch, rows, 1, columns), (rows, columns),
         )  # fmt: skip
     row = min(2, mask.shape[2] - 1)
     n = int(mask.value[example, 0, row].sum())

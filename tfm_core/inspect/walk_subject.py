@@ -79,7 +79,8 @@ def by_shape(
 
 def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:
     if isinstance(shape, TextShape):
-        return tuple(torch.empty(batch, n, dtype=torch.int64) for n in (src_len, tgt_len))
+        lengths = (src_len * shape.has_source, tgt_len)
+        return tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
     images = torch.empty(batch, shape.channels, shape.image_size, shape.image_size)
     if isinstance(shape, ImageShape):
         return (images,)

@@ -7,7 +7,7 @@ import math
 from torch import Tensor
 
 from tfm_core.config import DecoderOnlyConfig
-from tfm_core.config.shape import TextShape
+from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.inspect.walk import Question, Seen, Step, number_question, seen, shape_question
 from tfm_core.inspect.walk_forward import Subject
 from tfm_core.inspect.walk_place import MODULES
@@ -15,15 +15,14 @@ from tfm_core.inspect.walk_place import MODULES
 
 def tokens(subject: Subject, example: int, number: int = 1) -> Step:
     """Sentences of different length become one rectangle of numbers."""
-    src, tgt, what = subject.source, subject.inputs[-1], reader(subject)
+    src, tgt = subject.source, subject.inputs[-1]
     names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
     code = "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])"
     if src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
-    topic = "language" if src is None and what == "decoder-only" else what
     return Step(
-        number, "tokens", "Token tensors", ("tokens", f"tokens-{topic}"), code,
+        number, "tokens", "Token tensors", ("tokens", f"tokens-{subject.reader}"), code,
         (), ids_seen(subject), _tokens_question(subject, example), names=names,
     )  # fmt: skip
 
@@ -52,18 +51,11 @@ def _tokens_question(subject: Subject, example: int) -> Question:
 
 def ids_seen(subject: Subject) -> tuple[Seen, ...]:
     """Return what goes in; a language model and a captioner have no source."""
-    target = seen("tgt", "target ids, from <bos> on", subject.inputs[-1], "B T:tgt")
     src = subject.source
+    what = "target ids" if src is not None else "ids of the text"
+    what = "ids of the caption" if isinstance(subject.shape, CaptionShape) else what
+    target = seen("tgt", f"{what}, from <bos> on", subject.inputs[-1], "B T:tgt")
     return (target,) if src is None else (seen("src", "source ids", src, "B S:src"), target)
-
-
-def reader(subject: Subject) -> str:
-    """Return the family, or what an encoder-only model is asked for where it is no sequence."""
-    shape = subject.shape
-    if isinstance(shape, TextShape) and shape.is_label:
-        return "label"
-    is_blanks = isinstance(shape, TextShape) and shape.mask_id > 0
-    return "blanks" if is_blanks else str(getattr(subject.config, "family", ""))
 
 
 def embedding(
@@ -87,7 +79,7 @@ def embedding(
     return Step(
         number, "embedding", "Embedding",
         ("embedding" if is_scaled else "embedding-unscaled",)
-        + ((f"embedding-{reader(subject)}",) if has_source or subject.memory_axis else ()),
+        + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", "ids", ids, f"B {axis}"),),
         (seen("embedded", "a vector for each token", embedded, f"B {axis} d_model"),),
