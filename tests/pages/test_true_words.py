@@ -1,4 +1,4 @@
-"""What Build, Masks and the walk say of a model is true of it, for every family and kind of task."""
+"""What Build and the walk say of a model is true of it, for every family and kind of task."""
 
 import dataclasses
 import re
