@@ -133,10 +133,11 @@ def test_the_code_to_copy_is_that_of_the_mask_on_the_page(open_page):
 def test_the_text_of_a_language_model_may_be_padded(store, open_page):
     run = trained(store.root, language("grammar", task={"unit": "words"}))[0]
     app = open_page(PAGE, run=run.id)
+    app.text_input(key="masks-text-run-one").set_value("the teacher").run()
     assert not app.exception
     assert not app.error
     assert "Real projections: layer 1, head 1 of" in said(app)
-    assert sent(app)["key"][-2:] == ["<pad>", "<pad>"]
+    assert sent(app)["key"] == ["the", "teacher", "<pad>", "<pad>"]
 
 
 def test_a_captioner_says_that_there_is_no_picture_to_write_about(store, open_page):
