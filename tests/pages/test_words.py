@@ -119,7 +119,7 @@ def test_without_words_the_recorded_run_is_one_press_away(with_recorded, open_pa
 
 def test_training_the_preset_is_one_press_away(busy_queue, open_page):
     app = viewed(open_page(PAGE), "embeddings")
-    app.button(key="words-train").click().run()
+    app.button(key="words-train-translate").click().run()
     assert not app.exception
     assert [run.meta.preset for run in busy_queue.store.list() if run.meta.preset] == ["translate"]
 

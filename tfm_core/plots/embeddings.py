@@ -100,7 +100,7 @@ def lookup(table: Floats, found: Lookup, tokens: Sequence[str], theme: Theme) ->
     top = float(np.abs(shown).max())
     values = np.concatenate([one_hot * top, np.full((len(rows), 1), np.nan), shown], 1)
     texts = [
-        [f"{hot[0]:.0f}", "", *(f"{v:.2f}" for v in row)]
+        [f"{hot[0]:.0f}", "", *(f"{v:z.2f}" for v in row)]
         for hot, row in zip(one_hot, shown, strict=True)
     ]
     figure = go.Figure(
@@ -130,6 +130,7 @@ def lookup(table: Floats, found: Lookup, tokens: Sequence[str], theme: Theme) ->
         tickvals=list(range(len(rows))),
         ticktext=[f"{row}: {short(tokens[row])}" for row in rows],
         autorange="reversed",
+        title={"text": "row of the table: its word"},
         showgrid=False,
         zeroline=False,
     )
