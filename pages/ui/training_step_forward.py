@@ -55,7 +55,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
     }
     if losses is not None:  # before the sentences, which may be wider than the page
         columns[_("loss (nats)")] = losses[:_SHOWN]
-        config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4f", width="small")
+        config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
     if rows.pictures is not None:
         columns[_("picture")] = [png_url(one) for one in rows.pictures[:_SHOWN]]
         config[_("picture")] = st.column_config.ImageColumn()
