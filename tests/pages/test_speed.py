@@ -2,6 +2,7 @@
 
 import json
 
+import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -69,8 +70,9 @@ def test_stop_ends_it_and_says_so(store, desk):
 
 
 def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, desk):
-    other = desk.begin("length", small("vit"), "cpu")
     at = opened()
+    other = desk.begin("length", small("vit"), "cpu")
+    psutil.Process(other.pid).suspend()  # it is not done before it is told so
     at.button(key="speed-start").click().run()
     assert "yours begins when that one is done" in said(at)
     other.stop("Stopped.")

@@ -1,10 +1,8 @@
 """Training a run: what lies in its folder, and how it ends."""
 
 import json
-import os
 import resource
 import signal
-import time
 
 import pytest
 from safetensors.numpy import load_file
@@ -14,7 +12,6 @@ from tfm_core.config import Experiment
 from tfm_core.runs import claim
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
-from tfm_core.runs.process import mark_of
 from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
 from tfm_core.runs.requests import drop
 from tfm_core.runs.status import Status
@@ -43,6 +40,17 @@ def assert_same(run, other):
     one, two = weights(run), weights(other)
     assert one.keys() == two.keys()
     assert all((one[name] == two[name]).all() for name in one)
+
+
+def stopping_at(step, run):
+    """Return a control and a listener that end a run's training after a step."""
+    control = Control(run.folder)
+
+    def stop(event):
+        if isinstance(event, Step) and event.step == step:
+            control.stop_reason = "Enough."
+
+    return control, stop
 
 
 @pytest.fixture
@@ -86,14 +94,8 @@ def test_the_same_experiment_gives_the_same_run(whole, store):
 
 @pytest.mark.parametrize("stop_at", [1, 3, 5, 7])
 def test_a_run_that_was_stopped_and_resumed_is_as_if_it_never_stopped(whole, store, stop_at):
-    run, control = store.create(tiny()), None
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == stop_at:
-            control.stop_reason = "Enough."
-
-    stopped = execute(run, control, stop)
+    run = store.create(tiny())
+    stopped = execute(run, *stopping_at(stop_at, run))
     assert (stopped.state, stopped.step, stopped.reason) == ("stopped", stop_at, "Enough.")
 
     assert execute(run).state == "finished"
@@ -141,13 +143,7 @@ def test_a_run_that_broke_down_before_its_first_checkpoint_starts_again(whole, s
 
 def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):
     run = store.create(tiny())
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == 2:
-            control.stop_reason = "Enough."
-
-    execute(run, control, stop)
+    execute(run, *stopping_at(2, run))
     beyond = run.folder / "snapshots" / "00000005.safetensors"
     beyond.write_bytes((run.folder / "snapshots" / "00000000.safetensors").read_bytes())
     was_there = []
@@ -166,13 +162,7 @@ def test_a_run_on_pictures_is_resumed_bit_for_bit(store):
     )
     whole, run = store.create(experiment), store.create(experiment)
     execute(whole)
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == 3:
-            control.stop_reason = "Enough."
-
-    execute(run, control, stop)
+    execute(run, *stopping_at(3, run))
     execute(run)
     assert_same(whole, run)
     assert run.probe().images.dtype == "uint8"
@@ -222,13 +212,7 @@ def test_a_fork_trains_on_up_to_its_own_last_step(whole, store):
 
 def test_a_run_that_diverges_fails_with_advice_and_keeps_its_checkpoint(store):
     run = store.create(tiny(steps=400, learning_rate=10, optimizer="sgd", clip_norm=0, warmup=0))
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == 1:
-            control.stop_reason = "Enough."
-
-    execute(run, control, stop)
+    execute(run, *stopping_at(1, run))
     status = execute(run)
     assert status.state == "failed"
     assert "learning rate 10 is probably too high; try 1" in status.reason
@@ -257,9 +241,9 @@ def test_a_damaged_checkpoint_is_said(whole, store):
     assert "checkpoint last is damaged" in status.reason
 
 
-def test_a_run_that_another_process_holds_is_left_alone(store):
+def test_a_run_that_another_process_holds_is_left_alone(store, neighbour):
     run = store.create(tiny())
-    claim.take(run.folder, mark_of(os.getppid()))
+    claim.take(run.folder, neighbour)
     with pytest.raises(claim.RunHeld, match="being trained by another process"):
         execute(run)
     assert run.status.state == "queued"
@@ -301,7 +285,8 @@ def test_the_heart_beats_while_nothing_happens(tmp_path):
     with Recorder(tmp_path, Status("running")) as recorder:
         recorder.change("running")
         first = json.loads((tmp_path / "status.json").read_text())["heartbeat"]
-        end = time.monotonic() + 10
-        while json.loads((tmp_path / "status.json").read_text())["heartbeat"] == first:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+
+        def beat():
+            return json.loads((tmp_path / "status.json").read_text())["heartbeat"]
+
+        wait_until(lambda: beat() > first, "the heart beats")

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from tests.runs.conftest import end_workers
-from tests.runs.test_execute import assert_same
+from tests.runs.test_execute import assert_same, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import claim, tickets
 from tfm_core.runs.execute import execute
@@ -109,14 +109,14 @@ def test_a_run_answers_pause_step_snapshot_resume_and_stop(shared):
 
 def test_a_killed_run_is_interrupted_and_goes_on_bit_for_bit(shared, store):
     _, queue = shared
-    experiment = tiny(150, validate_every=40)
+    experiment = tiny(LONG, validate_every=40)
     run = shared[0].create(experiment)
     queue.submit(run)
     wait_until(lambda: run.status.step > 5, "the run trains")
     run.request("pause")
     paused = wait_for(run, "paused")
-    run.request("step")
-    wait_until(lambda: run.status.step == paused.step + 1, "a step beyond the checkpoint")
+    run.request("resume")
+    wait_until(lambda: run.status.step > paused.step, "it is beyond the checkpoint")
 
     os.kill(paused.pid, signal.SIGKILL)
     status = wait_for(run, "interrupted")
@@ -125,9 +125,13 @@ def test_a_killed_run_is_interrupted_and_goes_on_bit_for_bit(shared, store):
         run.request("resume")
 
     queue.resume(run)
-    assert wait_for(run, "finished", "failed").state == "finished"
+    wait_until(lambda: run.status.step > status.step + 45, "it goes on, and is validated")
+    run.request("stop")
+    last = wait_for(run, "stopped", "failed").step
+    (resumed,) = run.curves().resumed
+    assert paused.step <= resumed <= status.step
     here = store.create(experiment)
-    execute(here)
+    execute(here, *stopping_at(last, here))
     assert_same(here, run)
 
 
@@ -217,10 +221,10 @@ def test_two_queues_never_start_the_same_run(store):
             queue.close()
 
 
-def test_a_run_held_by_another_process_is_not_started(shared):
+def test_a_run_held_by_another_process_is_not_started(shared, neighbour):
     store, queue = shared
     run = store.create(tiny())
-    claim.take(run.folder, mark_of(os.getppid()))
+    claim.take(run.folder, neighbour)
     queue.submit(run)
     wait_until(lambda: run.id not in tickets.waiting(store.root), "its ticket was taken")
     assert run.status.pid is None
