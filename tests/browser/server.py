@@ -58,7 +58,8 @@ class AppServer:
     def end_runs(self) -> None:
         """Stop whatever trains; a worker that does not listen within its time is an error."""
         for run in self.active():
-            run.request("stop")
+            with contextlib.suppress(ValueError):  # it ended by itself a moment ago
+                run.request("stop")
         wait_until(lambda: not self.active(), "every run has stopped")
 
     def forget_runs(self) -> None:

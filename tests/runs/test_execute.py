@@ -9,12 +9,12 @@ from safetensors.numpy import load_file
 
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.config import Experiment
-from tfm_core.runs import claim
+from tfm_core.runs import claim, recorder
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
 from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
 from tfm_core.runs.requests import drop
-from tfm_core.runs.status import Status
+from tfm_core.runs.status import Status, write_status
 from tfm_core.training.events import Step
 
 TIMES = {"examples_per_second", "memory_bytes", "seconds"}
@@ -249,6 +249,20 @@ def test_a_run_that_another_process_holds_is_left_alone(store, neighbour):
     assert run.status.state == "queued"
 
 
+def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, neighbour, monkeypatch):
+    run, is_free = store.create(tiny()), []
+
+    def written(folder, status):
+        write_status(folder, status)
+        if not status.is_active:
+            is_free.append(claim.take(folder, neighbour))
+
+    monkeypatch.setattr(recorder, "write_status", written)
+    execute(run, *stopping_at(3, run))
+    assert run.status.state == "stopped"
+    assert is_free == [True]
+
+
 def test_a_full_disk_is_said(store):
     run = store.create(tiny())
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -282,8 +296,8 @@ def test_about_six_hundred_steps_beyond_the_first_hundred_are_written_down(total
 
 
 def test_the_heart_beats_while_nothing_happens(tmp_path):
-    with Recorder(tmp_path, Status("running")) as recorder:
-        recorder.change("running")
+    with Recorder(tmp_path, Status("running")) as writer:
+        writer.change("running")
         first = json.loads((tmp_path / "status.json").read_text())["heartbeat"]
 
         def beat():
