@@ -7,7 +7,9 @@ import sys
 import psutil
 import pytest
 
+from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
+from tfm_core.runs.execute import execute
 from tfm_core.runs.process import mark_of, this_host
 from tfm_core.runs.status import Status, write_status
 
@@ -27,6 +29,14 @@ def store(tmp_path, monkeypatch):
     store = RunStore(tmp_path / "runs", recorded=tmp_path / "recorded")
     yield store
     end_workers(store)
+
+
+@pytest.fixture
+def whole(store):
+    """A run of 7 steps that was never interrupted."""
+    run = store.create(tiny())
+    assert execute(run).state == "finished"
+    return run
 
 
 @pytest.fixture
