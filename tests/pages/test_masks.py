@@ -1,7 +1,7 @@
 """The mask lab, through the frame."""
 
 import json
-import time
+from functools import partial
 
 import pytest
 
@@ -9,6 +9,7 @@ from pages.components.mask_editor import valid_edit
 from tests.inspect.test_own_example import trained
 from tests.pages.looking import part_of, said
 from tests.pages.made_runs import made_run, with_checkpoint
+from tests.timing import quickest
 from tests.training.test_language import language
 from tfm_core.inspect.mask_lab import MASKS
 from tfm_core.presets import PRESETS
@@ -40,12 +41,11 @@ def test_every_mask_is_drawn_on_seeded_scores_without_a_run(open_page, kind):
 
 def test_a_change_is_shown_in_under_300_ms(open_page):
     app = open_page(PAGE)
-    times = []
-    for n in (1, 3, 0):
-        start = time.perf_counter()
-        app.slider(key="masks-pad-combined").set_value(n).run()
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.3
+    changes = [
+        partial(lambda n: app.slider(key="masks-pad-combined").set_value(n).run(), n)
+        for n in (1, 3, 0)
+    ]
+    assert quickest(changes) < 0.3
     assert sent(app)["key"] == ["the", "cat", "sat", "on", "the", "mat"]
 
 

@@ -1,6 +1,6 @@
 """The walk, through the frame: every step of every family, the link, the questions."""
 
-import time
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -9,6 +9,7 @@ from pages.ui.walk_step import paragraphs
 from tests.inspect.constructed import small
 from tests.inspect.test_walk import FAMILIES, VARIANTS, experiment, name_of
 from tests.pages.looking import FRAME, said
+from tests.timing import quickest
 from tfm_core.inspect.walk import walk
 from tfm_core.inspect.walk_subject import subject
 from tfm_core.training.checkpoints import save
@@ -108,10 +109,8 @@ def test_a_trained_model_is_said_to_be_one(store):
 
 def test_the_page_answers_within_300_ms(store):
     at = opened(step="10")
-    times = []
-    for number in (11, 8, 10):
-        at.selectbox(key="walk-list").set_value(number)
-        start = time.perf_counter()
-        at.run()
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.3
+    changes = [
+        partial(lambda number: at.selectbox(key="walk-list").set_value(number).run(), number)
+        for number in (11, 8, 10)
+    ]
+    assert quickest(changes) < 0.3
