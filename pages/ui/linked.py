@@ -92,9 +92,10 @@ def choice(
 
 
 def warn(problem: str | None) -> None:
-    """Show what in the link could not be followed."""
-    if problem is not None:
-        st.warning(problem, icon=":material/link_off:")
+    """Show what in the link could not be followed; its place stays, so that nothing moves."""
+    with st.container():
+        if problem is not None:
+            st.warning(problem, icon=":material/link_off:")
 
 
 def _seen(key: str) -> str:
