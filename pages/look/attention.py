@@ -51,7 +51,7 @@ def page() -> None:
 def _look(run: Run, was_live: bool) -> None:
     is_live = run.status.is_active
     if was_live and not is_live:
-        st.rerun()  # once: the page then makes a fragment that does not tick
+        state.draw_anew()  # once: the page then makes a fragment that does not tick
     if run.problem:
         show.problem(run.problem)
         st.page_link(state.PAGES["runs"], label=_("See all runs"), icon=":material/list:")

@@ -85,7 +85,7 @@ def _start(task: str, steps: int, seed: int) -> None:
 
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not any(run.status.is_active for run in contest.runs.values()):
-        st.rerun()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     looks = {name: before.looked(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:

@@ -99,7 +99,7 @@ def notices() -> None:
 def _current_run(run: Run, *, was_active: bool) -> None:
     status = run.status
     if was_active and not status.is_active:
-        st.rerun()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     with st.container(border=True, gap="xsmall"):
         st.caption(_("Current run"))
         st.markdown(f"**{run_words.escape(run.meta.name)}**")

@@ -115,7 +115,7 @@ def _start(experiment: Experiment, steps: int) -> None:
 def _draw(race: Race, was_live: bool) -> None:
     statuses = {name: run.status for name, run in race.runs.items()}
     if was_live and not any(status.is_active for status in statuses.values()):
-        st.rerun()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     left, right = st.columns(2)
     with left:
         _curves(race)
