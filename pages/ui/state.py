@@ -52,8 +52,8 @@ RUN_PAGES = (
 )
 """Url paths of the pages that show the current run."""
 
-LINKED_PAGES = ("build", "parameters", "masks", "positions", "walk")
-"""Url paths of the pages on the model, whose address says what they show."""
+LINKED_PAGES = ("build", "parameters", "masks", "positions", "walk", "by-hand", "before")
+"""Url paths of the pages without a run whose address says what they show."""
 
 FIRST_PRESET = "vit-digits"
 
