@@ -60,7 +60,7 @@ def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
         range(len(probe.items)),
         format_func=lambda place: example_name(run.experiment, probe, place),
         key=key,
-        on_change=lambda: chosen.choose(run.id, example=st.session_state[key]),
+        on_change=lambda: _to_example(run, st.session_state[key]),
     )
 
 
@@ -211,7 +211,16 @@ def _to_source(run: Run, example: int | None) -> None:
     chosen.choose(run.id, example=example)
 
 
+def _to_example(run: Run, example: int) -> None:
+    # While the page is drawn with one's own example, the browser still sends the value of the list
+    # that is about to go; with whatever is typed meanwhile that would lead back to the examples.
+    if not chosen.is_own():
+        chosen.choose(run.id, example=example)
+
+
 def _to_step(run: Run, step: int | None) -> None:
+    if chosen.is_own():  # late, see _to_example
+        return
     chosen.set_playing(None)
     chosen.choose(run.id, step=step)
 
