@@ -101,7 +101,6 @@ def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
 def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     tab.choose("Your own")
-    tab.settle()  # nobody types before the field is there for good
     sentence = tab.main.get_by_role("textbox", name="Your sentence")
     sentence.fill("A teacher bought a book.")
     sentence.press("Enter")
