@@ -32,7 +32,7 @@ def show_with(preset: str, fits: Callable[[Experiment], bool], draw: Draw) -> No
 def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     status = run.status
     if was_live and not status.is_active:
-        st.rerun()  # once: the page then makes a fragment that does not tick
+        state.draw_anew()  # once: the page then makes a fragment that does not tick
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = run_words.escape(run.meta.name)
         words = _("Read by **{name}**").format(name=name)

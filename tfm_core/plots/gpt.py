@@ -174,7 +174,10 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             line={"color": COLOURS["right"], "width": 3},
         )  # fmt: skip
     figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})
-    figure.update_xaxes(title="place of the answer, from the left", dtick=1, showgrid=False)
+    figure.update_xaxes(
+        title={"text": "place of the answer, from the left", "standoff": 12},
+        dtick=1, showgrid=False, automargin=True,
+    )  # fmt: skip
     figure.update_yaxes(
         title="digit",
         tickvals=list(range(len(names))),
