@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import linked
+from pages.ui import linked, typed
 from pages.ui.words import _
 from tfm_core.inspect import tensor_sight_text as text
 from tfm_core.inspect.tensor_sight import PREPARED, Source, read
@@ -15,6 +15,7 @@ from tfm_core.inspect.tensor_sight_operations import OPERATIONS, Operation, Para
 
 _CONTENT = {"arange": _("0, 1, 2 …"), "own": _("Own numbers")}
 _OWN = "own"
+_LONGEST = 40  # characters of a shape or a parameter
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +63,16 @@ def _parameter(chosen: Operation, one: Parameter) -> str:
     if one.choices:
         picked = st.selectbox(_(one.label), one.choices, key=key, bind="query-params")
         return str(picked)
-    return str(
-        st.text_input(
-            _(one.label), one.default, key=key, help=_(one.help), bind="query-params", max_chars=40
-        )
-        or ""
-    )
+    text = st.text_input(_(one.label), one.default, key=key, help=_(one.help), bind="query-params")
+    return typed.within(text, _LONGEST)
 
 
 def _field(chosen: Operation, name: str, label: str, default: str) -> str:
-    return str(
-        st.text_input(
-            label, default, key=key_of(chosen, name), bind="query-params", max_chars=40,
-            help=_("One to four whole numbers, at most 64 elements: 2, 3."),
-        )
-        or ""
+    text = st.text_input(
+        label, default, key=key_of(chosen, name), bind="query-params",
+        help=_("One to four whole numbers, at most 64 elements: 2, 3."),
     )  # fmt: skip
+    return typed.within(text, _LONGEST)
 
 
 def _source(chosen: Operation) -> Source:
@@ -108,11 +103,11 @@ def _numbers(chosen: Operation, shape: tuple[int, ...]) -> tuple[float, ...]:
     for size in shape:
         count *= size
     default = ", ".join(str(n) for n in range(count))
-    typed = st.text_input(
-        _("Numbers"), default, key=key_of(chosen, "numbers"), bind="query-params", max_chars=400,
+    written = st.text_input(
+        _("Numbers"), default, key=key_of(chosen, "numbers"), bind="query-params",
         help=_("As many as the shape has room for, parted by commas or spaces."),
     )  # fmt: skip
-    return text.numbers_of(typed or "", count)
+    return text.numbers_of(typed.within(written, 10 * _LONGEST), count)
 
 
 def key_of(chosen: Operation, name: str) -> str:

@@ -104,8 +104,7 @@ def lens_map(looked: Looked, theme: ThemeName, *, most: int = 24) -> go.Figure:
             **_cells(theme),
         )
     )
-    # a margin that plotly would have to widen for the title puts that title over the ticks
-    figure.update_layout(height=190 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 48})
+    figure.update_layout(height=150 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 8})
     figure.update_xaxes(
         title="answer after", tickvals=list(range(depth)), ticktext=labels, showgrid=False
     )
@@ -124,7 +123,14 @@ def _cells(theme: ThemeName) -> dict[str, Any]:
         "zmin": 0,
         "zmax": 1,
         "colorscale": sequential(theme),
-        "colorbar": {**LEGEND, "title": {"text": "probability", "side": "top"}},
+        # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
+        "colorbar": {
+            **LEGEND,
+            "title": {"text": "probability", "side": "top", "font": {"size": 12}},
+            "yref": "container",
+            "y": 0.99,
+            "yanchor": "top",
+        },
         "texttemplate": "%{text}",
         "textfont": {"size": 12},
         "xgap": 1,
