@@ -7,7 +7,15 @@ import math
 import streamlit as st
 
 from pages.components.number_sheet import number_sheet
-from pages.ui import by_hand_matrices, by_hand_pick, by_hand_words, linked, walk_state, walk_step
+from pages.ui import (
+    by_hand_matrices,
+    by_hand_pick,
+    by_hand_words,
+    linked,
+    show,
+    walk_state,
+    walk_step,
+)
 from pages.ui.by_hand_words import Given
 from pages.ui.run_words import escape
 from pages.ui.words import _
@@ -117,29 +125,24 @@ def forms(given: Given) -> None:
 def _table(found: tuple[by_hand_forms.Form, ...]) -> None:
     worst = max(form.difference for form in found)
     if by_hand_forms.agree(found):
-        words = _("All five give the same numbers: they differ by at most **{worst:.1e}**.")
+        words = _("All five give the same numbers: they differ by at most **{worst:.2g}**.")
         st.success(words.format(worst=worst), icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in found):
         st.warning(
             _("One of them answers with NaN, because the mask leaves a query nothing to read."),
             icon=":material/warning:",
         )
-    st.dataframe(
+    show.facts(
         [
-            {
-                _("form"): _(form.name),
-                _("largest difference of the output"): _difference(form.difference),
-                _("of the weights"): _difference(form.weight_difference),
-            }
+            (_(form.name), _difference(form.difference), _difference(form.weight_difference))
             for form in found
         ],
-        hide_index=True,
-        width="stretch",
+        [_("form"), _("largest difference of the output"), _("of the weights")],
     )
 
 
 def _difference(value: float | None) -> str:
-    return _("it has none") if value is None else f"{value:.2e}"
+    return _("it has none") if value is None else f"{value:.3g}"
 
 
 def _n_heads(d_model: int) -> int:

@@ -44,7 +44,7 @@ def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) 
     source = tab.said("Source").inner_text()
     assert axis(tab, "x") == [letter for letter in source if letter.strip()]
     assert axis(tab, "y")[0] == "<bos>"
-    assert tab.is_quiet(3000), "the page is drawn again and again"
+    tab.await_rest(3000)
 
 
 def test_hover_says_the_exact_weight_and_its_tokens(open_tab: OpenTab) -> None:

@@ -219,7 +219,7 @@ def forms_line(found: Sequence[Form], words: Sequence[str], title: str, say: Say
     names = numbered(found[0].output.shape[1])
     boards = tuple(
         board(say(form.name), form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
-              facts=(say("differs by {value:.1e}").format(value=form.difference),))
+              facts=(say("differs by {value:.2g}").format(value=form.difference),))
         for form in found
     )  # fmt: skip
     return Line(title, boards, say("Point at a number: the same one lights up in every form."))
