@@ -7,11 +7,19 @@ import math
 import streamlit as st
 
 from pages.components.number_sheet import number_sheet
-from pages.ui import by_hand_matrices, by_hand_words, linked, show, walk_state, walk_step
+from pages.ui import (
+    by_hand_matrices,
+    by_hand_pick,
+    by_hand_words,
+    linked,
+    show,
+    walk_state,
+    walk_step,
+)
 from pages.ui.by_hand_words import Given
 from pages.ui.run_words import escape
 from pages.ui.words import _
-from tfm_core.inspect import by_hand, by_hand_forms, by_hand_text
+from tfm_core.inspect import by_hand, by_hand_forms
 from tfm_core.inspect import by_hand_questions as questions
 from tfm_core.inspect.by_hand import Attended, Matrices
 from tfm_core.inspect.walk import Question
@@ -19,10 +27,6 @@ from tfm_core.plots import by_hand as plots
 from tfm_core.plots.by_hand_boards import Pick
 from tfm_core.plots.sheet import Line
 
-_PICK = "hand-pick"
-_PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}
-_WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
-_AT = "at"
 FORMS = ("layer", "heads", "one", "fused", "torch")  # what a link calls them, in their order
 TITLES = (
     _("1 · Scores: every query times every key"),
@@ -42,7 +46,7 @@ def one_hot(given: Given) -> None:
     """Q = K = V: the words themselves."""
     x = given.vectors
     found = by_hand.attend(x, x, x, given.allowed, is_scaled=given.is_scaled)
-    pick = _pickers(given, x.shape[1])
+    pick = by_hand_pick.pickers(given, x.shape[1])
     _sheet(_attention(found, given, pick, ("Q = X", "K", "V = X")), given)
     scaled, plain = (
         by_hand.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
@@ -61,7 +65,7 @@ def projections(given: Given) -> None:
     found = by_hand.multi_head(given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled)
     (head,) = found.heads
     _question(questions.about_symmetry(head, _safe(given)), f"hand symmetry {given.words}")
-    pick = _pickers(given, given.vectors.shape[1])
+    pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
 
@@ -78,18 +82,19 @@ def heads(given: Given) -> None:
     names = {str(n): _("Head {n}").format(n=n) for n in range(1, n_heads + 1)}
     chosen = int(linked.choice(_("Written out"), names, key="hand-head", query="head"))
     head = found.heads[chosen - 1]
-    pick = _pickers(given, d_model)
+    pick = by_hand_pick.pickers(given, d_model)
     inside = pick.within(len(given.words), head.query.shape[1])
     letters = tuple(_("{letter} of head {n}").format(letter=letter, n=chosen) for letter in "QKV")
     lines = [
         plots.heads_line(
             found, given.words, _("The maps of all heads"),
-            _("Each head has its own part of Q and K, so it may attend elsewhere."),
+            _("Each head has its own part of Q and K, so it may attend elsewhere."), _,
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
             found, matrices.out, given.words, pick, _("5 · Joined, and mixed by W_O"),
             _("The heads’ outputs stand one behind the other; W_O lets them speak to each other."),
+            _,
         ),
     ]  # fmt: skip
     _sheet(lines, given)
@@ -103,7 +108,7 @@ def forms(given: Given) -> None:
     size = given.vectors.shape[1]
     _question(questions.about_size(given.vectors, n_heads), f"hand size {size} {n_heads}")
     _table(found)
-    number_sheet([plots.forms_line(found, given.words, _("The outputs"))], key="hand-forms")
+    number_sheet([plots.forms_line(found, given.words, _("The outputs"), _)], key="hand-forms")
     with_mask = given.allowed.any(1).all()
     if not with_mask:
         st.caption(
@@ -153,7 +158,7 @@ def _attention(
     found: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
 ) -> list[Line]:
     q, k, v = letters
-    return plots.attention_lines(found, given.words, pick, TITLES, SENTENCES, (q, k, v))
+    return plots.attention_lines(found, given.words, pick, TITLES, SENTENCES, (q, k, v), _)
 
 
 def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[Line]:
@@ -164,7 +169,7 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
         (_("Values: what a word hands over"), "value", matrices.value, head.value, pick.key),
     )
     return [
-        plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension))
+        plots.projection_line(title, kind, x, matrix, made, words, (word, pick.dimension), _)
         for title, kind, matrix, made, word in parts
     ]
 
@@ -172,7 +177,7 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
 def _comparison(scaled: Attended, plain: Attended, given: Given) -> Line:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."),
+        _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."), _,
     )  # fmt: skip
 
 
@@ -187,62 +192,8 @@ def _question(asked: Question, name: str) -> bool:
     return name in walk_state.answers()
 
 
-def _pickers(given: Given, n_numbers: int) -> Pick:
-    """Show which query, key and number are written out; clicks on the tables choose them too."""
-    n = len(given.words)
-    first = Pick(n - 1, min(1, n - 1), 0)
-    asked = linked.opened(_AT, _AT)
-    if asked is not None:
-        try:
-            st.session_state[_PICK] = Pick(*by_hand_text.places_of(asked, (n, n, n_numbers)))
-        except ValueError as error:
-            linked.warn(f"{escape(str(error))} {_('Another number is written out instead.')}")
-    kept: Pick = st.session_state.get(_PICK, first)
-    pick = kept.within(n, n_numbers)
-    linked.say(_AT, _AT, None if pick == first else by_hand_text.text_of_places(_places(pick)))
-    with st.container(horizontal=True):
-        query = _select(_("Query"), "query", given.words, pick.query)
-        key = _select(_("Key"), "key", given.words, pick.key)
-        names = [str(place + 1) for place in range(n_numbers)]
-        dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
-    return Pick(query, key, dimension)
-
-
-def _places(pick: Pick) -> tuple[int, int, int]:
-    return pick.query, pick.key, pick.dimension
-
-
-def _select(label: str, name: str, options: tuple[str, ...] | list[str], place: int) -> int:
-    key = f"hand-at-{name}"
-    st.session_state[key] = place
-
-    def picked() -> None:
-        old: Pick = st.session_state.get(_PICK, Pick(place, place, 0))
-        parts = {"query": old.query, "key": old.key, "dimension": old.dimension}
-        st.session_state[_PICK] = Pick(**{**parts, name: st.session_state[key]})
-
-    return st.selectbox(
-        label, range(len(options)), format_func=lambda i: options[i], key=key, on_change=picked,
-        width=150,
-    )  # fmt: skip
-
-
 def _sheet(lines: list[Line], given: Given) -> None:
     by_hand_words.facts(given)
-    number_sheet(lines, key="hand-sheet", on_pick=lambda b, i, j: _clicked(given, b, i, j))
-
-
-def _clicked(given: Given, board: str, row: int, column: int) -> None:
-    n = len(given.words)
-    if board == "mask":
-        by_hand_words.turn(by_hand_words.mask_kind(), n, row, column)
-    old: Pick = st.session_state.get(_PICK, Pick(n - 1, min(1, n - 1), 0))
-    if board in _PAIRS or board == "mask":
-        new = Pick(row, column, old.dimension)
-    elif board in _WORD_AND_NUMBER:
-        new = Pick(row, old.key, column)
-    elif board == "key":  # laid down: words across
-        new = Pick(old.query, column, row)
-    else:
-        new = Pick(old.query, row, column)
-    st.session_state[_PICK] = new
+    number_sheet(
+        lines, key="hand-sheet", on_pick=lambda b, i, j: by_hand_pick.clicked(given, b, i, j)
+    )

@@ -47,7 +47,7 @@ def _compare(done: RoundTrip) -> None:
         _("trained"): "trained",
         _("fresh, before loading"): "fresh",
         _("fresh, after loading"): "loaded",
-        _("fresh, loaded with strict=False and wrong names"): "misnamed",
+        _("strict=False, wrong names"): "misnamed",
     }
     rows = []
     for label, name in names.items():

@@ -1,11 +1,16 @@
 """Attention by hand, through the frame: its stages, its link, its mask, its learning."""
 
 import json
+import re
 
 import pytest
 
 from pages.components.number_sheet import valid_pick
 from tests.pages.looking import part_of, said
+from tfm_core.inspect import by_hand
+from tfm_core.plots import by_hand as plots
+from tfm_core.plots.by_hand_boards import Pick
+from tfm_core.plots.sheet import described
 
 PAGE = "learn/by_hand.py"
 LINK = {
@@ -276,3 +281,31 @@ def test_the_wanted_pairs_stand_in_the_link_by_place(open_page):
     wrong = open_page(PAGE, stage="projections", wanted="1-9")
     assert "wanted is “1-9” in the link" in wrong.warning[0].value
     assert wrong.multiselect(key="wanted-3").value == ["3-2"]
+
+
+def test_every_word_in_the_tables_is_put_into_the_language_of_the_page():
+    def say(words):
+        return f"«{words}»"
+
+    x = by_hand.one_hot(3, 4)
+    allowed = by_hand.mask_of("causal", 3)
+    given = by_hand.drawn(4, 1), x, allowed
+    heads = by_hand.multi_head(x, given[0], 2, allowed)
+    words, pick = ("7", "8", "9"), Pick(0, 1, 0)
+    lines = [
+        *plots.attention_lines(heads.heads[0], words, pick, ("",) * 4, ("",) * 4, say=say),
+        plots.heads_line(heads, words, "", "", say),
+        plots.joined_line(heads, given[0].out, words, pick, "", "", say),
+        plots.comparison_line(heads.heads[0], heads.heads[1], words, "", "", say),
+    ]
+    symbols = r"e(?=[+-]\d)|W_[A-Z]|√|Q?Kᵀ|\b[QKVqk]\b|e\^|[\W\d_]"
+    for line in described(lines, {}):
+        for board in line["boards"]:
+            panel = board["panels"][0]
+            cells = [cell for row in panel["cells"] for cell in row]
+            said = [board["title"], board["sign"], *board["facts"], *panel["columns"],
+                    panel["row_title"], panel["column_title"], *line["arithmetic"],
+                    *(text for cell in cells for text in (cell[0], cell[2]))]  # fmt: skip
+            for text in said:
+                rest = re.sub(symbols, "", re.sub("«[^»]*»", "", text))
+                assert rest == "", text

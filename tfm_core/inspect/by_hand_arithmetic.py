@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tfm_core.inspect.by_hand import Attended, Floats
 
 MINUS = "−"
+Say = Callable[[str], str]  # puts words into the language of the page
 
 
 def number(value: float, *, is_whole: bool = False) -> str:
@@ -44,20 +45,20 @@ def score(found: Attended, query: int, key: int, names: tuple[str, str]) -> str:
     return f"q({names[0]}) · k({names[1]}) = {terms}"
 
 
-def scaled(found: Attended, query: int, key: int) -> str:
+def scaled(found: Attended, query: int, key: int, say: Say = str) -> str:
     """Write out the division by sqrt(D)."""
     before, after = float(found.products[query, key]), float(found.scores[query, key])
     if found.scale == 1.0:
-        return f"not divided: {number(after)}"
+        return say("not divided: {value}").format(value=number(after))
     width = found.query.shape[1]
     return f"{number(before)} / √{width} = {number(before)} / {found.scale:.4f} = {number(after)}"
 
 
-def softmaxed(found: Attended, query: int, key: int) -> tuple[str, ...]:
+def softmaxed(found: Attended, query: int, key: int, say: Say = str) -> tuple[str, ...]:
     """Write out the exponentials of a row, their sum, and one weight; one string a line."""
     allowed = found.allowed[query]
     if not allowed.any():
-        return ("The mask forbids the whole row: its weights are zeros, by decision.",)
+        return (say("The mask forbids the whole row: its weights are zeros, by decision."),)
     row = found.masked[query][allowed]
     largest = float(row.max())
     exponents = " + ".join(
@@ -65,11 +66,11 @@ def softmaxed(found: Attended, query: int, key: int) -> tuple[str, ...]:
     )
     values = " + ".join(number(float(value)) for value in found.exponentials[query][allowed])
     total = float(found.totals[query])
-    lines = (f"sum = {exponents}", f"= {values} = {number(total)}")
+    lines = (f"{say('sum')} = {exponents}", f"= {values} = {number(total)}")
     if not allowed[key]:
-        return (*lines, "this key is forbidden: its weight is exactly 0")
+        return (*lines, say("this key is forbidden: its weight is exactly 0"))
     mine, weight = float(found.exponentials[query, key]), float(found.weights[query, key])
-    return (*lines, f"weight = {number(mine)} / {number(total)} = {number(weight)}")
+    return (*lines, f"{say('weight')} = {number(mine)} / {number(total)} = {number(weight)}")
 
 
 def summed(found: Attended, query: int, dimension: int) -> str:

@@ -1,4 +1,7 @@
-"""Attention by hand as sheets of numbers: each step a line of tables, with one cell written out."""
+"""Attention by hand as sheets of numbers: each step a line of tables, with one cell written out.
+
+``say`` puts words into the language of the page; without it they stay as they are here.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.inspect import by_hand_arithmetic as arithmetic
 from tfm_core.inspect.by_hand import Attended, Floats, MultiHead
+from tfm_core.inspect.by_hand_arithmetic import Say
 from tfm_core.plots.by_hand_boards import Pick, board, mask_board, numbered
 from tfm_core.plots.sheet import Line
 
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 def projection_line(
     title: str, kind: str, vectors: Floats, matrix: Floats, made: Floats,
-    words: Sequence[str], place: tuple[int, int],
+    words: Sequence[str], place: tuple[int, int], say: Say = str,
 ) -> Line:  # fmt: skip
     """Return ``X × W = Q``; place: the word and the dimension that are written out."""
     word, dimension = place
@@ -29,7 +33,7 @@ def projection_line(
     return Line(
         title,
         (
-            board("X, the words", vectors, words, names, roles=used),
+            board(say("X, the words"), vectors, words, names, roles=used),
             board(f"W_{letter}", matrix, names, names, sign="×", roles=column, hue=kind),
             board(
                 letter, made, words, names, sign="=", hue=kind, name=f"made-{kind}",
@@ -47,11 +51,12 @@ def attention_lines(
     titles: tuple[str, str, str, str],
     sentences: tuple[str, str, str, str],
     letters: tuple[str, str, str] = ("Q", "K", "V"),
+    say: Say = str,
 ) -> list[Line]:
     """Return the four lines of one attention: scores, scale and mask, softmax, weighted sum."""
     makers = (_scores, _masked, _softmax, _summed)
     return [
-        make(found, words, pick, title, sentence, letters)
+        make(found, words, pick, title, sentence, letters, say)
         for make, title, sentence in zip(makers, titles, sentences, strict=True)
     ]
 
@@ -62,7 +67,7 @@ def _pair(i: int, j: int) -> tuple[str, ...]:
 
 def _scores(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
-    letters: tuple[str, str, str],
+    letters: tuple[str, str, str], say: Say,
 ) -> Line:  # fmt: skip
     width = found.query.shape[1]
     names = numbered(width)
@@ -72,11 +77,11 @@ def _scores(
     q, k, _v = letters
     boards = (
         board(q, found.query, words, names, hue="query", name="query", roles=row,
-              axes=("query", "number"), links=lambda i, _j: (f"q{i}",)),
+              axes=(say("query"), say("number")), links=lambda i, _j: (f"q{i}",)),
         board(f"{k[0]}ᵀ{k[1:]}", found.key.T, names, words, hue="key", sign="×", name="key",
-              roles=column, axes=("number", "key"), links=lambda _i, j: (f"k{j}",)),
+              roles=column, axes=(say("number"), say("key")), links=lambda _i, j: (f"k{j}",)),
         board("QKᵀ", found.products, words, words, sign="=", name="scores",
-              axes=("query", "key"), roles={(query, key): "picked"}, links=_pair),
+              axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
     told = arithmetic.score(found, query, key, (words[query], words[key]))
     return Line(title, boards, sentence, (told,))
@@ -84,83 +89,93 @@ def _scores(
 
 def _masked(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
-    _letters: tuple[str, str, str],
+    _letters: tuple[str, str, str], say: Say,
 ) -> Line:  # fmt: skip
     place = (pick.query, pick.key)
     width = found.query.shape[1]
-    sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else "QKᵀ, not divided ="
+    sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else say("QKᵀ, not divided =")
     boards = [
-        board("Scaled scores", found.scores, words, words, sign=sign, name="scaled",
-              axes=("query", "key"), roles={place: "picked"}, links=_pair),
-        mask_board(found.allowed, words, pick, sign="with"),
+        board(say("Scaled scores"), found.scores, words, words, sign=sign, name="scaled",
+              axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
+        mask_board(found.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
-    told = [arithmetic.scaled(found, *place)]
+    told = [arithmetic.scaled(found, *place, say)]
     if not found.allowed.all():
         boards.append(
-            board("Masked scores", found.masked, words, words, sign="=", name="masked",
-                  axes=("query", "key"), roles={place: "picked"}, links=_pair)
+            board(say("Masked scores"), found.masked, words, words, sign="=", name="masked",
+                  lowest=say("lowest"), axes=(say("query"), say("key")), roles={place: "picked"},
+                  links=_pair)
         )  # fmt: skip
         if not found.allowed[place]:
-            told.append("forbidden: replaced by the lowest number, −3.4 · 10³⁸")
+            told.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
     return Line(title, tuple(boards), sentence, tuple(told))
 
 
 def _softmax(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
-    _letters: tuple[str, str, str],
+    _letters: tuple[str, str, str], say: Say,
 ) -> Line:  # fmt: skip
     place = (pick.query, pick.key)
     row = {(pick.query, j): "used" for j in range(len(words))}
     boards = (
-        board("e^(score − largest)", found.exponentials, words, words, is_share=True, name="exp",
-              axes=("query", "key"), roles=row | {place: "picked"}, links=_pair),
-        board("Sum", found.totals[:, None], words, ("sum",), sign="÷", is_plain=True,
+        board(say("e^(score − largest)"), found.exponentials, words, words, is_share=True,
+              name="exp", axes=(say("query"), say("key")), links=_pair,
+              roles=row | {place: "picked"}),
+        board(say("Sum"), found.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
               roles={(pick.query, 0): "used"}, links=lambda i, _j: (f"t{i}",)),
-        board("Weights", found.weights, words, words, is_share=True, sign="=", name="weights",
-              axes=("query", "key"), roles={place: "picked"}, links=_pair),
+        board(say("Weights"), found.weights, words, words, is_share=True, sign="=", name="weights",
+              axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
     )  # fmt: skip
-    return Line(title, boards, sentence, arithmetic.softmaxed(found, *place))
+    return Line(title, boards, sentence, arithmetic.softmaxed(found, *place, say))
 
 
 def _summed(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
-    letters: tuple[str, str, str],
+    letters: tuple[str, str, str], say: Say,
 ) -> Line:  # fmt: skip
     names = numbered(found.value.shape[1])
     query, dimension = pick.query, pick.dimension
     row = {(query, j): "used" for j in range(len(words))}
     column = {(i, dimension): "used" for i in range(len(words))}
     boards = (
-        board("Weights", found.weights, words, words, is_share=True, name="mix", roles=row,
-              axes=("query", "key"), links=lambda i, j: (f"w{i}", f"v{j}")),
+        board(say("Weights"), found.weights, words, words, is_share=True, name="mix", roles=row,
+              axes=(say("query"), say("key")), links=lambda i, j: (f"w{i}", f"v{j}")),
         board(letters[2], found.value, words, names, sign="×", hue="value", name="value",
-              roles=column, axes=("key", "number"), links=lambda i, _j: (f"v{i}",)),
-        board("Output", found.output, words, names, sign="=", name="output",
-              roles={(query, dimension): "picked"}, axes=("query", "number"),
+              roles=column, axes=(say("key"), say("number")), links=lambda i, _j: (f"v{i}",)),
+        board(say("Output"), found.output, words, names, sign="=", name="output",
+              roles={(query, dimension): "picked"}, axes=(say("query"), say("number")),
               links=lambda i, j: (f"o{i},{j}", f"w{i}")),
     )  # fmt: skip
-    told = f"output({words[query]}, {dimension + 1}) = "
+    told = f"{say('output')}({words[query]}, {dimension + 1}) = "
     return Line(title, boards, sentence, (told + arithmetic.summed(found, query, dimension),))
 
 
-def heads_line(found: MultiHead, words: Sequence[str], title: str, sentence: str) -> Line:
+def heads_line(
+    found: MultiHead, words: Sequence[str], title: str, sentence: str, say: Say = str
+) -> Line:
     """Return the weights of every head side by side."""
     boards = tuple(
-        board(f"Head {h + 1}", head.weights, words, words, is_share=True, axes=("query", "key"),
-              links=lambda i, j: (f"h{i},{j}",))
+        board(say("Head {n}").format(n=h + 1), head.weights, words, words, is_share=True,
+              axes=(say("query"), say("key")), links=lambda i, j: (f"h{i},{j}",))
         for h, head in enumerate(found.heads)
     )  # fmt: skip
     return Line(title, boards, sentence)
 
 
 def joined_line(
-    found: MultiHead, matrix: Floats, words: Sequence[str], pick: Pick, title: str, sentence: str
+    found: MultiHead,
+    matrix: Floats,
+    words: Sequence[str],
+    pick: Pick,
+    title: str,
+    sentence: str,
+    say: Say = str,
 ) -> Line:
     """Return the heads' outputs, one behind the other, times W_O."""
     width = found.joined.shape[1]
     names = numbered(width)
     boards = [
-        board(f"Head {h + 1}", head.output, words,
+        board(say("Head {n}").format(n=h + 1), head.output, words,
               names[h * head.output.shape[1] : (h + 1) * head.output.shape[1]],
               sign="|" if h else "", roles={(pick.query, i): "used" for i in range(width)})
         for h, head in enumerate(found.heads)
@@ -169,35 +184,42 @@ def joined_line(
     boards += [
         board("W_O", matrix, names, names, sign="×",
               roles={(i, pick.dimension): "used" for i in range(width)}),
-        board("Output", found.output, words, names, sign="=", name="final",
+        board(say("Output"), found.output, words, names, sign="=", name="final",
               roles={place: "picked"}),
     ]  # fmt: skip
     total = float(found.output[place])
     terms = arithmetic.product(found.joined[pick.query], matrix[:, pick.dimension], total)
-    told = f"output({words[pick.query]}, {pick.dimension + 1}) = {terms}"
+    told = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
     return Line(title, tuple(boards), sentence, (told,))
 
 
 def comparison_line(
-    scaled: Attended, plain: Attended, words: Sequence[str], title: str, sentence: str
+    scaled: Attended,
+    plain: Attended,
+    words: Sequence[str],
+    title: str,
+    sentence: str,
+    say: Say = str,
 ) -> Line:
     """Return the weights with and without the scale."""
     boards = tuple(
-        board(name, found.weights, words, words, is_share=True, axes=("query", "key"),
-              links=lambda i, j: (f"c{i},{j}",), facts=(f"largest {found.weights.max():.4f}",))
+        board(name, found.weights, words, words, is_share=True, axes=(say("query"), say("key")),
+              links=lambda i, j: (f"c{i},{j}",),
+              facts=(say("largest {weight:.4f}").format(weight=found.weights.max()),))
         for name, found in (
-            (f"Divided by √{scaled.query.shape[1]}", scaled), ("Not divided", plain)
+            (say("Divided by √{d}").format(d=scaled.query.shape[1]), scaled),
+            (say("Not divided"), plain),
         )
     )  # fmt: skip
     return Line(title, boards, sentence)
 
 
-def forms_line(found: Sequence[Form], words: Sequence[str], title: str) -> Line:
+def forms_line(found: Sequence[Form], words: Sequence[str], title: str, say: Say = str) -> Line:
     """Return the outputs (T, d_model) of the forms side by side."""
     names = numbered(found[0].output.shape[1])
     boards = tuple(
-        board(form.name, form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
-              facts=(f"differs by {form.difference:.2g}",))
+        board(say(form.name), form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
+              facts=(say("differs by {value:.2g}").format(value=form.difference),))
         for form in found
     )  # fmt: skip
-    return Line(title, boards, "Point at a number: the same one lights up in every form.")
+    return Line(title, boards, say("Point at a number: the same one lights up in every form."))

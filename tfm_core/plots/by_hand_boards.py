@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tfm_core.inspect.by_hand import Bools, Floats
+from tfm_core.inspect.by_hand_arithmetic import Say
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.sheet import PLAIN, Board, Cell, Panel, shades, written
@@ -56,10 +57,12 @@ def board(
     roles: dict[tuple[int, int], str] | None = None,
     links: Links | None = None,
     facts: tuple[str, ...] = (),
+    lowest: str = "lowest",
 ) -> Board:
     """Return a table of values (rows, columns).
 
     is_share: shares from 0 to 1 in one hue; is_plain: without a hue; else two hues around zero.
+    lowest: what a masked score is called.
     """
     fills = _fills(values, is_share)
     cells = []
@@ -70,7 +73,7 @@ def board(
             role = (roles or {}).get((i, j), "") or ("out" if is_out else "")
             made.append(
                 Cell(
-                    "lowest" if is_out else written(value),
+                    lowest if is_out else written(value),
                     _GREY if is_out else (PLAIN_FILL if is_plain else fills[i][j]),
                     tip=f"{title}, {rows[i]}, {columns[j]}: {value:.6g}",
                     links=links(i, j) if links else (),
@@ -89,15 +92,19 @@ def _fills(values: Floats, is_share: bool) -> list[list[tuple[str, str]]]:
     return shades(values, DIVERGING, low=-largest, high=largest)
 
 
-def mask_board(allowed: Bools, words: Sequence[str], pick: Pick, sign: str = "") -> Board:
+def mask_board(
+    allowed: Bools, words: Sequence[str], pick: Pick, sign: str = "", say: Say = str
+) -> Board:
     """Return the mask (T, T) as ticks and crosses; a click turns one over."""
+    may_tip = say("{query} may attend to {key}; click turns")
+    not_tip = say("{query} must not attend to {key}; click turns")
     yes, no = (SCALES["light"][1], SCALES["dark"][1]), _GREY
     cells = tuple(
         tuple(
             Cell(
                 "✓" if may else "✕",
                 yes if may else no,
-                tip=f"{words[i]} {'may' if may else 'must not'} attend to {words[j]}; click turns",
+                tip=(may_tip if may else not_tip).format(query=words[i], key=words[j]),
                 links=(f"{i},{j}",),
                 role="picked" if (i, j) == (pick.query, pick.key) else ("" if may else "out"),
             )
@@ -105,5 +112,5 @@ def mask_board(allowed: Bools, words: Sequence[str], pick: Pick, sign: str = "")
         )
         for i, row in enumerate(allowed.tolist())
     )
-    panel = Panel(cells, tuple(words), tuple(words), "query", "key")
-    return Board("Mask: click a cell", (panel,), name="mask", sign=sign)
+    panel = Panel(cells, tuple(words), tuple(words), say("query"), say("key"))
+    return Board(say("Mask: click a cell"), (panel,), name="mask", sign=sign)
