@@ -83,12 +83,16 @@ function fit(root, state) {
   const room = (root.clientWidth - 70) / heads - 6;
   const cell = Math.max(46, Math.min(150, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
+  root.style.setProperty("--lines", cell < 72 ? 4 : cell < 100 ? 3 : 2);  // below narrow maps words break more often
   const inner = cell - 8;
-  const scale = inner / Math.max(rows, columns);
+  // square cells, but where a map would be a mere line: at least half as high as wide, and so on
+  const width = inner * Math.min(1, Math.max(columns / rows, 0.5));
+  const height = inner * Math.min(1, Math.max(rows / columns, 0.5));
+  root.style.setProperty("--map", `${Math.round(height)}px`);
   state.parts.buttons.forEach((button) => {
     const canvas = button.firstChild;
-    canvas.style.width = `${Math.max(2, columns * scale)}px`;
-    canvas.style.height = `${Math.max(2, rows * scale)}px`;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
   });
 }
 

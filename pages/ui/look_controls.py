@@ -241,6 +241,7 @@ def segments(
         key=key,
         on_change=picked,
         help=help_text,
+        wrap=True,
         label_visibility=label_visibility,
     )
 

@@ -79,6 +79,7 @@ def _origin() -> str:
         format_func=names.__getitem__,
         default="new",
         key="attention-origin",
+        wrap=True,
         persist_state="session",
         label_visibility="collapsed",
     )

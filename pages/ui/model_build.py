@@ -52,7 +52,7 @@ def editor() -> None:
 def code(chosen: Chosen, title: str) -> None:
     """Offer the whole model as one file that runs with torch alone."""
     text = source.source_code(chosen.model, chosen.shape)
-    st.subheader(title, anchor=False)
+    st.header(title, anchor=False)
     words = _("One file for exactly this model; it needs torch only. ")
     words += _("`python model.py` builds it; with the path of a run's ")
     st.markdown(words + _("`checkpoints/last/checkpoint.safetensors` it has the run's weights."))

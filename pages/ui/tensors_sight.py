@@ -194,7 +194,7 @@ def _remember(after: Look, row: int, column: int) -> None:
 
 def numpy() -> None:
     """Show what NumPy and PyTorch share, tried out now."""
-    st.subheader(_("NumPy and PyTorch"), anchor=False)
+    st.header(_("NumPy and PyTorch"), anchor=False)
     st.dataframe(
         [
             {_("code"): fact.code, _("gives here"): fact.found, _("so"): _(fact.meaning)}

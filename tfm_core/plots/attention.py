@@ -39,6 +39,11 @@ LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
     "tickformat": ".2~g",
     "nticks": 4,
 }
+
+
+def legend_to(top: float) -> dict[str, Any]:
+    """Return the legend of a scale from 0 to ``top``, which says its end."""
+    return {**LEGEND, "tickmode": "array", "tickvals": [0, top / 2, top]}
 _MAX_TICKS = 40
 _MAX_TOKEN = 12
 _MAX_TEXTS = 16_384  # cells with a hover text of their own; beyond that the axes' names do
@@ -69,13 +74,14 @@ def head_map(
             f"and {len(key_tokens)} key tokens."
         )
     allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    top = top_of(weights) if top is None else top
     figure = go.Figure(
         go.Heatmap(
             z=np.where(allowed, weights, np.nan).astype(np.float32),
             zmin=0,
-            zmax=top_of(weights) if top is None else top,
+            zmax=top,
             colorscale=list(SCALES[theme]),
-            colorbar=LEGEND,
+            colorbar=legend_to(top),
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
             **_hover(weights, query_tokens, key_tokens, allowed),
