@@ -1,4 +1,6 @@
 
+const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
+
 function paint(canvas, view, index) {
   const [, , rows, columns] = view.shape;
   const weights = view.shown.subarray(index * rows * columns, (index + 1) * rows * columns);
@@ -78,12 +80,21 @@ function build(root, view) {
   return { grid, buttons, tip, film };
 }
 
+// How many lines of so many letters the longest label of the whole film takes.
+function lines(state, letters) {
+  const longest = (label) => label.split(" ").reduce(([count, at], word) => (
+    at + word.length + 1 > letters && at ? [count + 1, word.length] : [count, at + word.length + (at ? 1 : 0)]
+  ), [1, 0])[0];
+  const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
+  return Math.max(2, ...[...labels].map(longest));
+}
+
 function fit(root, state) {
   const [, heads, rows, columns] = state.view.shape;
   const room = (root.clientWidth - 70) / heads - 6;
   const cell = Math.max(46, Math.min(150, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
-  root.style.setProperty("--lines", cell < 72 ? 4 : cell < 100 ? 3 : 2);  // below narrow maps words break more often
+  root.style.setProperty("--lines", lines(state, Math.floor((cell - 8) / LETTER)));
   const inner = cell - 8;
   // square cells, but where a map would be a mere line: at least half as high as wide, and so on
   const width = inner * Math.min(1, Math.max(columns / rows, 0.5));

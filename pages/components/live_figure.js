@@ -1,5 +1,7 @@
 const nodes = new WeakMap();
-const MOST_CROWDED = 10; // pixels between two tokens of an axis, at least
+const MOST_TRIMS = 5; // of a figure's height, before it is left as it is
+const HANGING = 60; // pixels of an axis' words: plotly hangs them into the room below square cells
+const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at least; across they lean
 
 function rootUrl(fallback) {
   // Streamlit's own bundle knows where the app is served from, behind a proxy with a prefix too.
@@ -46,6 +48,7 @@ function draw(state) {
   figure.layout.autosize = true;
   delete figure.layout.width;
   thin(figure, node.clientWidth);
+  state.trims = 0;
   stand(state, figure.layout.height ?? 360);
   figure.layout.height = undefined;
   state.config ??= configOf(data); // the same object at every tick: plotly starts over with another
@@ -59,7 +62,7 @@ function draw(state) {
 // Where the page is narrow, square cells leave room below them; it is given back to the page.
 function stand(state, full) {
   const { node } = state;
-  if (state.full !== full || state.width !== node.clientWidth) state.spare = 0;
+  if (state.full !== full || state.width !== node.clientWidth) Object.assign(state, { spare: 0, trims: 0 });
   state.full = full;
   state.width = node.clientWidth;
   node.style.height = `${full - state.spare}px`;
@@ -67,12 +70,14 @@ function stand(state, full) {
 
 function trim(state) {
   const layout = state.node._fullLayout;
-  if (!layout?._size) return;
-  const spare = Math.floor(layout._size.h * (1 - used(layout, "y")));
-  const isTooLow = state.spare > 0 && layout._size.w * (1 - used(layout, "x")) > 24; // other cells
-  if (!isTooLow && spare <= 24) return;
-  const isOne = !layout.yaxis2; // below the pictures of a strip stand words
-  state.spare = isTooLow ? 0 : state.spare + Math.floor(isOne ? spare - 4 : 0.8 * spare);
+  if (!layout?.xaxis) return;
+  const words = layout.xaxis.visible ? HANGING : 0;
+  const spare = Math.floor(layout._size.h * (1 - used(layout, "y"))) - words;
+  const lacks = state.spare > 0 ? Math.floor(layout._size.w * (1 - used(layout, "x"))) : 0;
+  if ((lacks <= 24 && spare <= 24) || state.trims >= MOST_TRIMS) return;
+  state.trims += 1;
+  const given = layout.yaxis2 ? Math.floor(0.8 * spare) : spare; // a strip has words below each picture
+  state.spare = Math.max(0, state.spare + (lacks > 24 ? -lacks : given));
   stand(state, state.full); // the observer of its size lays it out anew
 }
 
@@ -92,13 +97,13 @@ function thin({ layout }, width) {
   const high = (layout.height ?? 360) - 110;
   const isSquare = Boolean(yaxis?.scaleanchor) && count(xaxis) > 0;
   const squared = isSquare ? (wide * yaxis.tickvals?.at(-1)) / xaxis.tickvals.at(-1) : high;
-  if (xaxis?.tickangle) every(xaxis, count(xaxis), wide);
-  every(yaxis, count(yaxis), Math.min(high, squared));
+  if (xaxis?.tickangle) every(xaxis, count(xaxis), wide, APART.x);
+  every(yaxis, count(yaxis), Math.min(high, squared), APART.y);
 }
 
-function every(axis, n, room) {
+function every(axis, n, room, apart) {
   if (n < 12 || room <= 0) return;
-  const step = Math.ceil((MOST_CROWDED * n) / room);
+  const step = Math.ceil((apart * n) / room);
   const kept = (values) => values.filter((_value, i) => i % step === 0);
   if (step > 1) Object.assign(axis, { tickvals: kept(axis.tickvals), ticktext: kept(axis.ticktext) });
 }
@@ -147,7 +152,7 @@ function follow(state, { values, rows, columns }) {
 
 function mount(parentElement) {
   const node = parentElement.querySelector(".live-figure");
-  const state = { node, data: null, dark: null, busy: false, again: false, spare: 0 };
+  const state = { node, data: null, dark: null, busy: false, again: false, spare: 0, trims: 0 };
   state.resize = new ResizeObserver(() => {
     if (!node.isConnected || !node.data || !node.clientWidth) return;
     if (state.width !== node.clientWidth) stand(state, state.full);
