@@ -44,6 +44,8 @@ LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
 def legend_to(top: float) -> dict[str, Any]:
     """Return the legend of a scale from 0 to ``top``, which says its end."""
     return {**LEGEND, "tickmode": "array", "tickvals": [0, top / 2, top]}
+_STRIP = 4  # so many times wider than high, square cells would be tiny
+_FLAT = 300  # pixels, the height of such a map
 _MAX_TICKS = 40
 _MAX_TOKEN = 12
 _MAX_TEXTS = 16_384  # cells with a hover text of their own; beyond that the axes' names do
@@ -61,7 +63,7 @@ def head_map(
     query_title: str = "query token",
     key_title: str = "key token",
 ) -> go.Figure:
-    """Draw one head's weights as a heatmap with square cells.
+    """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
     weights: (Q, K), 0 to 1. may_attend: bool (Q, K), True = may attend; the rest is shown grey.
     top: the weight with the most ink; None takes the largest of this map.
@@ -75,6 +77,7 @@ def head_map(
         )
     allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
     top = top_of(weights) if top is None else top
+    is_flat = len(key_tokens) >= _STRIP * len(query_tokens)  # few words, many patches
     figure = go.Figure(
         go.Heatmap(
             z=np.where(allowed, weights, np.nan).astype(np.float32),
@@ -90,7 +93,7 @@ def head_map(
     figure.update_layout(
         title={"text": escape(title, quote=False)},
         plot_bgcolor=MASKED[theme],
-        height=int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
+        height=_FLAT if is_flat else int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
         margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
     )
     figure.update_xaxes(
@@ -102,7 +105,7 @@ def head_map(
     figure.update_yaxes(
         title={"text": f"{query_title} (query, down)"},
         autorange="reversed",
-        scaleanchor="x",
+        scaleanchor=None if is_flat else "x",
         constrain="domain",
         constraintoward="top",
         **_ticks(query_tokens),
