@@ -1,4 +1,5 @@
 
+const whole = (label) => label.replaceAll(" %", "\u00a0%").replaceAll(" nats", "\u00a0nats");
 const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
 
 function paint(canvas, view, index) {
@@ -86,7 +87,7 @@ function lines(state, letters) {
     at + word.length + 1 > letters && at ? [count + 1, word.length] : [count, at + word.length + (at ? 1 : 0)]
   ), [1, 0])[0];
   const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
-  return Math.max(2, ...[...labels].map(longest));
+  return Math.max(2, ...[...labels].map((label) => longest(whole(label))));
 }
 
 function fit(root, state) {
@@ -190,7 +191,7 @@ function show(state) {
   parts.buttons.forEach((button, i) => {
     const { largest, row, column } = paint(button.firstChild, view, i);
     const label = view.frames[state.at].labels[i] ?? "";
-    button.lastChild.textContent = label;
+    button.lastChild.textContent = whole(label);
     button.title = label;
     button.classList.toggle("dim", Boolean(view.dim[i]));
     button.setAttribute("aria-label", `${words.layer} ${Number(button.dataset.layer) + 1}, `

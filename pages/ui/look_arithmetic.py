@@ -131,6 +131,8 @@ def _softmax(found: Cell) -> None:
     st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
     number = st.column_config.NumberColumn
     rows = row_table(found)
+    if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
+        rows = rows.drop(columns="may_attend")
     rows["here"] = np.where(np.arange(len(rows)) == found.key_place, "◀", "")
     st.dataframe(
         rows,
@@ -138,7 +140,7 @@ def _softmax(found: Cell) -> None:
         height=min(318, 38 + 35 * len(rows)),
         column_config={
             "key": number(_("Key"), width="small"),
-            "token": _("Token"),
+            "token": st.column_config.TextColumn(_("Token"), width="small"),
             "score": number(_("Score"), format="%.4f"),
             "may_attend": st.column_config.CheckboxColumn(_("May attend"), width="small"),
             "exponential": number(_("e^(score − largest)"), format="%.4f"),
