@@ -188,11 +188,11 @@ def _maps(
         head_map(left, names.query, names.key, top=top, **shared),
         head_map(right, names.query, names.key, top=top, **shared),
         difference_map(
-            left, right, names.query, names.key, names=(_("left"), _("middle")), **shared
+            left, right, names.query, names.key, names=(_("first"), _("second")), **shared
         ),
     )
     figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it
-    captions = (*titles, _("The middle one minus the left one"))
+    captions = (*titles, _("The second minus the first"))
     for i, (column, figure) in enumerate(zip(st.columns(3), figures, strict=True)):
         with column:
             st.markdown(f"**{captions[i]}**")

@@ -44,6 +44,8 @@ LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
 def legend_to(top: float) -> dict[str, Any]:
     """Return the legend of a scale from 0 to ``top``, which says its end."""
     return {**LEGEND, "tickmode": "array", "tickvals": [0, top / 2, top]}
+
+
 _STRIP = 4  # so many times wider than high, square cells would be tiny
 _FLAT = 300  # pixels, the height of such a map
 _MAX_TICKS = 40
