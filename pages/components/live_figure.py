@@ -26,7 +26,7 @@ CONFIG: dict[str, Any] = {
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
 _CSS = """.live-figure { width: 100%; overflow: hidden; }
-/* plotly writes dark grey on light cells of a heatmap; on those of middling light only black reads */
+/* plotly writes dark grey on light cells of a heatmap; on middling ones only black reads */
 .live-figure .heatmap-label text[style*="rgb(68, 68, 68)"] { fill: #000 !important; }
 """
 _mount = st.components.v2.component(

@@ -108,13 +108,13 @@ def _steps(found: Cell) -> None:
         },
     )
     formula = r"v \cdot \tanh(q + k)" if found.is_tanh else r"q \cdot k"
-    st.latex(rf"{formula} = {found.dot:.4f}")
+    show.formula(rf"{formula} = {found.dot:.4f}")
     if found.scale == 1:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
     else:
         st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
         bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
-        st.latex(
+        show.formula(
             rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
             rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
         )
@@ -151,7 +151,7 @@ def _softmax(found: Cell) -> None:
         },
     )
     mine = float(found.exponentials[found.key_place])
-    st.latex(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
+    show.formula(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
 
 
 def _output(found: Cell) -> None:

@@ -44,6 +44,11 @@ def code(obj: Callable[..., Any] | type) -> None:
         st.code(inspect.getsource(obj), language="python")
 
 
+def formula(latex: str) -> None:
+    """Show a formula with room above it: the page would cut the top of a fraction off."""
+    st.latex(rf"\vphantom{{\bigg(}}{latex}" if r"\frac" in latex else latex)
+
+
 def problem(sentence: str) -> None:
     """Show what is wrong, and what would be right."""
     st.error(sentence, icon=":material/error:")
