@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -50,8 +51,8 @@ def formula(latex: str) -> None:
 
 
 def problem(sentence: str) -> None:
-    """Show what is wrong, and what would be right."""
-    st.error(sentence, icon=":material/error:")
+    """Show what is wrong, and what would be right; what a person typed in it makes no markup."""
+    st.error(re.sub(r"(?<!\\)([$*\[\]])", r"\\\1", sentence), icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:

@@ -181,8 +181,9 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 hovertemplate=f"position {position}, pair {pair + 1}: turned by "
                 f"{angle:.3f} rad<extra></extra>",
             )
-    figure.update_xaxes(visible=False, range=[-1.2, 2.4 * (n_pairs - 1) + 1.2])
-    figure.update_yaxes(visible=False, scaleanchor="x", range=[-1.6, 1.2])
+    across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
+    figure.update_xaxes(visible=False, constrain="domain", range=across)
+    figure.update_yaxes(visible=False, constrain="domain", scaleanchor="x", range=[-1.6, 1.2])
     figure.update_layout(height=230, margin={"l": 4, "r": 4, "t": 8, "b": 4})
     return figure
 
