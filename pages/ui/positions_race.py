@@ -136,8 +136,7 @@ def _draw(race: Race, was_live: bool) -> None:
 
 
 def _curves(race: Race) -> None:
-    is_text = race.experiment.task.kind != "image"
-    column = "sequence_accuracy" if is_text else "accuracy"
+    column, title = _measure(race.experiment)
     series = {}
     for name, run in race.runs.items():
         validation = runs_access.curves(run).validation
@@ -147,12 +146,22 @@ def _curves(race: Race) -> None:
     if not series:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
         return
-    title = _("whole sequences right") if is_text else _("pictures right")
     show.live_figure(
         plots.race(series, _("step"), title),
         _("Unseen examples, measured while training: which kind learns the task, and how fast."),
         key="positions-race-curves",
     )
+
+
+def _measure(experiment: Experiment) -> tuple[str, str]:
+    """Return which share of unseen examples tells how far a task is learned, and its name."""
+    answer = experiment.task.facts.answer
+    if answer in ("sequence", "blanks"):
+        return "sequence_accuracy", _("whole sequences right")
+    if answer == "text":
+        return "accuracy", _("next tokens right")
+    is_pictured = experiment.task.kind == "image"
+    return "accuracy", _("pictures right") if is_pictured else _("labels right")
 
 
 def _beyond(race: Race) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,7 @@ def words(step: Step, subject: Subject) -> None:
         "d_head": getattr(config, "d_head", config.d_model),
         "d_ff": getattr(config, "d_ff", 0),
         "window": getattr(config, "window", 0),
+        "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
     }
     known = paragraphs()
     st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))
@@ -108,9 +110,10 @@ def paragraphs() -> dict[str, str]:
     }
 
 
-def _filled(text: str, facts: dict[str, int]) -> str:
+def _filled(text: str, facts: Mapping[str, int | str]) -> str:
     for name, value in facts.items():
-        text = text.replace(f"{{{name}}}", f"{value:,}")
+        said = f"{value:,}" if isinstance(value, int) else value
+        text = text.replace(f"{{{name}}}", said)
     return text
 
 
