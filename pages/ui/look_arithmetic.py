@@ -133,7 +133,8 @@ def _softmax(found: Cell) -> None:
     rows = row_table(found)
     if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
         rows = rows.drop(columns="may_attend")
-    rows["here"] = np.where(np.arange(len(rows)) == found.key_place, "◀", "")
+    here = np.arange(len(rows)) == found.key_place  # in the cell: another column would hide weights
+    rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])
     st.dataframe(
         rows,
         hide_index=True,
@@ -147,7 +148,6 @@ def _softmax(found: Cell) -> None:
             "weight": st.column_config.ProgressColumn(
                 _("Weight"), min_value=0, max_value=1, format="%.4f"
             ),
-            "here": st.column_config.TextColumn("", width="small"),
         },
     )
     mine = float(found.exponentials[found.key_place])
