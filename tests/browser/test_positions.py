@@ -41,12 +41,3 @@ def test_the_link_says_the_view_by_name_and_an_older_link_is_understood(open_tab
     expect(tab.main.get_by_role("radio", name="Rotary")).to_be_checked()
     other = open_tab("positions?view=upside-down")
     expect(other.main.get_by_role("alert")).to_contain_text("view is “upside-down” in the link")
-
-
-def test_a_square_map_leaves_no_empty_room_on_a_phone(open_tab: OpenTab) -> None:
-    """The height that square cells do not take goes back to the page, words and all."""
-    tab = open_tab("positions?view=patches", viewport={"width": 390, "height": 844})
-    name = "positions-patches-0"
-    spare = "node._fullLayout._size.h - node._fullLayout.yaxis._length"
-    tab.await_plotly(name, f"{spare} < 100 && node.clientHeight === node._fullLayout.height")
-    assert tab.plotly(name, "node._fullLayout._size.w - node._fullLayout.xaxis._length") < 25
