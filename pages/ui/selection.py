@@ -53,6 +53,12 @@ def choose(run_id: str, **changes: Any) -> None:
     _keep(run_id, selection, say=not _is_playing())
 
 
+def is_own() -> bool:
+    """Return whether an example of the user's own is looked at, none of the run's."""
+    kept: _Kept | None = st.session_state.get(_KEY)
+    return kept is not None and kept.selection.example is None
+
+
 def playing_since() -> float | None:
     """Return when the last snapshot was shown while the training plays, or None."""
     return st.session_state.get(_PLAYING)

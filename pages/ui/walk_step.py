@@ -59,7 +59,7 @@ def _name(step: Step, subject_name: str, example: int) -> str:
     return f"{subject_name} {step.number} {example}"
 
 
-def shapes(step: Step, *, with_after: bool) -> None:
+def shapes(step: Step, subject: Subject, *, with_after: bool) -> None:
     """Show the tensors before and after, their axes named and with their numbers."""
     with st.container(border=True):
         if step.before:
@@ -69,7 +69,7 @@ def shapes(step: Step, *, with_after: bool) -> None:
         else:
             hidden = [f"`{one.name}` {_(one.label)}  \n`( ? )`" for one in step.after]
             st.markdown("\n\n".join([f":grey[{_('After: predict it below')}]", *hidden]))
-        st.caption(_legend(step))
+        st.caption(_legend(step, subject))
 
 
 def _shape(tensor: Seen) -> str:
@@ -78,11 +78,12 @@ def _shape(tensor: Seen) -> str:
     return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**"
 
 
-def _legend(step: Step) -> str:
-    from tfm_core.inspect.walk import AXES
+def _legend(step: Step, subject: Subject) -> str:
+    from tfm_core.inspect.walk import axis_words
 
+    said = axis_words(subject.reader)
     used = dict.fromkeys(axis for one in (*step.before, *step.after) for axis in one.axes)
-    return " · ".join(f"**{axis}** {_(AXES[axis])}" for axis in used)
+    return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
 
 
 def words(step: Step, subject: Subject) -> None:

@@ -59,6 +59,21 @@ def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch
     assert grid(at)[0]["key"] == ["sixty"]
 
 
+def test_a_late_word_of_the_list_of_examples_does_not_lead_back_to_them(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run)
+    late = at.selectbox(key="attention-example")._widget_state
+    at.button_group(key="attention-source").set_value("own").run()
+    at.text_input(key="attention-text").set_value("sixty")
+    states = at._tree.get_widget_states()
+    states.widgets.append(late)  # as the browser does while the page is still being drawn
+    at._run(states)
+    assert not at.exception
+    assert at.query_params["example"] == "own"
+    assert grid(at)[0]["key"] == ["sixty"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

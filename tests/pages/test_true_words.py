@@ -1,4 +1,4 @@
-"""What Build, Masks and the walk say of a model is true of it, for every family and kind of task."""
+"""What Build and the walk say of a model is true of it, for every family and kind of task."""
 
 import dataclasses
 import re
@@ -17,7 +17,7 @@ from tfm_core.inspect.diagram import diagram
 from tfm_core.inspect.diagram_parts import part
 from tfm_core.inspect.equations import equations
 from tfm_core.inspect.source_code import source_code
-from tfm_core.inspect.walk import walk
+from tfm_core.inspect.walk import axis_words, walk
 from tfm_core.inspect.walk_subject import by_shape
 from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
@@ -44,11 +44,13 @@ def said(known):
     yield from (one.title for one in equations(known.model, known.shape).values())
     yield source_code(known.model, known.shape)
     looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
-    words = paragraphs()
+    words, axes = paragraphs(), axis_words(looked.reader)
     for step in walk(looked):
         yield from (step.title, step.question.text, step.question.because)
         yield from (words[topic] for topic in step.topics)
-        yield from (one.label for one in (*step.before, *step.after, *step.extra))
+        for one in (*step.before, *step.after, *step.extra):
+            yield one.label
+            yield from (axes[axis] for axis in one.axes)
 
 
 @pytest.mark.parametrize(

@@ -181,8 +181,9 @@ def _mask_question(mask: Seen, example: int) -> Question:
     if not mask.has_values:
         batch, _, rows, columns = mask.shape
         return shape_question(
-            f"the mask named {mask.name}", mask.shape, (batch, rows, columns), (batch, 1, 1, columns),
-            (batch, rows, 1, columns), (rows, columns),
+            f"the mask named {mask.name}",
+            mask.shape, (batch, rows, columns), (batch, 1, 1, columns), (batch, rows, 1, columns),
+            (rows, columns),
         )  # fmt: skip
     row = min(2, mask.shape[2] - 1)
     n = int(mask.value[example, 0, row].sum())
