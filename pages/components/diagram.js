@@ -99,6 +99,12 @@ function dress(state) {
     const kind = [...group.classList].find((name) => name !== "node" && name !== "cluster");
     const shape = group.querySelector("path, ellipse, polygon");
     if (kind && shape) shape.style.fill = `var(--d-${kind})`;
+    if (!kind || !group.classList.contains("cluster")) return;
+    group.querySelectorAll("text").forEach((text) => { // over the arrows that cross it, on a rim
+      text.classList.add("over");
+      text.style.stroke = `var(--d-${kind})`;
+      group.parentNode.append(text);
+    });
   });
   state.nodes.forEach((group, name) => {
     group.setAttribute("role", "button");

@@ -1,4 +1,7 @@
 
+const whole = (label) => label.replaceAll(" %", "\u00a0%").replaceAll(" nats", "\u00a0nats");
+const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
+
 function paint(canvas, view, index) {
   const [, , rows, columns] = view.shape;
   const weights = view.shown.subarray(index * rows * columns, (index + 1) * rows * columns);
@@ -78,17 +81,30 @@ function build(root, view) {
   return { grid, buttons, tip, film };
 }
 
+// How many lines of so many letters the longest label of the whole film takes.
+function lines(state, letters) {
+  const longest = (label) => label.split(" ").reduce(([count, at], word) => (
+    at + word.length + 1 > letters && at ? [count + 1, word.length] : [count, at + word.length + (at ? 1 : 0)]
+  ), [1, 0])[0];
+  const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
+  return Math.max(2, ...[...labels].map((label) => longest(whole(label))));
+}
+
 function fit(root, state) {
   const [, heads, rows, columns] = state.view.shape;
   const room = (root.clientWidth - 70) / heads - 6;
   const cell = Math.max(46, Math.min(150, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
+  root.style.setProperty("--lines", lines(state, Math.floor((cell - 8) / LETTER)));
   const inner = cell - 8;
-  const scale = inner / Math.max(rows, columns);
+  // square cells, but where a map would be a mere line: at least half as high as wide, and so on
+  const width = inner * Math.min(1, Math.max(columns / rows, 0.5));
+  const height = inner * Math.min(1, Math.max(rows / columns, 0.5));
+  root.style.setProperty("--map", `${Math.round(height)}px`);
   state.parts.buttons.forEach((button) => {
     const canvas = button.firstChild;
-    canvas.style.width = `${Math.max(2, columns * scale)}px`;
-    canvas.style.height = `${Math.max(2, rows * scale)}px`;
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
   });
 }
 
@@ -175,7 +191,7 @@ function show(state) {
   parts.buttons.forEach((button, i) => {
     const { largest, row, column } = paint(button.firstChild, view, i);
     const label = view.frames[state.at].labels[i] ?? "";
-    button.lastChild.textContent = label;
+    button.lastChild.textContent = whole(label);
     button.title = label;
     button.classList.toggle("dim", Boolean(view.dim[i]));
     button.setAttribute("aria-label", `${words.layer} ${Number(button.dataset.layer) + 1}, `

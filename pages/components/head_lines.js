@@ -6,7 +6,15 @@ const NARROWEST = 320;
 const TOKEN = 0.35; // of the width, for the tokens of each side
 const FEW = 0.01; // thinner lines are drawn for a held token only
 
-const middle = (i) => 46 + i * ROW;
+const sideOf = (view, side) => (side === "q" ? view.query : view.key).length;
+const most = (view) => Math.max(view.query.length, view.key.length);
+// The middle of a token; a few words beside many patches are spread over the whole height.
+function middle(view, side, i) {
+  const n = sideOf(view, side);
+  const step = most(view) >= 2 * n && n > 1 ? (most(view) - 1) / (n - 1) : 1;
+  return 46 + i * step * ROW;
+}
+
 const cut = (token) => (token.length > 13 ? `${token.slice(0, 12)}…` : token.trim() ? token : "␣");
 
 function weightOf(view, query, key) {
@@ -34,7 +42,7 @@ function drawLines(state) {
   const pairs = held ? ofToken(view, held) : strongest(view);
   pairs.forEach(([query, key]) => {
     const weight = weightOf(view, query, key);
-    const [from, to] = [middle(key) - 4, middle(query) - 4];
+    const [from, to] = [middle(view, "k", key) - 4, middle(view, "q", query) - 4];
     layer.append(drawn("path", {
       d: `M ${left} ${from} C ${left + bend} ${from} ${right - bend} ${to} ${right} ${to}`,
       fill: "none", stroke: view.ink, "stroke-width": (0.3 + 7.7 * weight).toFixed(2),
@@ -82,7 +90,7 @@ function column(state, side, tokens, x, anchor, title) {
   svg.append(drawn("text", { x, y: 18, "text-anchor": anchor, "font-size": 12, fill: view.faint }, title));
   tokens.forEach((token, place) => {
     const text = drawn("text", {
-      x, y: middle(place), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
+      x, y: middle(view, side, place), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
       "aria-label": `${side === "q" ? view.words.query : view.words.key} ${place + 1}: ${token}`,
     });
     text.dataset.side = side;
@@ -100,7 +108,7 @@ function buildLines(state) {
   view.faint = style.getPropertyValue("--st-text-color").trim() || "#222";
   const width = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth || WIDEST));
   Object.assign(state, { width, left: width * TOKEN, right: width * (1 - TOKEN) });
-  const height = middle(Math.max(view.query.length, view.key.length)) - 8;
+  const height = 46 + most(view) * ROW - 8;
   const svg = drawn("svg", {
     viewBox: `0 0 ${width} ${height}`, width, height, role: "group", "aria-label": view.words.lines,
     "font-family": style.fontFamily || "sans-serif",

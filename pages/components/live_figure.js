@@ -1,4 +1,7 @@
 const nodes = new WeakMap();
+const MOST_TRIMS = 5; // of a figure's height, before it is left as it is
+const HANGING = 60; // pixels of an axis' words: plotly hangs them into the room below square cells
+const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at least; across they lean
 
 function rootUrl(fallback) {
   // Streamlit's own bundle knows where the app is served from, behind a proxy with a prefix too.
@@ -44,14 +47,65 @@ function draw(state) {
   figure.layout.uirevision ??= "kept";
   figure.layout.autosize = true;
   delete figure.layout.width;
-  node.style.height = `${figure.layout.height ?? 360}px`;
+  thin(figure, node.clientWidth);
+  state.trims = 0;
+  stand(state, figure.layout.height ?? 360);
   figure.layout.height = undefined;
   state.config ??= configOf(data); // the same object at every tick: plotly starts over with another
   const { data: traces, layout, frames } = figure;
   const drawn = frames?.length // a figure that plays, see play()
     ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
     : window.Plotly.react(node, traces, layout, state.config);
-  return drawn.then(() => listen(state));
+  return drawn.then(() => { listen(state); trim(state); });
+}
+
+// Where the page is narrow, square cells leave room below them; it is given back to the page.
+function stand(state, full) {
+  const { node } = state;
+  if (state.full !== full || state.width !== node.clientWidth) Object.assign(state, { spare: 0, trims: 0 });
+  state.full = full;
+  state.width = node.clientWidth;
+  node.style.height = `${full - state.spare}px`;
+}
+
+function trim(state) {
+  const layout = state.node._fullLayout;
+  if (!layout?.xaxis) return;
+  const words = layout.xaxis.visible ? HANGING : 0;
+  const spare = Math.floor(layout._size.h * (1 - used(layout, "y"))) - words;
+  const lacks = state.spare > 0 ? Math.floor(layout._size.w * (1 - used(layout, "x"))) : 0;
+  if ((lacks <= 24 && spare <= 24) || state.trims >= MOST_TRIMS) return;
+  state.trims += 1;
+  const given = layout.yaxis2 ? Math.floor(0.8 * spare) : spare; // a strip has words below each picture
+  state.spare = Math.max(0, state.spare + (lacks > 24 ? -lacks : given));
+  stand(state, state.full); // the observer of its size lays it out anew
+}
+
+// The share of its room that the longest axis takes; 1 where an axis is free to take it all.
+function used(layout, letter) {
+  const axes = Object.keys(layout).filter((name) => name.startsWith(`${letter}axis`)).map((name) => layout[name]);
+  if (!axes.length || axes.some((axis) => axis.constrain !== "domain" || !axis._inputDomain)) return 1;
+  const room = layout._size[letter === "x" ? "w" : "h"];
+  return Math.max(...axes.map(({ _length, _inputDomain: [low, high] }) => _length / (room * (high - low))));
+}
+
+// Rows of tokens: where the page is too narrow for all of them, every n-th is written.
+function thin({ layout }, width) {
+  const { xaxis, yaxis } = layout;
+  const count = (axis) => (axis?.tickmode === "array" && Array.isArray(axis.tickvals) ? axis.tickvals.length : 0);
+  const wide = width - 100; // without the tokens of the other axis
+  const high = (layout.height ?? 360) - 110;
+  const isSquare = Boolean(yaxis?.scaleanchor) && count(xaxis) > 0;
+  const squared = isSquare ? (wide * yaxis.tickvals?.at(-1)) / xaxis.tickvals.at(-1) : high;
+  if (xaxis?.tickangle) every(xaxis, count(xaxis), wide, APART.x);
+  every(yaxis, count(yaxis), Math.min(high, squared), APART.y);
+}
+
+function every(axis, n, room, apart) {
+  if (n < 12 || room <= 0) return;
+  const step = Math.ceil((apart * n) / room);
+  const kept = (values) => values.filter((_value, i) => i % step === 0);
+  if (step > 1) Object.assign(axis, { tickvals: kept(axis.tickvals), ticktext: kept(axis.ticktext) });
 }
 
 function configOf(data) {
@@ -98,9 +152,11 @@ function follow(state, { values, rows, columns }) {
 
 function mount(parentElement) {
   const node = parentElement.querySelector(".live-figure");
-  const state = { node, data: null, dark: null, busy: false, again: false };
+  const state = { node, data: null, dark: null, busy: false, again: false, spare: 0, trims: 0 };
   state.resize = new ResizeObserver(() => {
-    if (node.isConnected && node.data && node.clientWidth > 0) window.Plotly.Plots.resize(node);
+    if (!node.isConnected || !node.data || !node.clientWidth) return;
+    if (state.width !== node.clientWidth) stand(state, state.full);
+    window.Plotly.Plots.resize(node).then(() => node.isConnected && trim(state));
   });
   state.resize.observe(node);
   state.theme = setInterval(() => {

@@ -25,10 +25,14 @@ CONFIG: dict[str, Any] = {
     "responsive": False,  # the component resizes by itself; plotly would listen to the window only
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
+_CSS = """.live-figure { width: 100%; overflow: hidden; }
+/* plotly writes dark grey on light cells of a heatmap; on middling ones only black reads */
+.live-figure .heatmap-label text[style*="rgb(68, 68, 68)"] { fill: #000 !important; }
+"""
 _mount = st.components.v2.component(
     "live_figure",
     html='<div class="live-figure"></div>\n',
-    css=".live-figure {\n  width: 100%;\n  overflow: hidden;\n}\n",
+    css=_CSS,
     js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
     isolate_styles=False,
 )

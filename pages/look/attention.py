@@ -74,7 +74,9 @@ def _look(run: Run, was_live: bool) -> None:
     if chosen.example is None:
         example = look_own.own(run, probe, chosen)
     elif not offer.steps:
-        _not_yet(_("This run has no snapshot yet."), is_live)
+        words = _("This run has no snapshot yet.")
+        gone = _("This run has no snapshot that can be read; train it again, or open another run.")
+        _not_yet(words if is_live else gone, is_live)
         return
     else:
         step = selection_link.nearest_step(chosen.step, offer.steps)

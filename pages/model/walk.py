@@ -29,7 +29,7 @@ def page() -> None:
         st.warning(problem, icon=":material/link_off:")
     step = next(step for step in steps if step.number == number)
     walk_step.navigation(steps, number)
-    st.subheader(f"{step.number} · {_(step.title)}", anchor=False)
+    st.header(f"{step.number} · {_(step.title)}", anchor=False)
     if step.block:
         st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")

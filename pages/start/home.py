@@ -11,7 +11,7 @@ show.header("home")
 runs = runs_access.store().list()
 preset_cards.first(runs)
 if runs:
-    st.subheader(_("Recent runs"), anchor=False)
+    st.header(_("Recent runs"), anchor=False)
     for run in runs[:RECENT]:
         run_list.row(run, menu=False)
 if len(runs) > RECENT:

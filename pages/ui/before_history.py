@@ -30,7 +30,7 @@ def view() -> None:
         title, _newline, text = part.removeprefix("## ").partition("\n")
         with st.container(border=True):
             told, written = st.columns([3, 2], gap="medium", vertical_alignment="center")
-            told.markdown(f"##### {title}\n\n{text.strip()}")
+            told.markdown(f"## {title}\n\n{text.strip()}")
             written.latex(latex)
     with st.container(horizontal=True):
         for name, label in (

@@ -19,7 +19,7 @@ _SENTENCE = "before-sentence"
 
 def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
     """Draw one map a model, its equation, and the ways to the run."""
-    st.subheader(_("What each attends to"), anchor=False)
+    st.header(_("What each attends to"), anchor=False)
     known = next((s for run in contest.runs.values() if (s := before.sentences(run))), [])
     place = 0
     if known:

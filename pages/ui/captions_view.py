@@ -122,7 +122,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
 
 def word_by_word(look: Look, chosen: Heads) -> None:
     """Show what the model weighed at each word."""
-    st.subheader(_("Word by word"), anchor=False)
+    st.header(_("Word by word"), anchor=False)
     st.caption(
         _(
             "Each row is one step of writing: the likeliest words, given the picture and the words "

@@ -26,7 +26,7 @@ def group(
 ) -> None:
     """Draw settings under a title, the advanced ones folded; problems stand below their control."""
     with st.container(border=True):
-        st.subheader(title, anchor=False, help=help)
+        st.header(title, anchor=False, help=help)
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:

@@ -24,7 +24,7 @@ def area(checked: Checked) -> None:
     unit = drafts.get(state.draft(), "task.unit")
     wrong = checked.at(_PATH)
     with st.container(border=True):
-        st.subheader(_("Text"), anchor=False)
+        st.header(_("Text"), anchor=False)
         st.caption(_counts(pasted or read_text(), unit, is_own=bool(pasted)))
         for sentence in wrong:
             controls.complaint(sentence)

@@ -114,11 +114,16 @@ def fitting(setting: Setting, value: Any) -> Any:
     low, high = setting.lowest, setting.highest
     if not ((low is None or number >= low) and (high is None or number <= high)):
         raise ValueError(
-            _("{label} is {value}, but must be from {low:,g} to {high:,g}.").format(
-                label=setting.label, value=_short(value), low=low, high=high
+            _("{label} is {value}, but must be from {low} to {high}.").format(
+                label=setting.label, value=_short(value), low=_plain(low), high=_plain(high)
             )
         )
     return number
+
+
+def _plain(limit: float | None) -> str:
+    """Return a limit as one writes it: ``1,000,000``, not ``1e+06``; ``0.001``."""
+    return "" if limit is None else f"{limit:,.12g}"
 
 
 def _choice(setting: Setting, value: Any) -> str:

@@ -81,7 +81,7 @@ def _blank(found: Filled, blank: Blank) -> None:
     words = [GAP if place != blank.place and not token.isalpha() else token
              for place, token in enumerate(found.tokens)]  # fmt: skip
     words[blank.place] = "[ ? ]"
-    st.subheader(run_words.escape(" ".join(words)), anchor=False, divider="grey")
+    st.header(run_words.escape(" ".join(words)), anchor=False, divider="grey")
     shown = blank.top(N_WORDS)
     left, right = st.columns(2, gap="medium")
     with left:

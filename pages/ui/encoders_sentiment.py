@@ -133,7 +133,7 @@ def _pairs(run: Run, found: Sentence) -> None:
     pairs = core.minimal_pairs(found.words)
     if not pairs:
         return
-    st.subheader(_("One thing changed at a time"), anchor=False)
+    st.header(_("One thing changed at a time"), anchor=False)
     rows = {_("as it is"): found.words, **pairs}
     try:
         table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))

@@ -34,7 +34,7 @@ def part(run: Run) -> None:
         ),
         key="gpt-digits",
     )
-    st.subheader(_("Through the logit lens"), anchor=False)
+    st.header(_("Through the logit lens"), anchor=False)
     gpt_lens.figure(run, text)
 
 

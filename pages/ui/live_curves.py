@@ -13,6 +13,7 @@ from tfm_core.runs.run import Run
 
 WINDOWS = (1, 5, 10, 20, 50, 100, 200)
 _WINDOW, _LOG = "curves-window", "curves-log"
+_ROOM = 0.1  # of the figure's height, for a line of words
 
 
 def part(run: Run) -> None:
@@ -144,7 +145,10 @@ def _loss_marks(started: dict[str, object]) -> list[Mark]:
     if isinstance(start, float):
         marks.append(Mark(start, _("guessing: {x}").format(x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
-        marks.append(Mark(float(floor), _("lowest possible: {x}").format(x=f"{floor:.2f}")))
+        words = _("lowest possible: {x}").format(x=f"{floor:.2f}")
+        # close above 0 there is no room for words below the line
+        has_room = not isinstance(start, float) or floor > start * _ROOM
+        marks.append(Mark(float(floor), words, is_floor=has_room))
     return marks
 
 

@@ -35,7 +35,7 @@ _FIRST_KINDS = (
 def part(run: Run) -> None:
     """Draw predictions and a map from the newest snapshot, or why there is none yet."""
     steps = run.snapshot_steps()
-    st.subheader(_("What it says"), anchor=False)
+    st.header(_("What it says"), anchor=False)
     if not steps:
         st.caption(_("The first look inside comes with the first step."))
         return
@@ -60,7 +60,7 @@ def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
     """Draw one head's map and the choice of it."""
     if not snapshot.attention:
         return
-    st.subheader(_("Where it looks"), anchor=False)
+    st.header(_("Where it looks"), anchor=False)
     choice, figure = st.columns([1, 3])
     with choice:
         module, head, example = _selectors(run, probe, snapshot)

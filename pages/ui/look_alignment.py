@@ -31,14 +31,15 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         show.problem(_("The heads of this step cannot be scored."))
         return
     formed = alignment.formed_at(frame, best.module, best.head)
-    st.markdown(_sentence(best, formed))
+    truth = _truth(run.experiment)
+    st.markdown(_sentence(best, formed, truth))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
         words = _(
-            "The share of each head’s attention that lies on the true source words. Dotted: what "
-            "even attention would have. Look for the step at which one line leaves the others."
-        )
+            "The share of each head’s attention that lies on {truth}. Dotted: what even attention "
+            "would have. Look for the step at which one line leaves the others."
+        ).format(truth=truth)
         show.live_figure(figure, words, key="attention-alignment")
     with right:
         _table(run, frame[frame["step"] == step].reset_index(drop=True))
@@ -56,11 +57,16 @@ def outline(figure: go.Figure, experiment: Experiment, example: Example, module:
     return True
 
 
-def _sentence(best: alignment.BestHead, formed: int | None) -> str:
-    figures = _(
-        "{share} of its attention lies on the true source words; alignment error rate {aer}."
-    )
-    words = figures.format(share=show.percent(best.share), aer=f"{best.aer:.3f}")
+def _truth(experiment: Experiment) -> str:
+    """Return what a head should look at, as it stands in a sentence."""
+    if experiment.model.family == "captioner":
+        return _("the digit that the next word names")
+    return _("the true source words")
+
+
+def _sentence(best: alignment.BestHead, formed: int | None, truth: str) -> str:
+    figures = _("{share} of its attention lies on {truth}; alignment error rate {aer}.")
+    words = figures.format(share=show.percent(best.share), truth=truth, aer=f"{best.aer:.3f}")
     place = {"layer": best.layer + 1, "head": best.head + 1}
     if not best.has_learned:
         return (
@@ -100,7 +106,7 @@ def _table(run: Run, frame: pd.DataFrame) -> None:
         column_config={
             "layer": _("Layer"),
             "head": _("Head"),
-            "share": share(_("On the true source"), format="percent", min_value=0, max_value=1),
+            "share": share(_("On the truth"), format="percent", min_value=0, max_value=1),
             "aer": st.column_config.NumberColumn(
                 _("Error rate"),
                 format="%.3f",

@@ -108,13 +108,13 @@ def _steps(found: Cell) -> None:
         },
     )
     formula = r"v \cdot \tanh(q + k)" if found.is_tanh else r"q \cdot k"
-    st.latex(rf"{formula} = {found.dot:.4f}")
+    show.formula(rf"{formula} = {found.dot:.4f}")
     if found.scale == 1:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
     else:
         st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
         bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
-        st.latex(
+        show.formula(
             rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
             rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
         )
@@ -131,25 +131,27 @@ def _softmax(found: Cell) -> None:
     st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
     number = st.column_config.NumberColumn
     rows = row_table(found)
-    rows["here"] = np.where(np.arange(len(rows)) == found.key_place, "◀", "")
+    if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
+        rows = rows.drop(columns="may_attend")
+    here = np.arange(len(rows)) == found.key_place  # in the cell: another column would hide weights
+    rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])
     st.dataframe(
         rows,
         hide_index=True,
         height=min(318, 38 + 35 * len(rows)),
         column_config={
             "key": number(_("Key"), width="small"),
-            "token": _("Token"),
+            "token": st.column_config.TextColumn(_("Token"), width="small"),
             "score": number(_("Score"), format="%.4f"),
             "may_attend": st.column_config.CheckboxColumn(_("May attend"), width="small"),
             "exponential": number(_("e^(score − largest)"), format="%.4f"),
             "weight": st.column_config.ProgressColumn(
                 _("Weight"), min_value=0, max_value=1, format="%.4f"
             ),
-            "here": st.column_config.TextColumn("", width="small"),
         },
     )
     mine = float(found.exponentials[found.key_place])
-    st.latex(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
+    show.formula(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
 
 
 def _output(found: Cell) -> None:

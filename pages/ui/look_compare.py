@@ -177,20 +177,26 @@ def _maps(
         _title(versus.layer, versus.head, theirs.step, None if other.id == run.id else other),
     )
     top = None if selection.kind in {"patches", "picture"} else 1.0
-    shared = {"theme": state.theme(), "may_attend": names.may_attend}
+    kind = KINDS[selection.kind]
+    shared = {
+        "theme": state.theme(),
+        "may_attend": names.may_attend,
+        "query_title": _(kind.query),
+        "key_title": _(kind.key),
+    }
     figures = (
         head_map(left, names.query, names.key, top=top, **shared),
         head_map(right, names.query, names.key, top=top, **shared),
         difference_map(
-            left, right, names.query, names.key, names=(_("left"), _("middle")), **shared
+            left, right, names.query, names.key, names=(_("first"), _("second")), **shared
         ),
     )
     figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it
-    captions = (*titles, _("The middle one minus the left one"))
+    captions = (*titles, _("The second minus the first"))
     for i, (column, figure) in enumerate(zip(st.columns(3), figures, strict=True)):
         with column:
             st.markdown(f"**{captions[i]}**")
-            figure.update_layout(height=400)
+            figure.update_layout(height=min(400, figure.layout.height))
             show.live_figure(figure, "", key=f"attention-compare-{i}")
     st.markdown(
         _(

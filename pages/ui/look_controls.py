@@ -200,6 +200,7 @@ def segments(
         key=key,
         on_change=picked,
         help=help_text,
+        wrap=True,
         label_visibility=label_visibility,
     )
 

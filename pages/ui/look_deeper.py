@@ -36,7 +36,7 @@ def deeper(
     """Offer the questions that fit this run, and answer the chosen one."""
     names = _questions(run, probe, example, offer)
     asked = selection.deeper if selection.deeper in names else ""
-    st.subheader(_("Look deeper"), anchor=False)
+    st.header(_("Look deeper"), anchor=False)
     look_controls.segments(
         _("Look deeper"),
         names,

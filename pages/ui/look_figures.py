@@ -118,8 +118,6 @@ def _map(
         query_title=_(kind.query),
         key_title=_(kind.key),
     )
-    if selection.kind == "picture":  # few words, many patches: square cells would be tiny
-        figure.update_yaxes(scaleanchor=None).update_layout(height=300)
     is_known = look_alignment.outline(figure, run.experiment, example, module)
     if selection.view == "arithmetic":
         place = look_arithmetic.place_of(example, selection, module, names)

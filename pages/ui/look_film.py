@@ -57,6 +57,8 @@ def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) ->
         return Frame(example.step, words, best == example.item["label"], labels)
     if example.answer is None:
         return Frame(example.step, labels=labels)
+    if experiment.task.facts.answer == "text":  # it may go on in many ways: nothing is right
+        return Frame(example.step, example.answer_text, labels=labels)
     is_right = tuple(example.answer) == tuple(example.item["tgt"])
     return Frame(example.step, example.answer_text, is_right, labels)
 

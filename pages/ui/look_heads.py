@@ -34,6 +34,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     if not st.session_state.get(_ALL) and len(offer.kinds) > 1:
         frame = frame[frame["kind"] == selection.kind]
     frame = frame.dropna(axis=1, how="all").reset_index(drop=True)
+    said = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
 
     def picked() -> None:
         rows = st.session_state[_TABLE].selection.rows
@@ -44,7 +45,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
             )
 
     st.dataframe(
-        frame.drop(columns="module").replace(
+        frame.drop(columns=said).replace(
             {"kind": {name: _(kind.label) for name, kind in KINDS.items()}}
         ),
         key=_TABLE,

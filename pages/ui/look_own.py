@@ -95,6 +95,7 @@ def _origin(run: Run, selection: Selection) -> str:
         format_func=names.__getitem__,
         key=key,
         on_change=lambda: chosen.choose(run.id, own=""),
+        wrap=True,
         persist_state="session",
         label_visibility="collapsed",
     )

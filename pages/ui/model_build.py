@@ -52,7 +52,7 @@ def editor() -> None:
 def code(chosen: Chosen, title: str) -> None:
     """Offer the whole model as one file that runs with torch alone."""
     text = source.source_code(chosen.model, chosen.shape)
-    st.subheader(title, anchor=False)
+    st.header(title, anchor=False)
     words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
     if chosen.experiment is not None:  # a published model has no run here
         words += _(

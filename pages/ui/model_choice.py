@@ -50,6 +50,7 @@ def chosen() -> Chosen:
     names = _names(run)
     if _opens_run(run):
         st.session_state[_KEY] = RUN
+    damage = _damage() if run is None else None
     unknown = linked.read(_KEY, _SHOW, names, RUN if run is not None else DRAFT)
     picked = st.selectbox(
         _("Which model"),
@@ -62,7 +63,7 @@ def chosen() -> Chosen:
             "real size: those are laid out without taking memory."
         ),
     )
-    for problem in (unknown, *problems):
+    for problem in (damage or unknown, *problems):
         linked.warn(problem)
     _say(picked, run)
     return _resolve(picked, run)
@@ -139,6 +140,16 @@ def _label(name: str, run: Run | None) -> str:
     if name == RUN:
         return _("The run “{name}”").format(name=run.meta.name if run else "")
     return ARCHITECTURES[name].label
+
+
+def _damage() -> str | None:
+    """Return a sentence where the link asks for a run that is here but cannot be read."""
+    run_id = state.current_run_id()
+    if run_id is None or st.query_params.get(_SHOW) != RUN:
+        return None
+    problem = runs_access.store().get(run_id).problem
+    words = _("{problem} The configuration being edited is shown instead.")
+    return words.format(problem=problem) if problem else None
 
 
 def _current_run() -> Run | None:

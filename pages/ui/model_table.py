@@ -69,10 +69,11 @@ def table(chosen: Chosen) -> None:
         st.caption(_("No module has “{words}” in its name.").format(words=words.strip()[:40]))
         return
     frame = _frame(found)
+    hidden = {"kind"} | ({"trainable"} if frame["trainable"].all() else set())  # nothing to tell
     st.dataframe(
         frame,
         hide_index=True,
-        column_order=[name for name in frame.columns if name != "kind"],
+        column_order=[name for name in frame.columns if name not in hidden],
         column_config={
             "module": st.column_config.TextColumn(_("Module"), width=340),
             "shape": st.column_config.TextColumn(_("Shape")),

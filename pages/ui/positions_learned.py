@@ -137,7 +137,8 @@ def patches() -> None:
     if own is not None and own[1] == side:
         words = _("Learned by the current run, at step {n}: nobody told it of rows and columns.")
         tables[words.format(n=f"{own[2]:,}")] = own[0]
-    for column, (words, table) in zip(st.columns(len(tables)), tables.items(), strict=True):
+    columns = st.columns(len(tables))
+    for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):
         with column:
             like = positions.cosines(table)[place].reshape(side, side)
             drawn = plots.matrix(
@@ -147,9 +148,9 @@ def patches() -> None:
                 state.theme(),
                 is_square=True,
                 is_stretched=True,
-                names=[str(n + 1) for n in range(side)],
+                names=[str(i + 1) for i in range(side)],
             )
-            show.figure(drawn, words)
+            show.figure(drawn, words, key=f"positions-patches-{n}")
     show.code(positions.source_of("sinusoidal_2d"))
 
 

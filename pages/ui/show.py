@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -54,9 +55,14 @@ def code(obj: Callable[..., Any] | type) -> None:
         st.code(inspect.getsource(obj), language="python")
 
 
+def formula(latex: str) -> None:
+    """Show a formula with room above it: the page would cut the top of a fraction off."""
+    st.latex(rf"\vphantom{{\bigg(}}{latex}" if r"\frac" in latex else latex)
+
+
 def problem(sentence: str) -> None:
-    """Show what is wrong, and what would be right."""
-    st.error(sentence, icon=":material/error:")
+    """Show what is wrong, and what would be right; what a person typed in it makes no markup."""
+    st.error(re.sub(r"(?<!\\)([$*\[\]])", r"\\\1", sentence), icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:

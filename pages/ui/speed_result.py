@@ -23,7 +23,7 @@ def result(report: Report) -> None:
     if not timed:
         return
     _equal([one for arm in timed for one in arm.equalities])
-    st.subheader(_("2 · What is gained"), anchor=False)
+    st.header(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
         _curves(report, timed)
     else:
@@ -36,13 +36,13 @@ def result(report: Report) -> None:
                 n=len(timed[0].seconds[timed[0].reference]), size=show.size(report.peak_bytes)
             )
         )  # fmt: skip
-    st.subheader(_("3 · When not to use it"), anchor=False)
+    st.header(_("3 · When not to use it"), anchor=False)
     for sentence in speed_words.verdict(report):
         st.markdown(sentence)
 
 
 def _equal(found: list[Equality]) -> None:
-    st.subheader(_("1 · The same numbers?"), anchor=False)
+    st.header(_("1 · The same numbers?"), anchor=False)
     bad = [one for one in found if not one.is_equal]
     worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
     rule = _(

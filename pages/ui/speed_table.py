@@ -16,7 +16,7 @@ def table() -> None:
     found = [(label, report) for label, report in speed_state.results().values() if report.timed]
     if not found:
         return
-    st.subheader(_("Measured in this session"), anchor=False)
+    st.header(_("Measured in this session"), anchor=False)
     rows = [row for label, report in found for row in _rows(label, report)]
     columns = [
         _("comparison"),

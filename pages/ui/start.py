@@ -39,7 +39,7 @@ def bar(checked: Checked, preset: str | None) -> None:
 def place(seed: Sequence[Setting], checked: Checked) -> None:
     """Draw where to train, with how many threads, from which seed, and under which name."""
     with st.container(border=True):
-        st.subheader(_("Device and seed"), anchor=False)
+        st.header(_("Device and seed"), anchor=False)
         _device()
         for setting in seed:
             controls.control(setting, checked)

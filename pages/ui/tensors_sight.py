@@ -194,6 +194,6 @@ def _remember(after: Look, row: int, column: int) -> None:
 
 def numpy() -> None:
     """Show what NumPy and PyTorch share, tried out now."""
-    st.subheader(_("NumPy and PyTorch"), anchor=False)
+    st.header(_("NumPy and PyTorch"), anchor=False)
     rows = [(f"`{fact.code}`", f"`{fact.found}`", _(fact.meaning)) for fact in notes.numpy_facts()]
     show.facts(rows, [_("code"), _("gives here"), _("so")])

@@ -99,7 +99,7 @@ def _lookup(table: Table, place: int) -> None:
 
 
 def _alike(table: Table, place: int) -> None:
-    st.subheader(_("Words that grew alike"), anchor=False)
+    st.header(_("Words that grew alike"), anchor=False)
     order = by_class(table.classes)
     for column, at, title in zip(
         st.columns(2), (0, -1), (_("Before training"), _("After training")), strict=True

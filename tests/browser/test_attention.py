@@ -114,3 +114,12 @@ def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: Open
     expect(problem).to_contain_text("“teachr” is not a word of this task")
     expect(problem).to_contain_text("near ones are teacher")
     expect(tab.figure(MAP)).to_have_count(0)
+
+
+def test_a_square_map_leaves_no_empty_room_on_a_phone(open_tab: OpenTab) -> None:
+    """The height that square cells do not take goes back to the page, words and all."""
+    tab = open_tab("attention?run=recorded-digits", viewport={"width": 390, "height": 844})
+    spare = "node._fullLayout._size.h - node._fullLayout.yaxis._length"
+    tab.await_plotly("attention-map", f"{spare} < 100")
+    lacks = "node._fullLayout._size.w - node._fullLayout.xaxis._length"
+    assert tab.plotly("attention-map", lacks) < 25

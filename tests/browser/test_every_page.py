@@ -1,5 +1,6 @@
 """Every page, wide and narrow, light and dark: drawn whole, nothing sticks out, nothing fails."""
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ PAGES = {
     "image-walk": "walk?run=recorded-digits",
 }
 PHONE = {"width": 390, "height": 844}
+LEVELS = """[...document.querySelectorAll('[data-testid=stMain] :is(h1, h2, h3, h4, h5, h6)')]
+    .map(heading => Number(heading.tagName[1]))"""
 WIDTHS = "[document.documentElement, ...document.querySelectorAll('[data-testid=stMain]')]"
 
 
@@ -47,4 +50,7 @@ def test_a_page_is_drawn_whole_in_both_themes(
             expect(figure.locator(".main-svg").first).to_be_attached()
         too_wide = tab.page.evaluate(f"{WIDTHS}.map(part => part.scrollWidth - part.clientWidth)")
         assert max(too_wide) <= 0
+        levels = tab.page.evaluate(LEVELS)
+        assert levels.count(1) == 1
+        assert all(below <= above + 1 for above, below in itertools.pairwise(levels))
         assert tab.went_wrong() == []

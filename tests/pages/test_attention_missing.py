@@ -19,7 +19,7 @@ def test_a_run_without_snapshots_yet_says_so_and_waits(store):
 
 def test_a_run_that_ended_without_snapshots_says_so(store):
     at = opened(constructed_run(store, text_experiment(), steps=()))
-    assert "This run has no snapshot yet." in at.error[0].value
+    assert "no snapshot that can be read" in at.error[0].value
 
 
 def test_a_run_without_probe_yet_says_so(store):

@@ -7,6 +7,7 @@ import pytest
 from pages.ui import runs_access
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
+from tests.pages.made_runs import damaged_run
 from tfm_core.architectures import ARCHITECTURES
 from tfm_core.inspect.parameter_table import parameter_table
 from tfm_core.presets import PRESETS
@@ -25,6 +26,18 @@ def test_models_to_scale_show_their_count(open_page, path, name):
     if known.n_parameters:
         assert f"{known.n_parameters:,}" in said(app)
         assert "the published count" in said(app)
+
+
+@pytest.mark.parametrize("path", [*PATHS, "model/walk.py"])
+def test_a_link_to_a_damaged_run_says_what_is_wrong_with_it(open_page, store, path):
+    run = damaged_run(store)
+    app = open_page(path)
+    app.query_params["show"] = "run"
+    app.query_params["run"] = run.id
+    app.run()
+    assert not app.exception
+    assert run.problem in said(app)
+    assert "The configuration being edited is shown instead." in said(app)
 
 
 @pytest.mark.parametrize("path", PATHS)

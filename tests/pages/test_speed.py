@@ -54,7 +54,7 @@ def test_a_measurement_is_read_in_three_parts(store, desk):
     at.button(key="speed-start").click().run()
     finished(at)
     assert not at.exception
-    titles = [one.value for one in at.subheader]
+    titles = [one.value for one in at.header]
     assert titles[:3] == ["1 · The same numbers?", "2 · What is gained", "3 · When not to use it"]
     assert "bit for bit" in at.success[0].value
     assert "as fast" in said(at)

@@ -48,7 +48,7 @@ def watch(open_page) -> Callable[[str], AppTest]:
 
 
 def said(app: AppTest) -> str:
-    kinds = ("title", "caption", "markdown", "warning", "info", "error", "subheader")
+    kinds = ("title", "caption", "markdown", "warning", "info", "error", "header")
     return "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
 
 

@@ -24,7 +24,7 @@ def opened(family="encoder-decoder", **query):
 
 
 def title(at):
-    return at.subheader[0].value
+    return at.header[0].value
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -27,6 +27,18 @@ def test_cells_are_square():
     assert figure.layout.yaxis.scaleratio in (None, 1)
 
 
+def test_a_map_of_few_words_and_many_patches_is_no_mere_line():
+    figure = head_map(weights_of(3, 13), QUERY, [str(i) for i in range(13)])
+    assert figure.layout.yaxis.scaleanchor is None
+    assert figure.layout.height == 300
+
+
+@pytest.mark.parametrize("top", [1.0, 0.37, None])
+def test_the_legend_says_where_its_scale_ends(top):
+    heat = head_map(weights_of(), QUERY, KEY, top=top).data[0]
+    assert list(heat.colorbar.tickvals) == [0, heat.zmax / 2, heat.zmax]
+
+
 def test_hover_says_both_tokens_and_the_exact_weight():
     weights = weights_of()
     text = head_map(weights, QUERY, KEY).data[0].hovertext[1][3]

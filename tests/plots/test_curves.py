@@ -117,6 +117,12 @@ def test_marks_stand_at_their_value_with_their_words() -> None:
     assert words.text == "guessing: 2.30"
 
 
+def test_the_words_of_a_floor_stand_below_it_where_no_curve_goes() -> None:
+    figure = curve(marks=[Mark(2.3, "guessing"), Mark(1.6, "lowest possible", is_floor=True)])
+    above, below = figure.layout.annotations
+    assert (above.yanchor, below.yanchor) == ("bottom", "top")
+
+
 def test_step_zero_has_no_place_on_a_logarithmic_axis() -> None:
     start = Measurements("validation", np.array([0, 13]), np.array([2.0, 1.0]))
     figure = learning_curve(

@@ -17,14 +17,21 @@ SCORES = {
 }
 CELLS = {
     "gru": (
-        r"\begin{aligned} r &= \sigma(W_r x + U_r h + b_r) \\ z &= \sigma(W_z x + U_z h + b_z) \\ "
-        r"n &= \tanh(W_n x + b_n + r \odot (U_n h + c_n)) \\ "
-        r"h' &= (1 - z) \odot n + z \odot h \end{aligned}",
+        (
+            r"r = \sigma(W_r x + U_r h + b_r)",
+            r"z = \sigma(W_z x + U_z h + b_z)",
+            r"n = \tanh(W_n x + b_n + r \odot (U_n h + c_n))",
+            r"h' = (1 - z) \odot n + z \odot h",
+        ),
         "Cho et al. 2014",
     ),
     "lstm": (
-        r"\begin{aligned} i, f, o &= \sigma(W x + U h + b) \\ g &= \tanh(W_g x + U_g h + b_g) \\ "
-        r"c' &= f \odot c + i \odot g \\ h' &= o \odot \tanh(c') \end{aligned}",
+        (
+            r"i, f, o = \sigma(W x + U h + b)",
+            r"g = \tanh(W_g x + U_g h + b_g)",
+            r"c' = f \odot c + i \odot g",
+            r"h' = o \odot \tanh(c')",
+        ),
         "Hochreiter & Schmidhuber 1997",
     ),
 }
@@ -32,9 +39,19 @@ CELLS = {
 
 def _attention_latex(name: str) -> str:
     """Return score, softmax and context of one kind of attention."""
+    return _lines(
+        SCORES[name][0],
+        r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj})",
+        r"c_t = \sum_j \alpha_{tj} h_j",
+    )
+
+
+def _lines(*parts: str) -> str:
+    """Return equations one below the other, on a phone too, with their equals signs in line."""
     return (
-        SCORES[name][0]
-        + r",\quad \alpha_{tj} = \mathrm{softmax}_j(e_{tj}),\quad c_t = \sum_j \alpha_{tj} h_j"
+        r"\begin{aligned} "
+        + r" \\ ".join(p.replace(" = ", " &= ", 1) for p in parts)
+        + r" \end{aligned}"
     )
 
 
@@ -45,6 +62,9 @@ def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
     reads = r"h_j = f(h_{j-1}, x_j)"
     if config.is_bidirectional:
         reads = r"h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]"
+    first = r"s_0 = \tanh(W_0 h_S + b_0)"
+    if config.is_bidirectional:
+        first = r"s_0 = \tanh(W_0 [\overrightarrow{h}_S; \overleftarrow{h}_1] + b_0)"
     steps = r"s_t = f(s_{t-1}, y_{t-1})"
     if config.attention == "additive":
         steps = r"s_t = f(s_{t-1}, [y_{t-1}; c_t])"
@@ -53,15 +73,13 @@ def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
         "embedding": Equation(
             "Embedding", rf"x_j = \sqrt{{{config.d_model}}}\,E_{{w_j}}", "no positions are added"
         ),
-        "encoder": Equation("The cell f, and reading", rf"{cell} \qquad {reads}", source),
+        "encoder": Equation("The cell f, and reading", _lines(*cell, reads), source),
         "attention": Equation(
             "Attention", _attention_latex(config.attention), SCORES[config.attention][1]
         ),
         "decoder": Equation(
             "Writing",
-            rf"s_0 = \tanh(W_0 [\overrightarrow{{h}}_S; \overleftarrow{{h}}_1] + b_0),\quad {steps}"
-            if config.is_bidirectional
-            else rf"s_0 = \tanh(W_0 h_S + b_0),\quad {steps}",
+            _lines(first, steps),
             "Bahdanau et al. 2015, appendix A.2",
         ),
         "model": Equation(

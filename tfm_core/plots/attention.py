@@ -39,6 +39,15 @@ LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
     "tickformat": ".2~g",
     "nticks": 4,
 }
+
+
+def legend_to(top: float) -> dict[str, Any]:
+    """Return the legend of a scale from 0 to ``top``, which says its end."""
+    return {**LEGEND, "tickmode": "array", "tickvals": [0, top / 2, top]}
+
+
+_STRIP = 4  # so many times wider than high, square cells would be tiny
+_FLAT = 300  # pixels, the height of such a map
 _MAX_TICKS = 40
 _MAX_TOKEN = 12
 _MAX_TEXTS = 16_384  # cells with a hover text of their own; beyond that the axes' names do
@@ -56,7 +65,7 @@ def head_map(
     query_title: str = "query token",
     key_title: str = "key token",
 ) -> go.Figure:
-    """Draw one head's weights as a heatmap with square cells.
+    """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
     weights: (Q, K), 0 to 1. may_attend: bool (Q, K), True = may attend; the rest is shown grey.
     top: the weight with the most ink; None takes the largest of this map.
@@ -69,13 +78,15 @@ def head_map(
             f"and {len(key_tokens)} key tokens."
         )
     allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    top = top_of(weights) if top is None else top
+    is_flat = len(key_tokens) >= _STRIP * len(query_tokens)  # few words, many patches
     figure = go.Figure(
         go.Heatmap(
             z=np.where(allowed, weights, np.nan).astype(np.float32),
             zmin=0,
-            zmax=top_of(weights) if top is None else top,
+            zmax=top,
             colorscale=list(SCALES[theme]),
-            colorbar=LEGEND,
+            colorbar=legend_to(top),
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
             **_hover(weights, query_tokens, key_tokens, allowed),
@@ -84,7 +95,7 @@ def head_map(
     figure.update_layout(
         title={"text": escape(title, quote=False)},
         plot_bgcolor=MASKED[theme],
-        height=int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
+        height=_FLAT if is_flat else int(np.clip(160 + 24 * len(query_tokens), 380, 660)),
         margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
     )
     figure.update_xaxes(
@@ -96,7 +107,7 @@ def head_map(
     figure.update_yaxes(
         title={"text": f"{query_title} (query, down)"},
         autorange="reversed",
-        scaleanchor="x",
+        scaleanchor=None if is_flat else "x",
         constrain="domain",
         constraintoward="top",
         **_ticks(query_tokens),

@@ -36,6 +36,7 @@ def bars(values: Mapping[str, float], x_title: str) -> go.Figure:
             marker={"color": [PART_COLOURS.get(name, GREY) for name in names]},
             text=[f"{values[name]:.3g}" for name in names],
             textposition="auto",
+            textangle=0,  # beside a bar too short for it, never on its side
             hovertemplate="%{y}: %{x:,.4g}<extra></extra>",
         )
     )

@@ -31,10 +31,14 @@ class Measurements:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A value known beforehand, drawn as a dashed line with its words."""
+    """A value known beforehand, drawn as a dashed line with its words.
+
+    is_floor: no curve goes below it, so that its words stand there, clear of the curves.
+    """
 
     value: float
     words: str
+    is_floor: bool = False
 
 
 def learning_curve(
@@ -156,7 +160,7 @@ def _add_mark(figure: go.Figure, mark: Mark) -> None:
             "text": mark.words,
             "font": {"size": 11, "color": COLOURS["chance"]},
             "xanchor": "right",
-            "yanchor": "bottom",
+            "yanchor": "top" if mark.is_floor else "bottom",
             "x": 1,
         },
     )

@@ -62,6 +62,7 @@ def difference_map(
             **LEGEND,
             "title": {**LEGEND["title"], "text": f"{second} minus {first}", "side": "top"},
             "len": 0.8,
+            "tickvals": [-end, 0, end],
         },
     )
     figure.update_layout(margin={"t": 64})

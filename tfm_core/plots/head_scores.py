@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from tfm_core.plots.palette import COLOURS, GREY
 
 MEASURES: dict[str, tuple[str, str]] = {  # column -> title of the axis, words for hover
-    "share": ("share of attention on true source words", "on true source words"),
+    "share": ("share of attention on the truth", "on the truth"),
     "aer": ("alignment error rate", "alignment error rate"),
 }
 _DASHES = ("solid", "dash", "dot", "dashdot")

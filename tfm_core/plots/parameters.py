@@ -48,7 +48,11 @@ def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.F
             tiling={"pad": 2},
         )
     )
-    return figure.update_layout(height=420, margin={"l": 4, "r": 4, "t": 28, "b": 4})
+    return figure.update_layout(
+        height=420,
+        margin={"l": 4, "r": 4, "t": 28, "b": 4},
+        uniformtext={"minsize": 9, "mode": "hide"},  # smaller words could not be read
+    )
 
 
 def _colour(path: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.plots.attention import LEGEND, MASKED, Floats, Theme, top_of
+from tfm_core.plots.attention import MASKED, Floats, Theme, legend_to, top_of
 from tfm_core.plots.palette import VERMILION
 
 _OUTLINE = VERMILION  # the patch that asks
@@ -93,14 +93,15 @@ def picture_trace(picture: npt.NDArray[np.uint8]) -> go.Image:
 
 
 def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
+    top = top_of(weights) if top is None else top
     return go.Heatmap(
         z=weights,
         x=centres,
         y=centres,
         zmin=0,
-        zmax=top_of(weights) if top is None else top,
+        zmax=top,
         colorscale=[list(stop) for stop in OVERLAY],
-        colorbar=LEGEND,
+        colorbar=legend_to(top),
         xgap=1,
         ygap=1,
         hoverinfo="skip",

@@ -83,7 +83,7 @@ def matrix(
             zmin=float(values.min()) if is_stretched else -top,
             zmax=float(values.max()) if is_stretched else top,
             colorscale=list(colours[theme]),
-            colorbar=LEGEND | {"title": {"text": "value", "side": "right"}},
+            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": "value"}},
             hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
         )
     )
@@ -97,8 +97,9 @@ def matrix(
         figure.update_yaxes(ticks)
     if is_square:
         figure.update_yaxes(scaleanchor="x", constrain="domain", constraintoward="top")
-        # a square axis measures the title from its line, not from the names of its ticks
-        figure.update_xaxes(constrain="domain", title={"standoff": 26})
+        figure.update_xaxes(constrain="domain")
+    # with this bottom margin plotly measures the title from the line, not from the ticks' names
+    figure.update_xaxes(title={"standoff": 26})
     figure.update_layout(margin={**MARGIN, "t": 52, "b": 52}, height=420)
     return figure
 
@@ -180,8 +181,9 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 hovertemplate=f"position {position}, pair {pair + 1}: turned by "
                 f"{angle:.3f} rad<extra></extra>",
             )
-    figure.update_xaxes(visible=False, range=[-1.2, 2.4 * (n_pairs - 1) + 1.2])
-    figure.update_yaxes(visible=False, scaleanchor="x", range=[-1.6, 1.2])
+    across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
+    figure.update_xaxes(visible=False, constrain="domain", range=across)
+    figure.update_yaxes(visible=False, constrain="domain", scaleanchor="x", range=[-1.6, 1.2])
     figure.update_layout(height=230, margin={"l": 4, "r": 4, "t": 8, "b": 4})
     return figure
 

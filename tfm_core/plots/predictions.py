@@ -219,6 +219,7 @@ _STYLE = f"""<style>
   .tfm-texts .head {{ display: none; }}
   .tfm-texts .row {{ grid-template-columns: 1fr; }}
   .tfm-texts .source::before {{ content: "Source "; opacity: 0.6; }}
+  .tfm-texts .source:has(img)::before {{ content: "Picture "; }}
   .tfm-texts .truth::before {{ content: "Truth "; opacity: 0.6; }}
   .tfm-pictures, .tfm-pictures.narrow {{ grid-template-columns: repeat(3, 1fr); }}
 }}

@@ -41,6 +41,7 @@ def template(theme: ThemeName) -> go.layout.Template:
         "linecolor": line,
         "zerolinecolor": line,
         "ticks": "",
+        "ticklabelstandoff": 3,  # keeps the two zeros of a corner, and tokens and cells, apart
         "automargin": True,
         "spikecolor": GREY,
         "spikethickness": 1,
