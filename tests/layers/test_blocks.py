@@ -32,9 +32,7 @@ READ = {
 @pytest.mark.parametrize("relative", RELATIVE)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("norm_first", [True, False])
-def test_a_stack_of_which_few_tokens_are_read_says_the_same_there(
-    relative, mask, norm_first, read
-):
+def test_a_stack_of_which_few_tokens_are_read_says_the_same_there(relative, mask, norm_first, read):
     torch.manual_seed(0)
     blocks = [Block(D, HEADS, 11, norm_first=norm_first) for _ in range(2)]
     stack = Stack(blocks, torch.nn.LayerNorm(D), relative=RELATIVE[relative])
