@@ -33,15 +33,14 @@ from tfm_core.layers.positions import (
 )
 from tfm_core.models.build_recurrent import build_recurrent
 from tfm_core.models.captioner import Captioner
+from tfm_core.models.embeddings import Segments, TokenEmbedding
 from tfm_core.models.labels import LabelOutput
 from tfm_core.models.text import (
     DecoderOnly,
     EncoderDecoder,
     EncoderOnly,
     Pooler,
-    Segments,
     TextModel,
-    TokenEmbedding,
 )
 from tfm_core.models.vit import VisionTransformer
 
