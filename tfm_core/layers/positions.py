@@ -110,7 +110,8 @@ class Rotation:
     def __call__(self, x: Tensor, places: Tensor | None = None) -> Tensor:
         """Turn x: (B, H, T, D), the first T positions, or those in ``places`` (B, T)."""
         turns = self.turns[: x.size(-2)] if places is None else self.turns[places][:, None]
-        pairs = (x.float() if x.dtype in HALF else x).unflatten(-1, (-1, 2))
+        wide = x.float() if x.dtype in HALF else x  # no half of a complex number
+        pairs = wide.view(*x.shape[:-1], -1, 2)
         turned = torch.view_as_complex(pairs) * turns
         return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
