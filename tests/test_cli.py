@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.runs.waiting import wait_until
+from tests.runs.waiting import DEADLINE_SECONDS, wait_until
 from tfm_core.cli import main
 from tfm_core.runs import RunStore
 
@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_a_checkpoint_and_says_how_to_go_on(runs):
         (run,) = wait_until(runs.list, "the run is there")
         wait_until(lambda: run.status.step > 2, "it trains")
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate(timeout=DEADLINE_SECONDS)
     finally:
         process.kill()
 

@@ -133,7 +133,8 @@ def test_a_beam_that_drops_nothing_finds_the_best_text_of_all(model, src):
     assert best.ids == max(scores, key=scores.get)
     assert best.score == pytest.approx(max(scores.values()), abs=1e-5)
     (plain,) = last(beam_steps(model, src, max_len=length, width=1))
-    assert best.score >= plain.score
+    # the same text in a batch of another size is summed in another order
+    assert best.ids == plain.ids or best.score > plain.score
     assert scores[plain.ids] == pytest.approx(plain.score, abs=1e-5)
 
 

@@ -1,7 +1,8 @@
 """Architectures to scale: published models as configs of ours, with the counts their papers give.
 
-Torch-free. What published models do at their ends, and ours do not, is in their ``TextShape``. Two
-things are left out: GPT-2's GELU is approximated by a tanh, BERT's norms have an epsilon of 1e-12.
+Torch-free. What published models do at their ends, and ours do not, is in their ``TextShape``. What
+no paper says is as in the code its authors published: the epsilons of the norms (BERT 1e-12, ViT
+1e-6), GPT-2's GELU by a tanh.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Arch
 def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
     model = EncoderOnlyConfig(
         d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
-        norm_first=False, position="learned", max_len=512,
+        norm_first=False, norm_eps=1e-12, position="learned", max_len=512,
     )  # fmt: skip
     shape = TextShape(
         30522, 30522, one_vocabulary=True, head="pooler", n_segments=2, scale_embedding=False
@@ -75,10 +76,13 @@ def _bert(name: str, label: str, width: int, heads: int, layers: int, count: int
 def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int) -> Architecture:
     model = DecoderOnlyConfig(
         d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, dropout=0.1,
-        position="learned", max_len=1024, tie_embeddings=True,
+        activation="gelu_tanh", position="learned", max_len=1024, tie_embeddings=True,
     )  # fmt: skip
-    shape = TextShape(50257, 50257, one_vocabulary=True, output_bias=False, scale_embedding=False)
-    return Architecture(name, label, model, shape, 512, 512, count, "Radford et al. 2019")
+    shape = TextShape(
+        50257, 50257, one_vocabulary=True, output_bias=False, scale_embedding=False,
+        has_source=False,
+    )  # fmt: skip
+    return Architecture(name, label, model, shape, 0, 1024, count, "Radford et al. 2019")
 
 
 def _vit(
@@ -87,7 +91,7 @@ def _vit(
     width, heads, layers = sizes
     model = ViTConfig(
         d_model=width, n_heads=heads, d_ff=4 * width, n_layers=layers, patch_size=patch,
-        pooling="cls",
+        pooling="cls", norm_eps=1e-6,
     )  # fmt: skip
     return Architecture(name, label, model, ImageShape(224, 3, 1000), 0, 0, count, source)
 

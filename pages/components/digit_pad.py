@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,9 @@ _component = st.components.v2.component(
 )
 
 
-def digit_pad(*, key: str) -> npt.NDArray[np.uint8] | None:
+def digit_pad(
+    *, key: str, on_change: Callable[[], None] | None = None
+) -> npt.NDArray[np.uint8] | None:
     """Show the pad; return what is drawn as uint8 (SIDE, SIDE), 255 is ink, or None when empty."""
     result = _component(
         data={
@@ -35,7 +38,7 @@ def digit_pad(*, key: str) -> npt.NDArray[np.uint8] | None:
             },
         },
         default={"pixels": ""},
-        on_pixels_change=_nothing,
+        on_pixels_change=on_change or _nothing,
         key=key,
         width="content",
     )

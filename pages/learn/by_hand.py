@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import by_hand_stages, by_hand_words, linked, run_words, show
+from pages.ui import by_hand_matrices, by_hand_stages, by_hand_words, linked, run_words, show
 from pages.ui.words import _, content
 
 STAGES = {
@@ -27,6 +27,7 @@ def page() -> None:
         is_labelled=False,
     )
     st.markdown(content(f"by_hand_{stage.replace('-', '_')}"))
+    by_hand_matrices.out_of_link(stage)
     try:
         given = by_hand_words.given(stage)
         STAGES[stage][1](given)

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from pages.ui import gpt_lens, gpt_own, gpt_read, gpt_run, gpt_sum, gpt_write, linked, show
+from pages.ui import (
+    gpt_lens,
+    gpt_own,
+    gpt_read,
+    gpt_run,
+    gpt_sum,
+    gpt_write,
+    linked,
+    run_words,
+    show,
+)
 from pages.ui.words import _
 
 _PARTS = {
@@ -27,7 +37,7 @@ def page() -> None:
             shown = {"write": gpt_write.part, "lens": gpt_lens.part}.get(part, gpt_read.part)
             gpt_run.with_run(gpt_run.LANGUAGE, shown)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(run_words.escape(str(error)))
 
 
 page()

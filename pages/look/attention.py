@@ -14,6 +14,7 @@ from pages.ui import (
     look_heads,
     look_own,
     look_patches,
+    look_source,
     look_statistics,
     runs_access,
     selection,
@@ -51,7 +52,7 @@ def page() -> None:
 def _look(run: Run, was_live: bool) -> None:
     is_live = run.status.is_active
     if was_live and not is_live:
-        st.rerun()  # once: the page then makes a fragment that does not tick
+        state.draw_anew()  # once: the page then makes a fragment that does not tick
     if run.problem:
         show.problem(run.problem)
         st.page_link(state.PAGES["runs"], label=_("See all runs"), icon=":material/list:")
@@ -69,7 +70,7 @@ def _look(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         st.warning(sentence, icon=":material/link_off:")
-    look_controls.source_picker(run, probe, chosen)
+    look_source.source_picker(run, probe, chosen)
     film = None
     if chosen.example is None:
         example = look_own.own(run, probe, chosen)

@@ -36,7 +36,7 @@ def page() -> None:
         walk_step.words(step, subject)
         walk_step.question(step, name, example)
         with place:  # drawn last: an answer just given reveals the shapes
-            walk_step.shapes(step, with_after=walk_step.is_guessed(step, name, example))
+            walk_step.shapes(step, subject, with_after=walk_step.is_guessed(step, name, example))
     with seen:
         if step.name == "patches":
             walk_tensor.picture(subject, example)

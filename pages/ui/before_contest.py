@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.ui import before_maps, run_actions, runs_access, show, state
+from pages.ui import before_maps, comparison, run_actions, runs_access, show, state
 from pages.ui.before_words import FIGURES, LABELS, SHORT
 from pages.ui.words import _
 from tfm_core.config import TEXT_TASKS
@@ -15,7 +15,6 @@ from tfm_core.plots import before as plots
 from tfm_core.runs.run import Run
 
 FIRST_STEPS = 600
-TICK = 2.0  # seconds between two looks at runs that train
 _CONTEST = "before-contest"
 
 
@@ -32,15 +31,9 @@ def view() -> None:
             icon=":material/info:",
         )
         return
-    names = [_name(contest) for contest in contests]
-    place = 0
-    if len(contests) > 1:
-        place = st.selectbox(
-            _("Comparison"), range(len(contests)), format_func=names.__getitem__, key=_CONTEST
-        )
-    contest = contests[place or 0]
-    is_live = any(run.status.is_active for run in contest.runs.values())
-    st.fragment(_draw, run_every=TICK if is_live else None)(contest, is_live)
+    contest = comparison.picked(contests, _name, key=_CONTEST)
+    is_live = comparison.is_live(contest.runs.values())
+    st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
 
 
 def _press() -> None:
@@ -84,8 +77,8 @@ def _start(task: str, steps: int, seed: int) -> None:
 
 
 def _draw(contest: Contest, was_live: bool) -> None:
-    if was_live and not any(run.status.is_active for run in contest.runs.values()):
-        st.rerun()  # once: drawn anew, it no longer ticks
+    if was_live and not comparison.is_live(contest.runs.values()):
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     looks = {name: before.looked(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 import pandas as pd
 import streamlit as st
 
-from pages.ui import forecast, show
+from pages.ui import forecast, show, state
 from pages.ui.before_words import LABELS
 from pages.ui.words import _
 from tfm_core.inspect import before
@@ -49,7 +49,7 @@ def _draw(number: int, was_open: bool) -> None:
     asked = _asked(number)
     done = {key: future.result() for key, future in asked.items() if _is_there(future)}
     if was_open and all(future.done() for future in asked.values()):
-        st.rerun()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     if was_open:
         st.progress(len(done) / len(asked), _("Measuring, {n} of {all} …").format(
             n=len(done), all=len(asked)))  # fmt: skip

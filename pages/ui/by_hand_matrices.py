@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.ui import show
+from pages.ui import linked, show
 from pages.ui.by_hand_words import Given
 from pages.ui.run_words import escape
 from pages.ui.words import _
@@ -14,9 +14,11 @@ from tfm_core.inspect import by_hand, by_hand_learning, by_hand_text
 from tfm_core.inspect.by_hand import Floats, Matrices
 from tfm_core.plots import by_hand_lesson as plots
 
-_BASE = "hand-matrices"
+_BASE, _MADE = "hand-matrices", "hand-made"
+_WANTED = "wanted"
 _RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}
+QUERIES = {"query": "wq", "key": "wk", "value": "wv", "out": "wo"}
 
 
 def matrices(given: Given, *, with_out: bool) -> Matrices:
@@ -31,14 +33,35 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
             on_click=lambda: st.session_state.update(draw=(int(seed) + 1) % 10_000),
         )  # fmt: skip
-    base, version = _base(d_model, int(seed))
+    drawn = by_hand.drawn(d_model, int(seed))
     names = [name for name in LETTERS if with_out or name != "out"]
+    base, version = _base(drawn, int(seed), names)
     with st.expander(_("Change the matrices by hand"), icon=":material/edit:"):
         made = {}
         for column, name in zip(_columns(len(names)), names, strict=True):
             with column:
                 made[name] = _editor(name, getattr(base, name), version)
-    return replace(base, **made)
+    changed = replace(base, **made)
+    _made()[d_model] = (int(seed), changed)
+    _say_in_link(changed, drawn, names)
+    return changed
+
+
+def out_of_link(stage: str) -> None:
+    """Take out of the link what a stage does not show; the session keeps it."""
+    if stage == "one-hot":
+        for name in LETTERS:
+            linked.say(_key(name), QUERIES[name], None)
+    if stage != "projections":
+        linked.say(_WANTED, _WANTED, None)
+
+
+def _say_in_link(made: Matrices, drawn: Matrices, names: list[str]) -> None:
+    """Put those of the matrices that are shown and differ from the drawn ones into the link."""
+    for name, query in QUERIES.items():
+        values, usual = getattr(made, name), getattr(drawn, name)
+        is_said = name in names and (values != usual).any()
+        linked.say(_key(name), query, by_hand_text.text_of(values) if is_said else None)
 
 
 def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
@@ -63,17 +86,50 @@ def _editor(name: str, values: Floats, version: int) -> Floats:
     return by_hand_text.checked(numbers)
 
 
-def _base(d_model: int, seed: int) -> tuple[Matrices, str]:
-    """Return what the editors start from, and a name that changes whenever that does."""
-    signature, kept, version = st.session_state.get(_BASE, (None, None, 0))
-    if signature == (d_model, seed) and kept is not None:
-        return kept, f"{d_model}-{seed}-{version}"
-    return by_hand.drawn(d_model, seed), f"{d_model}-{seed}-0"
+def _base(drawn: Matrices, seed: int, names: list[str]) -> tuple[Matrices, int]:
+    """Return what the editors start from, and a number that changes whenever that does."""
+    d_model = len(drawn.query)
+    signature = (d_model, seed)
+    known, base, version = st.session_state.get(_BASE, (None, drawn, 0))
+    asked = _asked(d_model, names)
+    is_on_page = f"hand-query-{version}" in st.session_state
+    if known == signature and is_on_page and not asked:
+        return base, version
+    kept_seed, kept = _made().get(d_model, (None, drawn))
+    base = replace(kept if kept_seed == seed else drawn, **asked)
+    st.session_state[_BASE] = (signature, base, version + 1)
+    return base, version + 1
+
+
+def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
+    """Return the matrices of a link that was opened just now; say which of them cannot be."""
+    asked = {}
+    for name in names:
+        text = linked.opened(_key(name), QUERIES[name])
+        if text is None:
+            continue
+        try:
+            asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
+        except ValueError as error:
+            linked.warn(f"{escape(str(error))} {_('The matrix of the seed is used instead.')}")
+    return asked
+
+
+def _made() -> dict[int, tuple[int, Matrices]]:
+    """Return what became of the matrices in this session: d_model -> their seed, and they."""
+    found: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
+    return found
 
 
 def _keep(d_model: int, seed: int, learned: Matrices) -> None:
-    version = st.session_state.get(_BASE, (None, None, 0))[2] + 1
-    st.session_state[_BASE] = ((d_model, seed), learned, version)
+    parts = {name: by_hand_text.rounded(getattr(learned, name)) for name in LETTERS}
+    _made()[d_model] = (seed, Matrices(**parts))
+    _signature, base, version = st.session_state[_BASE]
+    st.session_state[_BASE] = (None, base, version)  # the editors start anew
+
+
+def _key(name: str) -> str:
+    return f"hand-link-{name}"
 
 
 def lesson(given: Given, start: Matrices) -> Matrices:
@@ -83,14 +139,9 @@ def lesson(given: Given, start: Matrices) -> Matrices:
         st.markdown(_("**Let them learn.** Which word should attend to which?"))
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            targets = st.multiselect(
-                _("Wanted"), list(pairs), default=[f"{len(given.words)}-2"],
-                format_func=lambda name: _arrow(given.words, pairs.get(name, (0, 0))),
-                key=f"wanted-{len(given.words)}", bind="query-params",
-                help=_("A loss is written down for these pairs alone: −log of their weight."),
-            )  # fmt: skip
+            targets = _wanted(given.words, pairs)
             rate = st.select_slider(
-                _("Learning rate"), _RATES, 1.0, key="hand-rate",
+                _("Learning rate"), _RATES, 1.0, key="rate", bind="query-params",
                 help=_("How far each step goes downhill; too far, and the loss jumps."),
             )  # fmt: skip
         wanted = [pairs[name] for name in targets]
@@ -114,6 +165,22 @@ def lesson(given: Given, start: Matrices) -> Matrices:
         with right:
             _chart(given.words, chosen, found, step)
     return found.matrices[step]
+
+
+def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[str]:
+    """Ask which word should attend to which; the link says the pairs as places, ``3-2``."""
+    first, key = [f"{len(words)}-2"], f"wanted-{len(words)}"
+    labels = {name: _arrow(words, pair) for name, pair in pairs.items()}
+    linked.renamed_several(key, _WANTED, labels)
+    unknown = linked.read_several(key, _WANTED, list(pairs), first)
+    targets = st.multiselect(
+        _("Wanted"), list(pairs), format_func=lambda name: labels.get(name, name),
+        key=key, persist_state="session",
+        help=_("A loss is written down for these pairs alone: −log of their weight."),
+    )  # fmt: skip
+    linked.warn(unknown)
+    linked.say_several(_WANTED, targets, first)
+    return targets
 
 
 def _chart(

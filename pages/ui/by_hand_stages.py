@@ -7,11 +7,11 @@ import math
 import streamlit as st
 
 from pages.components.number_sheet import number_sheet
-from pages.ui import by_hand_matrices, by_hand_words, walk_state, walk_step
+from pages.ui import by_hand_matrices, by_hand_words, linked, show, walk_state, walk_step
 from pages.ui.by_hand_words import Given
 from pages.ui.run_words import escape
 from pages.ui.words import _
-from tfm_core.inspect import by_hand, by_hand_forms
+from tfm_core.inspect import by_hand, by_hand_forms, by_hand_text
 from tfm_core.inspect import by_hand_questions as questions
 from tfm_core.inspect.by_hand import Attended, Matrices
 from tfm_core.inspect.walk import Question
@@ -22,6 +22,8 @@ from tfm_core.plots.sheet import Line
 _PICK = "hand-pick"
 _PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}
 _WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
+_AT = "at"
+FORMS = ("layer", "heads", "one", "fused", "torch")  # what a link calls them, in their order
 TITLES = (
     _("1 · Scores: every query times every key"),
     _("2 · Scale, and mask"),
@@ -73,14 +75,12 @@ def heads(given: Given) -> None:
         given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
     )
     _question(questions.about_heads(given.vectors, n_heads), f"hand heads {d_model} {n_heads}")
-    chosen = st.segmented_control(
-        _("Written out"), range(n_heads), format_func=lambda h: _("Head {n}").format(n=h + 1),
-        default=0, required=True, key=f"hand-head-{n_heads}",
-    )  # fmt: skip
-    head = found.heads[int(chosen or 0)]
+    names = {str(n): _("Head {n}").format(n=n) for n in range(1, n_heads + 1)}
+    chosen = int(linked.choice(_("Written out"), names, key="hand-head", query="head"))
+    head = found.heads[chosen - 1]
     pick = _pickers(given, d_model)
     inside = pick.within(len(given.words), head.query.shape[1])
-    letters = tuple(f"{letter} of head {int(chosen or 0) + 1}" for letter in "QKV")
+    letters = tuple(_("{letter} of head {n}").format(letter=letter, n=chosen) for letter in "QKV")
     lines = [
         plots.heads_line(
             found, given.words, _("The maps of all heads"),
@@ -109,40 +109,35 @@ def forms(given: Given) -> None:
         st.caption(
             _("A query that may attend to nothing is NaN in nn.MultiheadAttention, zeros here.")
         )
-    names = [form.name for form in found]
-    picked = st.segmented_control(
-        _("The code of"), names, default=names[1], required=True, key="hand-form", wrap=True
-    )
-    form = next(form for form in found if form.name == (picked or names[1]))
-    st.code(form.code, language="python")
+    by_name = dict(zip(FORMS, found, strict=True))
+    picked = linked.choice(
+        _("The code of"), {name: _(form.name) for name, form in by_name.items()},
+        key="hand-form", query="form", first="heads",
+    )  # fmt: skip
+    st.code(by_name[picked].code, language="python")
 
 
 def _table(found: tuple[by_hand_forms.Form, ...]) -> None:
     worst = max(form.difference for form in found)
     if by_hand_forms.agree(found):
-        words = _("All five give the same numbers: they differ by at most **{worst:.1e}**.")
+        words = _("All five give the same numbers: they differ by at most **{worst:.2g}**.")
         st.success(words.format(worst=worst), icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in found):
         st.warning(
             _("One of them answers with NaN, because the mask leaves a query nothing to read."),
             icon=":material/warning:",
         )
-    st.dataframe(
+    show.facts(
         [
-            {
-                _("form"): form.name,
-                _("largest difference of the output"): _difference(form.difference),
-                _("of the weights"): _difference(form.weight_difference),
-            }
+            (_(form.name), _difference(form.difference), _difference(form.weight_difference))
             for form in found
         ],
-        hide_index=True,
-        width="stretch",
+        [_("form"), _("largest difference of the output"), _("of the weights")],
     )
 
 
 def _difference(value: float | None) -> str:
-    return _("it has none") if value is None else f"{value:.2e}"
+    return _("it has none") if value is None else f"{value:.3g}"
 
 
 def _n_heads(d_model: int) -> int:
@@ -195,14 +190,26 @@ def _question(asked: Question, name: str) -> bool:
 def _pickers(given: Given, n_numbers: int) -> Pick:
     """Show which query, key and number are written out; clicks on the tables choose them too."""
     n = len(given.words)
-    kept: Pick = st.session_state.get(_PICK, Pick(n - 1, min(1, n - 1), 0))
+    first = Pick(n - 1, min(1, n - 1), 0)
+    asked = linked.opened(_AT, _AT)
+    if asked is not None:
+        try:
+            st.session_state[_PICK] = Pick(*by_hand_text.places_of(asked, (n, n, n_numbers)))
+        except ValueError as error:
+            linked.warn(f"{escape(str(error))} {_('Another number is written out instead.')}")
+    kept: Pick = st.session_state.get(_PICK, first)
     pick = kept.within(n, n_numbers)
+    linked.say(_AT, _AT, None if pick == first else by_hand_text.text_of_places(_places(pick)))
     with st.container(horizontal=True):
         query = _select(_("Query"), "query", given.words, pick.query)
         key = _select(_("Key"), "key", given.words, pick.key)
         names = [str(place + 1) for place in range(n_numbers)]
         dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
     return Pick(query, key, dimension)
+
+
+def _places(pick: Pick) -> tuple[int, int, int]:
+    return pick.query, pick.key, pick.dimension
 
 
 def _select(label: str, name: str, options: tuple[str, ...] | list[str], place: int) -> int:

@@ -15,6 +15,7 @@ from tfm_core.inspect.by_hand import Bools, Floats
 
 _BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
 _LINK = "vectors"
+_TURNED = "turned"
 _EDITOR = "hand-vectors"
 MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
 
@@ -38,8 +39,21 @@ def given(stage: str) -> Given:
             mask_kind, is_scaled = _mask(stage)
         with right:
             vectors = _vectors(words, n_numbers)
+    _turned_in_link(mask_kind, len(words))
     allowed = with_clicks(words, mask_kind)
     return Given(words, vectors, allowed, is_scaled)
+
+
+def _turned_in_link(kind: str, n_words: int) -> None:
+    """Turn over the cells of the mask that an opened link lists; list those that are turned."""
+    asked = linked.opened(_TURNED, _TURNED)
+    if asked is not None:
+        try:
+            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
+        except ValueError as error:
+            linked.warn(f"{escape(str(error))} {_('The mask stays as it is.')}")
+    pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
+    linked.say(_TURNED, _TURNED, ",".join(pairs) or None)
 
 
 def _words(stage: str) -> tuple[tuple[str, ...], int]:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import run_actions, run_words, runs_access, show, state
+from pages.ui import offers, run_actions, run_words, runs_access, state
 from pages.ui.words import _
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.config.choices import LANGUAGES
-from tfm_core.machine import slowness
-from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 _RUN = "captions-run"
@@ -79,31 +77,20 @@ def _other_language(runs: list[Run]) -> None:
 
 
 def _none() -> None:
-    with st.container(border=True, gap="medium"):
-        st.markdown(
-            _(
-                "No model here has learned to describe pictures yet. Train one and watch its "
-                "captions become true; then come back and compose your own."
+    for run in runs_access.store().list():
+        if run.problem is None and _task(run) is not None and run.status.is_active:
+            words = _("“{name}” is training: its first weights are saved in a moment.")
+            st.info(
+                words.format(name=run_words.escape(run.meta.name)),
+                icon=":material/hourglass_empty:",
             )
-        )
-        with st.container(horizontal=True):
-            for preset in _TRAINED.values():
-                _start(preset)
-        for run in runs_access.store().list():
-            if run.problem is None and _task(run) is not None and run.status.is_active:
-                words = _("“{name}” is training: its first weights are saved in a moment.")
-                st.info(words.format(name=run_words.escape(run.meta.name)))
-                st.page_link(state.PAGES["train"], label=_("Watch"), query_params={"run": run.id})
-                return
-
-
-def _start(name: str) -> None:
-    preset = PRESETS[name]
-    takes = show.duration(preset.seconds * slowness())
-    if st.button(
-        _("Train “{name}”, about {time} here").format(name=_(preset.label), time=takes),
-        type="primary" if name == "captions" else "secondary",
-        icon=":material/play_arrow:",
-        key=f"captions-start-{name}",
-    ):
-        run_actions.start_preset(name)
+            st.page_link(state.PAGES["train"], label=_("Watch"), query_params={"run": run.id})
+            return
+    offers.presets(
+        _(
+            "No model here has learned to describe pictures yet. Train one and watch its "
+            "captions become true; then come back and compose your own."
+        ),
+        list(_TRAINED.values()),
+        key="captions-start",
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 import streamlit as st
 
@@ -112,6 +114,12 @@ def inside(look: Look, chosen: Heads) -> None:
     )
 
 
+def _instead(others: Sequence[tuple[str, float]]) -> str:
+    """Return the other words with their probabilities, those that round to nothing left out."""
+    shown = [f"{text} {show.percent(p)}" for text, p in others if round(p, 3) > 0]
+    return " · ".join(shown) or "–"
+
+
 def word_by_word(look: Look, chosen: Heads) -> None:
     """Show what the model weighed at each word."""
     st.subheader(_("Word by word"), anchor=False)
@@ -126,7 +134,7 @@ def word_by_word(look: Look, chosen: Heads) -> None:
             "n": place + 1,
             "word": word.text,
             "probability": word.likely[0][1],
-            "instead": " · ".join(f"{text} {show.percent(p)}" for text, p in word.likely[1:]),
+            "instead": _instead(word.likely[1:]),
         }
         for place, word in enumerate(look.words)
     ]

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.ui import controls, drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.words import _
-from tfm_core.config.corpus_tasks import MOST_CHARACTERS, cut_text
+from tfm_core.config.corpus_tasks import cut_text
 from tfm_core.data.corpus.book import read_text
 
 _PATH = "task.text"
@@ -34,7 +34,6 @@ def area(checked: Checked) -> None:
                 _("Text to learn from"),
                 key=_KEY,
                 height=220,
-                max_chars=MOST_CHARACTERS,
                 placeholder=read_text()[:400] + " …",
                 on_change=_take,
                 help=_("Leave it empty to learn the text that comes with the app."),

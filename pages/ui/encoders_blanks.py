@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import streamlit as st
 
-from pages.ui import encoders_run, run_words, show, state
+from pages.ui import encoders_run, run_words, show, state, typed
 from pages.ui.words import _, content
 from tfm_core.inspect import blanks as core
 from tfm_core.inspect import trained
@@ -42,10 +42,9 @@ def _draw(run: Run) -> None:
         EXAMPLES,
         key=_TEXT,
         buttons="encoders-gaps",
-        max_chars=MAX_TEXT,
     )
     try:
-        tokens = _hidden(core.tokens_of(run, text))
+        tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
         found = _kept(run.folder, trained.checkpoint_mark(run), tokens)
     except ValueError as error:
         show.problem(run_words.escape(str(error)))

@@ -32,7 +32,7 @@ def show_with(preset: str, fits: Callable[[Experiment], bool], draw: Draw) -> No
 def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     status = run.status
     if was_live and not status.is_active:
-        st.rerun()  # once: the page then makes a fragment that does not tick
+        state.draw_anew()  # once: the page then makes a fragment that does not tick
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         name = run_words.escape(run.meta.name)
         words = _("Read by **{name}**").format(name=name)
@@ -87,7 +87,7 @@ def _train(name: str) -> None:
             st.rerun()
 
 
-def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str, max_chars: int) -> str:
+def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> str:
     """Ask for a sentence, kept under ``key``, with examples that one press puts in its place."""
 
     def take(example: str) -> None:
@@ -96,7 +96,6 @@ def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str, max
     text = st.text_input(
         label,
         key=key,
-        max_chars=max_chars,
         help=_("In the words of the task; press Enter to let the model read it."),
     )
     with st.container(horizontal=True, gap="small"):

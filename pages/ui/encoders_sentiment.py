@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import streamlit as st
 
-from pages.ui import encoders_run, run_words, show, state
+from pages.ui import encoders_run, run_words, show, state, typed
 from pages.ui.words import _, content
 from tfm_core.inspect import sentence as core
 from tfm_core.inspect import trained
@@ -35,10 +35,10 @@ def view() -> None:
 
 def _draw(run: Run) -> None:
     text = encoders_run.sentence(
-        _("Your sentence"), EXAMPLES, key=_TEXT, buttons="encoders-example", max_chars=MAX_TEXT
+        _("Your sentence"), EXAMPLES, key=_TEXT, buttons="encoders-example"
     )
     try:
-        found = _kept(run.folder, trained.checkpoint_mark(run), text)
+        found = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
     except ValueError as error:
         show.problem(run_words.escape(str(error)))
         return

@@ -80,21 +80,26 @@ def sidebar() -> None:
 
 
 def notices() -> None:
-    """Say what the last press did, and what in the link could not be followed."""
-    unknown = state.unknown_run_in_link()
-    if unknown is not None:
-        st.warning(
-            _("The link asks for a run that is not here; it may have been deleted."),
-            icon=":material/link_off:",
-        )
-    for sentence in state.take_notices():
-        st.info(sentence, icon=":material/info:")
+    """Say what the last press did, and what in the link could not be followed.
+
+    They have a place of their own, empty or not: without it the page below would move when they
+    go, and the browser would make its open lists and half-typed fields anew.
+    """
+    with st.container():
+        unknown = state.unknown_run_in_link()
+        if unknown is not None:
+            st.warning(
+                _("The link asks for a run that is not here; it may have been deleted."),
+                icon=":material/link_off:",
+            )
+        for sentence in state.take_notices():
+            st.info(sentence, icon=":material/info:")
 
 
 def _current_run(run: Run, *, was_active: bool) -> None:
     status = run.status
     if was_active and not status.is_active:
-        st.rerun()  # once: drawn anew, it no longer ticks
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     with st.container(border=True, gap="xsmall"):
         st.caption(_("Current run"))
         st.markdown(f"**{run_words.escape(run.meta.name)}**")

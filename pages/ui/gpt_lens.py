@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import show, state
+from pages.ui import show, state, typed
 from pages.ui.words import _
 from tfm_core.inspect import trained
 from tfm_core.inspect.gpt_reading import Looked, look_through
@@ -23,10 +23,9 @@ def part(run: Run) -> None:
     text = st.text_input(
         _("A short text"),
         key=key,
-        max_chars=200,
         help=_("The first {n} tokens are shown.").format(n=MOST_SHOWN - 1),
     )
-    figure(run, text)
+    figure(run, typed.within(text, 200))
     show.code(lens_logits)
 
 

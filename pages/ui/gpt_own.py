@@ -8,7 +8,7 @@ from pages.ui import run_actions, show, state
 from pages.ui.words import _
 from tfm_core.config import Experiment
 from tfm_core.config.choices import UNITS
-from tfm_core.config.corpus_tasks import MOST_CHARACTERS, cut_text, text_problem
+from tfm_core.config.corpus_tasks import cut_text, text_problem
 from tfm_core.data.corpus.book import read_text
 from tfm_core.presets import PRESETS
 
@@ -28,7 +28,6 @@ def part() -> None:
         _("Text to learn from"),
         key=_TEXT,
         height=240,
-        max_chars=MOST_CHARACTERS,
         placeholder=read_text()[:600] + " …",
         on_change=lambda: state.set_own_text(st.session_state[_TEXT]),
         persist_state="session",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.ui import run_words, show
+from pages.ui import run_words, show, typed
 from pages.ui.words import _
 from tfm_core.inspect import trained
 from tfm_core.inspect.gpt_text import example_text
@@ -13,6 +13,8 @@ from tfm_core.inspect.surprisal import BITS, Surprisals, surprisals
 from tfm_core.plots import gpt as plots
 from tfm_core.plots.language import surprise_text
 from tfm_core.runs.run import Run
+
+_MOST = 6000  # characters
 
 
 def part(run: Run) -> None:
@@ -23,10 +25,9 @@ def part(run: Run) -> None:
         _("A text to read"),
         key=key,
         height=140,
-        max_chars=6000,
         help=_("It begins as a stretch that the model never learned from. Change it."),
     )
-    found = _read(str(run.folder), trained.checkpoint_mark(run), text, run)
+    found = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
     unit = run.experiment.task.unit
     _figures(found, unit)
     n = len(found.tokens)

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import run_actions, run_words, runs_access, show, state
+from pages.ui import offers, run_words, runs_access, state
 from pages.ui.words import _
-from tfm_core.machine import slowness
-from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 _MOST = 20
@@ -38,13 +36,13 @@ def _adds(run: Run) -> bool:
 LANGUAGE = Needs(
     "language",
     _is_language,
-    _("There is no trained language model yet. Either of these is ready in about a minute:"),
+    _("There is no trained language model yet: one that writes sentences, or one on a book?"),
     ("gpt-grammar", "gpt-text"),
 )
 ADDITION = Needs(
     "addition",
     _adds,
-    _("There is no GPT that has learned to add yet. Train one:"),
+    _("There is no GPT that has learned to add yet."),
     ("addition-3", "addition"),
 )
 
@@ -87,22 +85,14 @@ def _name(run: Run) -> str:
 
 
 def _empty(needs: Needs, training: list[Run]) -> None:
+    if not training:
+        offers.presets(needs.sentence, needs.presets, key="gpt-train")
+        return
     with st.container(border=True, gap="medium"):
-        if training:
-            st.info(
-                _(
-                    "“{name}” is training and has not saved its weights yet; it will in a moment."
-                ).format(name=run_words.escape(training[0].meta.name)),
-                icon=":material/hourglass_empty:",
-            )
-            st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")
-            return
-        st.markdown(needs.sentence)
-        with st.container(horizontal=True):
-            for name in needs.presets:
-                preset = PRESETS[name]
-                words = _("{label} (about {time})").format(
-                    label=preset.label, time=show.duration(preset.seconds * slowness())
-                )
-                if st.button(words, icon=":material/play_arrow:", key=f"gpt-train-{name}"):
-                    run_actions.start_preset(name)
+        st.info(
+            _(
+                "“{name}” is training and has not saved its weights yet; it will in a moment."
+            ).format(name=run_words.escape(training[0].meta.name)),
+            icon=":material/hourglass_empty:",
+        )
+        st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import gpt_lens, run_words, show, state
+from pages.ui import gpt_lens, run_words, show, state, typed
 from pages.ui.words import _
 from tfm_core.inspect import trained
 from tfm_core.inspect.gpt_reading import Digits, sum_of
@@ -20,9 +20,9 @@ def part(run: Run) -> None:
     text = st.text_input(
         _("A sum"),
         key=key,
-        max_chars=40,
         help=_("Two numbers of up to {n} digits each, as 12+34.").format(n=n),
     )
+    text = typed.within(text, 40)
     found = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
     _verdict(found)
     show.figure(

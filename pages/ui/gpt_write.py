@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from pages.ui import gpt_beam, gpt_shaping, show
+from pages.ui import gpt_beam, gpt_shaping, show, typed
 from pages.ui.words import _
 from tfm_core.inspect import gpt_writing, trained
 from tfm_core.inspect.gpt_text import example_text
@@ -57,12 +57,12 @@ def _prompt(run: Run) -> str:
     key = f"gpt-prompt-{run.id}"
     first = {"words": 2, "characters": 12}[run.experiment.task.unit]
     st.session_state.setdefault(key, example_text(run, first))
-    return st.text_input(
+    text = st.text_input(
         _("Prompt"),
         key=key,
-        max_chars=400,
         help=_("What the model goes on from; empty: it begins by itself."),
     )
+    return typed.within(text, 400)
 
 
 def _written(run: Run, mark: tuple[Any, ...], shaping: Shaping, length: int) -> None:

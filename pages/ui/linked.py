@@ -20,9 +20,9 @@ def read(key: str, query: str, names: Sequence[str], first: str | None) -> str |
     first: the name without a link; None where nothing may be chosen. Returns a sentence where the
     link asks for something that does not exist.
     """
-    said = st.query_params.get(query)
+    said = opened(key, query)
     problem = None
-    if said is not None and said != st.session_state.get(_seen(key)):  # a link was opened
+    if said is not None:
         if said in names:
             st.session_state[key] = said
         else:
@@ -30,6 +30,35 @@ def read(key: str, query: str, names: Sequence[str], first: str | None) -> str |
     if st.session_state.get(key) not in names:
         st.session_state[key] = first
     return problem
+
+
+def read_several(key: str, query: str, names: Sequence[str], first: Sequence[str]) -> str | None:
+    """Make a widget for several names show those that the link lists, parted by commas.
+
+    Otherwise as ``read``; an empty list in the link means that none is chosen.
+    """
+    said = opened(query, query)
+    problem = None
+    if said is not None:
+        asked = [name for name in said.split(",") if name]
+        unknown = next((name for name in asked if name not in names), None)
+        if unknown is None:
+            st.session_state[key] = list(dict.fromkeys(asked))
+        else:
+            problem = _unknown(query, unknown, names)
+    st.session_state.setdefault(key, list(first))
+    return problem
+
+
+def say_several(query: str, chosen: Sequence[str], first: Sequence[str]) -> None:
+    """Put what is chosen into the link, unless it is what is chosen without one."""
+    say(query, query, None if list(chosen) == list(first) else ",".join(chosen))
+
+
+def opened(key: str, query: str) -> str | None:
+    """Return what a link says that was opened just now; None where the page itself said it."""
+    said = st.query_params.get(query)
+    return None if said == st.session_state.get(_seen(key)) else said
 
 
 def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
@@ -43,6 +72,15 @@ def renamed(old: str, query: str, labels: Mapping[str, str]) -> None:
         return
     del st.query_params[old]
     st.query_params[query] = by_label.get(said, said)
+
+
+def renamed_several(old: str, query: str, labels: Mapping[str, str]) -> None:
+    """Understand a link of earlier, which repeated ``old`` for each label (name -> label)."""
+    said = st.query_params.get_all(old)
+    if said:
+        by_label = {label: name for name, label in labels.items()}
+        del st.query_params[old]
+        st.query_params[query] = ",".join(by_label.get(label, label) for label in said)
 
 
 def say(key: str, query: str, name: str | None) -> None:
@@ -92,9 +130,10 @@ def choice(
 
 
 def warn(problem: str | None) -> None:
-    """Show what in the link could not be followed."""
-    if problem is not None:
-        st.warning(problem, icon=":material/link_off:")
+    """Show what in the link could not be followed; its place stays, so that nothing moves."""
+    with st.container():
+        if problem is not None:
+            st.warning(problem, icon=":material/link_off:")
 
 
 def _seen(key: str) -> str:

@@ -60,7 +60,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         st.rerun()
     status = run.status
     if status.is_active != was_active or _pace(status) != pace:
-        st.rerun()
+        state.draw_anew()
     _header(run, status)
     _word(run, status)
     live_keys.part(run, status)

@@ -1,4 +1,4 @@
-"""What is looked at: whose example, which one, which step of the training, which attention."""
+"""What is looked at: which step of the training, which attention."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pages.ui import selection as chosen
 from pages.ui import selection_link
 from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
-from tfm_core.config import Experiment
 from tfm_core.inspect.labels import KINDS, axes, has_cls, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe
@@ -36,43 +35,6 @@ def offer_of(run: Run, probe: Probe) -> Offer:
         patches = (*names, MEAN) if has_cls(experiment) else (MEAN, *names)
     steps = tuple(run.snapshot_steps())
     return Offer(kinds, experiment.model.n_heads, len(probe.items), steps, patches)
-
-
-def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
-    """Choose between the run's examples and one's own, and which of the examples."""
-    names = {"probe": _("Examples of the run"), "own": _("Your own")}
-    left, right = st.columns([2, 3], vertical_alignment="bottom")
-    with left:
-        segments(
-            _("What the model looks at"),
-            names,
-            "own" if selection.example is None else "probe",
-            "source",
-            lambda source: _to_source(run, None if source == "own" else 0),
-            _("The run's examples are not trained on and stay the same at every step."),
-        )
-    if selection.example is None:
-        return
-    key = _key("example")
-    st.session_state[key] = selection.example
-    right.selectbox(
-        _("Example"),
-        range(len(probe.items)),
-        format_func=lambda place: example_name(run.experiment, probe, place),
-        key=key,
-        on_change=lambda: chosen.choose(run.id, example=st.session_state[key]),
-    )
-
-
-def example_name(experiment: Experiment, probe: Probe, place: int) -> str:
-    """Return an example in one line: its number, and its source and truth, or its class."""
-    item = probe.items[place]
-    if probe.kind == "image":
-        name = experiment.task.facts.class_names[item["label"]]
-        return _("Picture {n}: {name}").format(n=place + 1, name=name)
-    if probe.kind == "caption":
-        return _("Picture {n}: {name}").format(n=place + 1, name=item["tgt_text"])
-    return f"{place + 1}: {item['src_text']} → {item['tgt_text']}"
 
 
 def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:
@@ -206,12 +168,9 @@ def follow(run: Run, selection: Selection, step: int) -> None:
     )
 
 
-def _to_source(run: Run, example: int | None) -> None:
-    chosen.set_playing(None)
-    chosen.choose(run.id, example=example)
-
-
 def _to_step(run: Run, step: int | None) -> None:
+    if chosen.is_own():  # a late word of a slider that is about to go
+        return
     chosen.set_playing(None)
     chosen.choose(run.id, step=step)
 

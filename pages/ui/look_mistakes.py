@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from pages.ui import selection as chosen
 from pages.ui import show
+from pages.ui.selection_link import Selection
 from pages.ui.words import _
 from tfm_core.inspect import caption_look, own_example, trained
 from tfm_core.inspect.example import Example
@@ -19,20 +21,34 @@ if TYPE_CHECKING:
     from tfm_core.inspect.mistakes import Reading, Readings
 
 
-def pick(run: Run) -> Example | None:
+_KEY = "attention-mistake"
+
+
+def pick(run: Run, selection: Selection) -> Example | None:
     """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
     with st.spinner(_("Reading the validation set …")):
         readings = _kept(run.folder, trained.checkpoint_mark(run))
     st.markdown(_sentence(readings))
     if not readings.found:
         return None
+    known = {reading.place: reading for reading in readings.found}
+    wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
+    if wanted not in known:
+        show.problem(
+            _("Validation example {n} is not among those listed here any more.").format(
+                n=wanted + 1
+            )
+        )
+        wanted = next(iter(known))
+    st.session_state[_KEY] = wanted
     place = st.selectbox(
         _("What went wrong, the surest first; then what was right but least sure"),
-        range(len(readings.found)),
-        format_func=lambda i: _name(readings.found[i]),
-        key="attention-mistake",
+        list(known),
+        format_func=lambda place: _name(known[place]),
+        key=_KEY,
+        on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
     )
-    reading = readings.found[place]
+    reading = known[place]
     if reading.picture is None:
         return own_example.look_at_text(run, reading.item["src_text"])
     if "tgt" in reading.item:
@@ -53,11 +69,16 @@ def _sentence(readings: Readings) -> str:
 
 def _name(reading: Reading) -> str:
     sure = show.percent(reading.confidence)
-    words = {"said": reading.said or "–", "truth": reading.truth, "sure": sure}
+    words = {
+        "said": reading.said or "–",
+        "truth": reading.truth,
+        "sure": sure,
+        "n": reading.place + 1,
+    }
     if reading.picture is not None:
-        rule = _("{truth} taken for {said}, with {sure}")
+        rule = _("Picture {n}: {truth} taken for {said}, with {sure}")
         if reading.is_right:
-            rule = _("{truth}, right with {sure}")
+            rule = _("Picture {n}: {truth}, right with {sure}")
         return rule.format(**words)
     rule = _("{source} → {said}, but it is {truth} ({sure})")
     if reading.is_right:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from pages.components.digit_pad import digit_pad
@@ -9,7 +13,7 @@ from pages.ui import look_mistakes, show, state
 from pages.ui import selection as chosen
 from pages.ui.selection_link import MAX_TEXT, Selection
 from pages.ui.words import _, content
-from tfm_core.data.own_picture import MOST_BYTES
+from tfm_core.data import own_picture
 from tfm_core.inspect import caption_look, own_example
 from tfm_core.inspect.continuation import is_language
 from tfm_core.inspect.example import Example
@@ -32,8 +36,8 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
             )
         return None
     try:
-        if _origin() == "mistakes":
-            example = look_mistakes.pick(run)
+        if _origin(run, selection) == "mistakes":
+            example = look_mistakes.pick(run, selection)
         else:
             example = _new(run, probe, selection)
     except ValueError as error:
@@ -52,15 +56,23 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
 def _new(run: Run, probe: Probe, selection: Selection) -> Example | None:
     if probe.kind == "text":
         return _sentence(run, probe, selection)
-    return _described(run) if probe.kind == "caption" else _picture(run)
+    return _described(run, selection) if probe.kind == "caption" else _picture(run, selection)
 
 
-def _described(run: Run) -> Example:
+def _described(run: Run, selection: Selection) -> Example:
+    key, most = "attention-test-picture", run.experiment.task.n_test
+    wanted = int(selection.own_of("test") or 1)
+    if wanted > most:
+        show.problem(
+            _("There is no test picture {n}; the last one is {most}.").format(n=wanted, most=most)
+        )
+    st.session_state[key] = min(wanted, most)
     number = st.number_input(
         _("Test picture"),
         1,
-        run.experiment.task.n_test,
-        key="attention-test-picture",
+        most,
+        key=key,
+        on_change=lambda: chosen.choose(run.id, own=f"test-{st.session_state[key]}"),
         help=_("Composed of digits that the model never trained on."),
     )
     st.page_link(
@@ -71,14 +83,18 @@ def _described(run: Run) -> Example:
     return caption_look.look_at_unseen(run, int(number) - 1).example
 
 
-def _origin() -> str:
+def _origin(run: Run, selection: Selection) -> str:
+    key = "attention-origin"
     names = {"new": _("A new one"), "mistakes": _("From the validation set, by what went wrong")}
+    if selection.own:
+        st.session_state[key] = "mistakes" if selection.own_of("validation") else "new"
+    st.session_state.setdefault(key, "new")
     picked = st.segmented_control(
         _("Where it comes from"),
         list(names),
         format_func=names.__getitem__,
-        default="new",
-        key="attention-origin",
+        key=key,
+        on_change=lambda: chosen.choose(run.id, own=""),
         persist_state="session",
         label_visibility="collapsed",
     )
@@ -98,28 +114,41 @@ def _sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
     return own_example.look_at_text(run, text)
 
 
-def _picture(run: Run) -> Example | None:
+def _picture(run: Run, selection: Selection) -> Example | None:
+    given = _given(run)
+    if given is None and not selection.own_of("picture"):
+        return None
+    if given is None:
+        picture = own_picture.from_text(selection.own_of("picture"), run.experiment.task.facts)
+        st.caption(_("The picture of the link. Draw or upload another one to replace it."))
+        return own_example.look_at_picture(run, picture)
+    picture, notes = own_example.read_picture(run, given)
+    if isinstance(given, bytes):
+        st.caption(" ".join(notes))
+    own = f"picture-{own_picture.to_text(picture)}"
+    if own != selection.own:
+        chosen.choose(run.id, own=own)
+    return own_example.look_at_picture(run, picture)
+
+
+def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
+    """Ask for a drawing or a file; a change of either takes the picture out of the link."""
     facts = run.experiment.task.facts
-    uploaded = None
+    forget = partial(chosen.choose, run.id, own="")
     drawn = None
     pad, upload = st.columns(2)
     if facts.channels == 1:
         with pad:
-            drawn = digit_pad(key="attention-pad")
+            drawn = digit_pad(key="attention-pad", on_change=forget)
     with upload:
         uploaded = st.file_uploader(
             _("Or upload a picture") if facts.channels == 1 else _("Upload a picture"),
             type=["png", "jpg", "jpeg", "webp", "bmp"],
             key="attention-upload",
-            max_upload_size=MOST_BYTES // 10**6,
+            max_upload_size=own_picture.MOST_BYTES // 10**6,
+            on_change=forget,
             help=_("It is made {size} pixels square, as the run's pictures are.").format(
                 size=facts.image_size
             ),
         )
-    if uploaded is None and drawn is None:
-        return None
-    given = drawn if uploaded is None else uploaded.getvalue()
-    picture, notes = own_example.read_picture(run, given)
-    if uploaded is not None:
-        st.caption(" ".join(notes))
-    return own_example.look_at_picture(run, picture)
+    return drawn if uploaded is None else uploaded.getvalue()

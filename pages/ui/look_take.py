@@ -97,8 +97,6 @@ def take_away(
         )
         st.markdown(_("**The link to this view**"))
         st.code(state.run_link(run.id), language=None, wrap_lines=True)
-        if selection.example is None and not selection.text:
-            st.caption(_("A picture of your own is not in the link."))
 
 
 def _download(label: str, make: Callable[[], bytes], name: str, mime: str, help_text: str) -> None:

@@ -53,9 +53,13 @@ def code(chosen: Chosen, title: str) -> None:
     """Offer the whole model as one file that runs with torch alone."""
     text = source.source_code(chosen.model, chosen.shape)
     st.subheader(title, anchor=False)
-    words = _("One file for exactly this model; it needs torch only. ")
-    words += _("`python model.py` builds it; with the path of a run's ")
-    st.markdown(words + _("`checkpoints/last/checkpoint.safetensors` it has the run's weights."))
+    words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
+    if chosen.experiment is not None:  # a published model has no run here
+        words += _(
+            "; with the path of a run's `checkpoints/last/checkpoint.safetensors` it has the run's "
+            "weights"
+        )
+    st.markdown(f"{words}.")
     st.download_button(
         _("Download model.py"), text, "model.py", "text/x-python", icon=":material/download:"
     )

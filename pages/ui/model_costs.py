@@ -20,8 +20,11 @@ def page(chosen: Chosen) -> None:
     batch, src, tgt = _sizes(chosen)
     work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
     total = parameter_table(chosen.model, chosen.shape).total
-    kept = memory(chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt)
-    _totals(sum(work.values()), kept)
+    moments = 1 if _optimizer(chosen) == "sgd" else 2
+    kept = memory(
+        chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt, moments=moments
+    )
+    _totals(chosen, sum(work.values()), kept)
     _time(chosen)
     left, right = st.columns(2)
     with left:
@@ -29,7 +32,12 @@ def page(chosen: Chosen) -> None:
         scaled = {name: value / divisor for name, value in work.items()}
         show.figure(
             plots.bars(scaled, _("{unit}, one forward pass").format(unit=unit)),
-            _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
+            _(
+                "1 MAC is 2 FLOPs. Cross-attention is all that the attention computes: scores, "
+                "matrices and contexts."
+            )
+            if chosen.model.family == "recurrent"
+            else _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
             key="costs-macs",
         )
     with right:
@@ -83,7 +91,18 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     return int(batch), int(src), int(tgt)
 
 
-def _totals(work: int, kept: Memory) -> None:
+def _optimizer(chosen: Chosen) -> str:
+    return "adamw" if chosen.experiment is None else chosen.experiment.training.optimizer
+
+
+def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
+    state_words = _("the momentum of SGD") if _optimizer(chosen) == "sgd" else _("Adam's moments")
+    words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
+    if chosen.model.family != "recurrent":  # which keeps every weight anyway
+        words += " " + _(
+            "Activations are those with a fused attention kernel; where every attention weight is "
+            "kept, they are {n}."
+        ).format(n=show.size(kept.watched))
     with st.container(horizontal=True):
         st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
         st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)
@@ -96,10 +115,7 @@ def _totals(work: int, kept: Memory) -> None:
         st.metric(
             _("Memory of a step"),
             show.size(kept.total),
-            help=_(
-                "Weights, gradients, two moments of Adam, and the activations with a fused "
-                "attention kernel. Where every attention weight is kept, activations are {n}."
-            ).format(n=show.size(kept.watched)),
+            help=words,
             border=True,
         )
 
@@ -170,13 +186,15 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
         for name, value in work.items():
             found.setdefault(name, []).append(value)
     unit, divisor = _unit(max(max(values) for values in found.values()))
+    is_recurrent = chosen.model.family == "recurrent"
     titles = {
         "length": _("tokens of one example"),
-        "width": _("times d_model, heads and d_ff"),
+        "width": _("times d_model") if is_recurrent else _("times d_model, heads and d_ff"),
         "depth": _("times the layers"),
     }
+    words = (_RECURRENT if is_recurrent else _WORDS)[axis]
     scaled = {name: [value / divisor for value in values] for name, values in found.items()}
-    show.figure(plots.growth(xs, scaled, titles[axis], unit), _WORDS[axis], key="costs-growth")
+    show.figure(plots.growth(xs, scaled, titles[axis], unit), words, key="costs-growth")
 
 
 def _unit(most: float) -> tuple[str, float]:
@@ -189,7 +207,16 @@ def _unit(most: float) -> tuple[str, float]:
 
 _WORDS = {
     "length": _("Look for the curve that bends: scores grow with the square of the number of "
-                "tokens, everything else in proportion to it."),
-    "width": _("Matrices grow with the square of the width, scores only in proportion."),
+                "tokens, and so does what cross-attention weighs; nothing else grows faster than "
+                "the length."),
+    "width": _("Matrices from width to width grow with its square; scores, embedding and an "
+               "output to words or classes only in proportion."),
     "depth": _("Everything inside the blocks grows in proportion; embedding and output stay."),
+}  # fmt: skip
+_RECURRENT = {
+    "length": _("Look for the curve that bends: every target token asks every source token, so "
+                "the attention grows with the product of both lengths; the recurrence in "
+                "proportion, but step after step."),
+    "width": _("Matrices grow with the square of the width; the scores of words in proportion."),
+    "depth": _("The recurrence grows in proportion; attention and output stay."),
 }  # fmt: skip

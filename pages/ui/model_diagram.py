@@ -196,7 +196,10 @@ def _steps(chosen: Chosen, one: Part) -> None:
     )
     if one.layer is not None:
         link["block"] = str(one.layer + 1)
-    st.markdown(_("**Walk through this**, with the numbers"))
+    if chosen.experiment is None:  # a published model has no numbers here
+        st.markdown(_("**Walk through this**, by its shapes"))
+    else:
+        st.markdown(_("**Walk through this**, with the numbers"))
     with st.container(horizontal=True, gap="xsmall"):
         for entry in entries:
             st.page_link(

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui import runs_access, show, state
 from pages.ui.positions_waves import base, width
 from pages.ui.words import _
+from tfm_core.config.choices import PATCH_POSITIONS
 from tfm_core.inspect import positions
 from tfm_core.inspect.labels import has_cls
 from tfm_core.plots import positions as plots
@@ -27,16 +28,21 @@ def learned() -> None:
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
         if not names:
-            kind = run.experiment.model.position
-            _none(
-                _("The current run has {kind} positions: nothing is learned about them.").format(
-                    kind=kind
-                )
-            )
+            _none(_unlearned(run.experiment.model.family, run.experiment.model.position))
             return
         _table(run, steps, names)
     except ValueError as error:
         show.problem(str(error))
+
+
+def _unlearned(family: str, position: str) -> str:
+    """Say why a model has no table of positions."""
+    if family == "recurrent":
+        return _("The current run is an RNN: it reads in order and has no positions to learn.")
+    if position == "none":
+        return _("The current run has no positions at all.")
+    rule = _("The current run has {kind} positions: nothing is learned about them.")
+    return rule.format(kind=_(PATCH_POSITIONS[position].label).lower())
 
 
 def _table(run: Run, steps: list[int], names: list[str]) -> None:
@@ -46,6 +52,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with right:
         step = _step(steps)
     table = positions.learned_table(run.snapshot(step), name)
+    is_of_patches = run.experiment.task.kind != "text" and name == "positions"
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -59,7 +66,12 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
             ),
             _(
                 "How alike two positions are (cosine). At first only the diagonal; with training "
-                "neighbours grow alike, and patches of one row or column."
+                "patches of one row or column grow alike."
+            )
+            if is_of_patches
+            else _(
+                "How alike two positions are (cosine). At first only the diagonal; with "
+                "training neighbours grow alike."
             ),
             key="positions-learned-cosines",
         )
@@ -74,6 +86,11 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
                 np.arange(len(table)), sizes, _("length of the vector"), _("position")
             ),
             _(
+                "Every picture has all its patches, so every row is trained: look how the rows "
+                "grow with training."
+            )
+            if is_of_patches
+            else _(
                 "Rows that no training sequence reaches keep their random start, or shrink by "
                 "weight decay: a model asked beyond them reads noise."
             ),

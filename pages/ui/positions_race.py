@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import run_words, runs_access, show, state
+from pages.ui import comparison, run_words, runs_access, show, state
 from pages.ui.words import _
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.choices import POSITIONS
@@ -14,7 +14,6 @@ from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
 
 FIRST_STEPS = 600
-TICK = 2.0  # seconds between two looks at runs that train
 _STEPS, _RACE = "positions-steps", "positions-race"
 
 
@@ -29,15 +28,9 @@ def view() -> None:
             icon=":material/info:",
         )  # fmt: skip
         return
-    names = [_name(race) for race in races]
-    place = 0
-    if len(races) > 1:
-        place = st.selectbox(
-            _("Comparison"), range(len(races)), format_func=names.__getitem__, key=_RACE
-        )
-    race = races[place or 0]
-    is_live = any(run.status.is_active for run in race.runs.values())
-    st.fragment(_draw, run_every=TICK if is_live else None)(race, is_live)
+    race = comparison.picked(races, _name, key=_RACE)
+    is_live = comparison.is_live(race.runs.values())
+    st.fragment(_draw, run_every=comparison.TICK if is_live else None)(race, is_live)
 
 
 def _press() -> None:
@@ -113,9 +106,8 @@ def _start(experiment: Experiment, steps: int) -> None:
 
 
 def _draw(race: Race, was_live: bool) -> None:
-    statuses = {name: run.status for name, run in race.runs.items()}
-    if was_live and not any(status.is_active for status in statuses.values()):
-        st.rerun()  # once: drawn anew, it no longer ticks
+    if was_live and not comparison.is_live(race.runs.values()):
+        state.draw_anew()  # once: drawn anew, it no longer ticks
     left, right = st.columns(2)
     with left:
         _curves(race)
@@ -125,8 +117,9 @@ def _draw(race: Race, was_live: bool) -> None:
     for column, (name, run) in zip(columns, race.runs.items(), strict=True):
         with column:
             st.markdown(f"**{_(POSITIONS[name].label)}**")
-            st.markdown(run_words.badge(statuses[name]))
-            st.caption(run_words.progress(statuses[name]))
+            status = run.status
+            st.markdown(run_words.badge(status))
+            st.caption(run_words.progress(status))
             st.page_link(
                 state.PAGES["train"],
                 label=_("Watch"),
@@ -136,8 +129,7 @@ def _draw(race: Race, was_live: bool) -> None:
 
 
 def _curves(race: Race) -> None:
-    is_text = race.experiment.task.kind != "image"
-    column = "sequence_accuracy" if is_text else "accuracy"
+    column, title = _measure(race.experiment)
     series = {}
     for name, run in race.runs.items():
         validation = runs_access.curves(run).validation
@@ -147,12 +139,22 @@ def _curves(race: Race) -> None:
     if not series:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
         return
-    title = _("whole sequences right") if is_text else _("pictures right")
     show.live_figure(
         plots.race(series, _("step"), title),
         _("Unseen examples, measured while training: which kind learns the task, and how fast."),
         key="positions-race-curves",
     )
+
+
+def _measure(experiment: Experiment) -> tuple[str, str]:
+    """Return which share of unseen examples tells how far a task is learned, and its name."""
+    answer = experiment.task.facts.answer
+    if answer in ("sequence", "blanks"):
+        return "sequence_accuracy", _("whole sequences right")
+    if answer == "text":
+        return "accuracy", _("next tokens right")
+    is_pictured = experiment.task.kind == "image"
+    return "accuracy", _("pictures right") if is_pictured else _("labels right")
 
 
 def _beyond(race: Race) -> None:

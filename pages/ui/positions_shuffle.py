@@ -70,9 +70,10 @@ def _bars(
             label = _(POSITIONS[found.name].label)
         bars[label] = (found.name, float(found.change.mean()))
     if run is not None and own is not None:
-        label = _("Current run: {kind}").format(
-            kind=_(POSITIONS[run.experiment.model.position].label)
-        )
+        kind = _(POSITIONS[run.experiment.model.position].label)
+        if run.experiment.model.family == "recurrent":
+            kind = _("reads in order")
+        label = _("Current run: {kind}").format(kind=kind)
         bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
     show.figure(
         plots.noticed(bars),
@@ -142,9 +143,10 @@ def _example(run: Run | None) -> str:
     if run is None:
         return EXAMPLE
     try:
-        return min((str(item["src_text"]) for item in run.probe().items), key=_far_from_30)
+        texts = [str(item.get("src_text", "")) for item in run.probe().items]
     except ValueError:
         return EXAMPLE
+    return min(filter(None, texts), key=_far_from_30, default=EXAMPLE)
 
 
 def _far_from_30(text: str) -> int:

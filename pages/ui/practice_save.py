@@ -13,6 +13,8 @@ from tfm_core.inspect import judgement, saving
 from tfm_core.inspect.saving import RoundTrip
 from tfm_core.runs.run import Run
 
+_MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten classes in view
+
 
 def view(runs: Runs) -> None:
     """Save and load on press, and compare."""
@@ -57,7 +59,17 @@ def _compare(done: RoundTrip) -> None:
                 **{str(digit): round(float(value), 3) for digit, value in enumerate(logits)},
             }
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="practice-logits")
+    digits = [str(digit) for digit in range(done.trained.shape[1])]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        key="practice-logits",
+        column_config={
+            _("model"): st.column_config.TextColumn(width=_MODEL_WIDTH),
+            _("largest difference"): st.column_config.TextColumn(width=_DIFFERENCE_WIDTH),
+            **{digit: st.column_config.NumberColumn(width=_DIGIT_WIDTH) for digit in digits},
+        },
+    )
     if done.difference("loaded") == 0:
         st.success(
             _(

@@ -37,6 +37,7 @@ def view(runs: Runs) -> None:
             key="practice-shares",
         )
     with right:
+        # narrow columns: all of them fit a phone
         form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
         st.dataframe(_roles(splits), hide_index=True, key="practice-roles", column_config=form)
         _width()
@@ -50,9 +51,9 @@ def _roles(splits: Splits) -> pd.DataFrame:
         [
             (_("training"), totals["train"], _("the weights"), _("in every step")),
             (_("validation"), totals["validation"], _("you"), _("every 50 steps")),
-            (_("test"), totals["test"], _("nobody"), _("once, at the end")),
+            (_("test"), totals["test"], _("nobody"), _("once")),
         ],
-        columns=[_("split"), _("pictures"), _("learns from it"), _("is looked at")],
+        columns=[_("split"), _("pictures"), _("who learns"), _("seen")],
     )
 
 

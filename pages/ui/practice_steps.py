@@ -104,7 +104,7 @@ def live(kinds: list[Kind], found: Runs, draw: Callable[[Runs], None]) -> None:
 
     def part() -> None:
         if is_live and not any(run.status.is_active for run in shown.values()):
-            st.rerun()  # once: drawn anew, it no longer ticks
+            state.draw_anew()  # once: drawn anew, it no longer ticks
         columns = st.columns(len(shown)) if shown else []
         for column, (kind, run) in zip(columns, shown.items(), strict=True):
             with column:

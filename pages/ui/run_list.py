@@ -6,7 +6,7 @@ from functools import partial
 
 import streamlit as st
 
-from pages.ui import run_actions, run_words, show
+from pages.ui import run_actions, run_words, show, state
 from pages.ui.sparkline import sparkline
 from pages.ui.words import _
 from tfm_core.runs.run import Run
@@ -41,7 +41,7 @@ def _facts(run: Run, *, was_active: bool) -> None:
         return
     status = run.status
     if was_active and not status.is_active:
-        st.rerun()  # once: the row is then drawn with other buttons, and this no longer ticks
+        state.draw_anew()  # once: the row gets other buttons, and this no longer ticks
     recorded = (
         f" :violet-badge[:material/inventory_2: {_('Recorded')}]" if run.meta.recorded else ""
     )

@@ -33,7 +33,9 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     link = _linked()
     kept: _Kept | None = st.session_state.get(_KEY)
     if kept is not None and kept.run_id != run_id:  # what the link says is of another run
-        fresh = dataclasses.replace(kept.selection, example=0, step=None, text="", versus="")
+        fresh = dataclasses.replace(
+            kept.selection, example=0, step=None, text="", versus="", own=""
+        )
         selection, problems = resolve(to_query(fresh), offer)[0], ()
     elif kept is not None and link in ({}, kept.link):
         selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
@@ -49,6 +51,12 @@ def choose(run_id: str, **changes: Any) -> None:
     kept: _Kept = st.session_state[_KEY]
     selection = dataclasses.replace(kept.selection, **changes)
     _keep(run_id, selection, say=not _is_playing())
+
+
+def is_own() -> bool:
+    """Return whether an example of the user's own is looked at, none of the run's."""
+    kept: _Kept | None = st.session_state.get(_KEY)
+    return kept is not None and kept.selection.example is None
 
 
 def playing_since() -> float | None:

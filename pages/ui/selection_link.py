@@ -23,8 +23,10 @@ NAMES = (
     "pin",
     "deeper",
     "versus",
+    "own",
 )
 OWN = "own"
+OWN_KINDS = ("picture", "test", "validation")
 VIEWS = ("map", "lines", "arithmetic")
 DEEPER = ("heads", "alignment", "explain", "positions", "compare", "take")
 MAX_TEXT = 400
@@ -51,7 +53,9 @@ class Selection:
 
     view: how the one head is shown. cell: query and key of the arithmetic. pin: side ("q" or "k")
     and place of the token whose lines are held. deeper: what is shown below. versus: what the view
-    is compared with: "layer.head.step.run", from 1, empty where it is the same.
+    is compared with: "layer.head.step.run", from 1, empty where it is the same. own: the example of
+    one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
+    "validation-" and its number from 1.
     """
 
     kind: str
@@ -66,6 +70,12 @@ class Selection:
     pin: tuple[str, int] | None = None
     deeper: str = ""
     versus: str = ""
+    own: str = ""
+
+    def own_of(self, kind: str) -> str:
+        """Return what follows the kind in ``own``; empty where it is of another kind."""
+        found, _dash, rest = self.own.partition("-")
+        return rest if found == kind else ""
 
 
 def to_query(selection: Selection) -> dict[str, str]:
@@ -92,6 +102,8 @@ def to_query(selection: Selection) -> dict[str, str]:
         query["deeper"] = selection.deeper
     if selection.versus:
         query["versus"] = selection.versus
+    if selection.own and selection.example is None:
+        query["own"] = selection.own
     return query
 
 
@@ -129,6 +141,7 @@ def resolve(query: Mapping[str, str], offer: Offer) -> tuple[Selection, list[str
         pin=_pin(query.get("pin", "")),
         deeper=deeper,
         versus=query.get("versus", "")[:100],
+        own=_own(query.get("own", ""), problems.append),
     )
     return selection, problems
 
@@ -183,6 +196,21 @@ def _pin(text: str) -> tuple[str, int] | None:
     if text[:1] not in ("q", "k") or not place or not 1 <= place <= MAX_TOKENS:
         return None
     return text[0], place - 1
+
+
+def _own(text: str, say: Callable[[str], None]) -> str:
+    kind, _dash, rest = text.partition("-")
+    if (
+        not text
+        or (kind == "picture" and rest)
+        or (kind in OWN_KINDS[1:] and (_number(rest) or 0) > 0)
+    ):
+        return text
+    say(
+        _("own is “{text}” in the link, but must be picture-, test- or validation- and which.")
+        .format(text=text[:20])
+    )  # fmt: skip
+    return ""
 
 
 def _number(text: str) -> int | None:

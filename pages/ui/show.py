@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -36,6 +37,15 @@ def live_figure(fig: go.Figure, caption: str, key: str | None) -> None:
     """Show a figure whose data moves; zoom, hover and hidden lines stay as they are."""
     component.live_figure(fig, key=key)
     st.caption(caption)
+
+
+def facts(rows: Sequence[Sequence[str]], columns: Sequence[str]) -> None:
+    """Show a small table of words, in Markdown; on a phone its cells break, and none is hidden.
+
+    Its first column names the rows.
+    """
+    frame = pd.DataFrame(rows, columns=list(columns))
+    st.table(frame.set_index(columns[0]))
 
 
 def code(obj: Callable[..., Any] | type) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import show, speed_state
+from pages.ui import show, speed_state, state
 from pages.ui.words import _
 from tfm_core.inspect.speed.registry import COMPARISONS
 
@@ -30,7 +30,7 @@ def _progress() -> None:
             report = measurement.look()
             if not measurement.is_running:
                 speed_state.keep(report)
-                st.rerun()
+                state.draw_anew()
             share = report.done / report.total if report.total else 0.0
             words = _("{doing} · {seconds}").format(
                 doing=_(report.doing or "Starting"), seconds=show.duration(measurement.seconds)

@@ -46,7 +46,7 @@ def _equal(found: list[Equality]) -> None:
     bad = [one for one in found if not one.is_equal]
     worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
     rule = _(
-        "Nearest to its limit: {what}, {difference:.1e} apart; rounding explains {tolerance:.1e}."
+        "Nearest to its limit: {what}, {difference:.2g} apart; rounding explains {tolerance:.1e}."
     )
     words = rule.format(difference=worst.difference, what=_(worst.what), tolerance=worst.tolerance)
     if worst.tolerance == 0 and not bad:

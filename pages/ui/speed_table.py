@@ -20,15 +20,16 @@ def table() -> None:
     rows = [row for label, report in found for row in _rows(label, report)]
     columns = [
         _("comparison"),
-        _("side"),
         _("times as fast"),
+        _("side"),
         _("lowest"),
         _("highest"),
         _("model"),
     ]
     frame = pd.DataFrame(rows, columns=columns)
-    form = st.column_config.NumberColumn(format="%.2f x")
-    st.dataframe(frame, hide_index=True, column_config={name: form for name in columns[2:5]})
+    form = st.column_config.NumberColumn(format="%.2f x", width="small")
+    numbers = [columns[1], *columns[3:5]]
+    st.dataframe(frame, hide_index=True, column_config={name: form for name in numbers})
     st.download_button(
         _("Every round, as CSV"),
         to_csv([report for _label, report in found]),
@@ -39,17 +40,17 @@ def table() -> None:
     )
 
 
-def _rows(label: str, report: Report) -> list[tuple[str, str, float, float, float, str]]:
+def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
     arm = report.timed[-1]
     name = _(COMPARISONS[report.name].label)
     if len(arm.sides) == 1:
         first = report.timed[0]
         gain = (first.time(arm.reference).median * (arm.x or 1)) / arm.time(arm.reference).median
         side = _("{n:,.0f} at a time").format(n=arm.x or 1)
-        return [(name, side, gain, gain, gain, label)]
+        return [(name, gain, side, gain, gain, label)]
     rows = []
     for side in arm.sides[1:]:
         found = arm.gain(side)
         words = speed_words.side_label(report.name, side)
-        rows.append((name, words, found.median, found.low, found.high, label))
+        rows.append((name, found.median, words, found.low, found.high, label))
     return rows

@@ -79,7 +79,7 @@ def _needs(experiment: Experiment) -> None:
             st.caption(_("Working out parameters, memory and time …"))
             return
         if not was_known:
-            st.rerun()
+            state.draw_anew()
         st.markdown(_needs_words(experiment, future))
 
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
@@ -111,7 +111,7 @@ def _device() -> None:
 
     def choice() -> None:
         if not was_known and future.done():
-            st.rerun()
+            state.draw_anew()
         if not was_known:
             st.selectbox(_("Device"), [state.device().upper()], disabled=True)
             st.caption(_("Looking for GPUs …"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
@@ -52,8 +52,8 @@ RUN_PAGES = (
 )
 """Url paths of the pages that show the current run."""
 
-LINKED_PAGES = ("build", "parameters", "masks", "positions", "walk")
-"""Url paths of the pages on the model, whose address says what they show."""
+LINKED_PAGES = ("build", "parameters", "masks", "positions", "walk", "by-hand", "before")
+"""Url paths of the pages without a run whose address says what they show."""
 
 FIRST_PRESET = "vit-digits"
 
@@ -62,6 +62,7 @@ _DRAFT = "draft"
 _DEVICE = "device"
 _PAGE = "page"
 _NOTICES = "notices"
+_SHOWN_NOTICES = "shown_notices"
 _DELETED = "deleted_run"
 _STARTED = "started_runs"
 _OWN_TEXT = "own_text"
@@ -193,7 +194,19 @@ def notify(sentence: str) -> None:
 
 def take_notices() -> list[str]:
     """Return the sentences to show, once."""
-    return st.session_state.pop(_NOTICES, [])
+    st.session_state[_SHOWN_NOTICES] = st.session_state.pop(_NOTICES, [])
+    return st.session_state[_SHOWN_NOTICES]
+
+
+def draw_anew() -> NoReturn:
+    """Draw the whole page again because of what was computed, not of what the user did.
+
+    What the page says stays: a page that grew shorter under an open list would close it.
+    """
+    shown = st.session_state.get(_SHOWN_NOTICES, [])
+    unique = dict.fromkeys([*shown, *st.session_state.get(_NOTICES, [])])
+    st.session_state[_NOTICES] = list(unique)
+    st.rerun()
 
 
 def deleted_run() -> tuple[str, str] | None:

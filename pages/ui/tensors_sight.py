@@ -127,7 +127,7 @@ def _loops(seen: Sight) -> None:
         else _("Nothing is summed: every letter is in the output.")
     )
     st.markdown(
-        _("The same as loops, which were run too: the largest difference is **{d:.1e}**.").format(
+        _("The same as loops, which were run too: the largest difference is **{d:.2g}**.").format(
             d=float(difference)
         )
     )
@@ -195,11 +195,5 @@ def _remember(after: Look, row: int, column: int) -> None:
 def numpy() -> None:
     """Show what NumPy and PyTorch share, tried out now."""
     st.subheader(_("NumPy and PyTorch"), anchor=False)
-    st.dataframe(
-        [
-            {_("code"): fact.code, _("gives here"): fact.found, _("so"): _(fact.meaning)}
-            for fact in notes.numpy_facts()
-        ],
-        hide_index=True,
-        width="stretch",
-    )
+    rows = [(f"`{fact.code}`", f"`{fact.found}`", _(fact.meaning)) for fact in notes.numpy_facts()]
+    show.facts(rows, [_("code"), _("gives here"), _("so")])

@@ -47,17 +47,21 @@ def _names(rows: Rows) -> list[str]:
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
-    columns = {_("place in the training set"): rows.places[:_SHOWN]}
-    config = {}
+    columns = {_("place"): rows.places[:_SHOWN]}
+    config = {
+        _("place"): st.column_config.NumberColumn(
+            width="small", help=_("Its place in the training set, from 0.")
+        )
+    }
+    if losses is not None:  # before the sentences, which may be wider than the page
+        columns[_("loss (nats)")] = losses[:_SHOWN]
+        config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
     if rows.pictures is not None:
         columns[_("picture")] = [png_url(one) for one in rows.pictures[:_SHOWN]]
         config[_("picture")] = st.column_config.ImageColumn()
     else:
         columns[_("input")] = rows.inputs[:_SHOWN]
     columns[_("target")] = rows.targets[:_SHOWN]
-    if losses is not None:
-        columns[_("loss (nats)")] = losses[:_SHOWN]
-        config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4f")
     st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config, height=320)
     if len(rows.places) > _SHOWN:
         st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.places)))
@@ -126,7 +130,9 @@ def _arithmetic(found: Answer) -> None:
         _("p"): found.probabilities,
     })  # fmt: skip
     form = st.column_config.NumberColumn(format="%.4f")
-    st.dataframe(frame, hide_index=True, column_config={name: form for name in frame.columns[1:]})
+    forms = {name: form for name in frame.columns[1:-1]}
+    forms[_("p")] = st.column_config.NumberColumn(format="%.4g")  # small ones are not 0
+    st.dataframe(frame, hide_index=True, column_config=forms)
     if found.smoothing:
         st.caption(
             _("Label smoothing of {share} also asks for a little of every other class; the loss of "

@@ -40,12 +40,12 @@ def one_weight(place: Place, rate: float) -> None:
         )
     )  # fmt: skip
     frame = pd.DataFrame(
-        [(line.name, line.formula, f"{line.value:.8g}") for line in lines],
+        [(line.name, line.formula, f"{line.value + 0.0:.8g}") for line in lines],
         columns=[_("what"), _("how"), _("number")],
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
-    words = _("`torch.optim` made **{real:.8g}** of it; by hand it is {hand:.8g}: {d:.1e} apart.")
+    words = _("`torch.optim` made **{real:.8g}** of it; by hand it is {hand:.8g}: {d:.2g} apart.")
     is_same = difference <= 1e-6 + 1e-4 * abs(real)
     show_it = st.success if is_same else st.warning
     show_it(
@@ -85,10 +85,10 @@ def after(place: Place, rate: float) -> None:
     """Show the loss of the same batch after the step, for this rate and for others."""
     taken = training_step_state.taken(training_step_state.after(place, rate))
     left, middle, right = st.columns(3)
-    left.metric(_("Loss before"), f"{taken.loss_before:.4g}")
+    left.metric(_("Loss before (nats)"), f"{taken.loss_before:.4g}")
     change = taken.loss_after - taken.loss_before
     middle.metric(
-        _("Loss after, same batch"),
+        _("Loss after, same batch (nats)"),
         f"{taken.loss_after:.4g}",
         f"{change:+.2g}" if math.isfinite(change) else None,
         delta_color="inverse",

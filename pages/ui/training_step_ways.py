@@ -29,7 +29,7 @@ def two_ways(place: Place, rate: float) -> None:
     )
     words = _(
         "Both were run just now: losses {one:.6f} and {other:.6f}; gradients differ by at most "
-        "{gradient:.1e}, the new weights by at most {weight:.1e}."
+        "{gradient:.2g}, the new weights by at most {weight:.2g}."
     ).format(
         one=found.module_loss,
         other=found.functional_loss,
@@ -92,7 +92,7 @@ def _zero_grad(found) -> None:
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
     st.markdown(
         _("The norm of the gradient is {once:.4f} after one pass and **{twice:.4f}** after two: "
-          "gradients add up, here to twice the same within {d:.1e}. Every step would also follow "
+          "gradients add up, here to twice the same within {d:.2g}. Every step would also follow "
           "all the batches before it.").format(
             once=found.once, twice=found.twice, d=found.difference_from_double
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,7 @@ def _name(step: Step, subject_name: str, example: int) -> str:
     return f"{subject_name} {step.number} {example}"
 
 
-def shapes(step: Step, *, with_after: bool) -> None:
+def shapes(step: Step, subject: Subject, *, with_after: bool) -> None:
     """Show the tensors before and after, their axes named and with their numbers."""
     with st.container(border=True):
         if step.before:
@@ -68,7 +69,7 @@ def shapes(step: Step, *, with_after: bool) -> None:
         else:
             hidden = [f"`{one.name}` {_(one.label)}  \n`( ? )`" for one in step.after]
             st.markdown("\n\n".join([f":grey[{_('After: predict it below')}]", *hidden]))
-        st.caption(_legend(step))
+        st.caption(_legend(step, subject))
 
 
 def _shape(tensor: Seen) -> str:
@@ -77,11 +78,12 @@ def _shape(tensor: Seen) -> str:
     return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**"
 
 
-def _legend(step: Step) -> str:
-    from tfm_core.inspect.walk import AXES
+def _legend(step: Step, subject: Subject) -> str:
+    from tfm_core.inspect.walk import axis_words
 
+    said = axis_words(subject.reader)
     used = dict.fromkeys(axis for one in (*step.before, *step.after) for axis in one.axes)
-    return " · ".join(f"**{axis}** {_(AXES[axis])}" for axis in used)
+    return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
 
 
 def words(step: Step, subject: Subject) -> None:
@@ -94,6 +96,7 @@ def words(step: Step, subject: Subject) -> None:
         "d_head": getattr(config, "d_head", config.d_model),
         "d_ff": getattr(config, "d_ff", 0),
         "window": getattr(config, "window", 0),
+        "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
     }
     known = paragraphs()
     st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))
@@ -108,9 +111,10 @@ def paragraphs() -> dict[str, str]:
     }
 
 
-def _filled(text: str, facts: dict[str, int]) -> str:
+def _filled(text: str, facts: Mapping[str, int | str]) -> str:
     for name, value in facts.items():
-        text = text.replace(f"{{{name}}}", f"{value:,}")
+        said = f"{value:,}" if isinstance(value, int) else value
+        text = text.replace(f"{{{name}}}", said)
     return text
 
 

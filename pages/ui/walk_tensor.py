@@ -82,8 +82,8 @@ def tensor(step: Step, subject: Subject, example: int) -> None:
         found.values,
         rows,
         columns,
-        row_title=_axis_title(found.row_axis),
-        column_title=_axis_title(found.column_axis),
+        row_title=_axis_title(found.row_axis, subject),
+        column_title=_axis_title(found.column_axis, subject),
         theme=state.theme(),
         is_whole_number=found.is_whole_number,
     )
@@ -92,10 +92,10 @@ def tensor(step: Step, subject: Subject, example: int) -> None:
     show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
 
 
-def _axis_title(axis: str) -> str:
-    from tfm_core.inspect.walk import AXES
+def _axis_title(axis: str, subject: Subject) -> str:
+    from tfm_core.inspect.walk import axis_words
 
-    return "" if axis == "1" else f"{axis}: {_(AXES[axis])}"
+    return "" if axis == "1" else f"{axis}: {_(axis_words(subject.reader)[axis])}"
 
 
 def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:

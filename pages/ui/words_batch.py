@@ -5,13 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.ui import run_words, show, state
+from pages.ui import run_words, show, state, typed
 from pages.ui.words import _, ngettext
 from tfm_core.inspect import padding
 from tfm_core.inspect.padding import Batch
 from tfm_core.plots import token_batch as plots
 
 EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
+
+_MOST = 1500  # characters
 
 
 def view() -> None:
@@ -21,14 +23,13 @@ def view() -> None:
         EXAMPLE,
         key="words-sentences",
         height=130,
-        max_chars=1500,
         persist_state="session",
         help=_("At most {n} sentences of {m} words.").format(
             n=padding.MOST_SENTENCES, m=padding.MOST_TOKENS
         ),
     )
     try:
-        sentences = padding.sentences_of(text)
+        sentences = padding.sentences_of(typed.within(text, _MOST))
     except ValueError as error:
         show.problem(str(error))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.ui import linked, run_actions, run_words, runs_access, show, state
+from pages.ui import linked, offers, run_words, runs_access, show, state
 from pages.ui.words import _
 from tfm_core.inspect import embeddings
 from tfm_core.inspect.embeddings import Table
@@ -134,29 +134,21 @@ def _nearest(table: Table, at: int, place: int) -> pd.DataFrame:
 
 
 def _none(why: str) -> None:
-    with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.markdown(
-            why + " " + _("Train a model of words, or look at one that was recorded."),
-            width="content",
-        )
-        with st.container(horizontal=True, horizontal_alignment="center"):
-            if st.button(
-                _("Train: Translate into Korean"),
-                type="primary",
-                icon=":material/play_arrow:",
-                key="words-train",
-            ):
-                run_actions.start_preset(PRESET)
-            for other in runs_access.store().list():
-                if embeddings.can_show(other) is None and other.meta.preset == PRESET:
-                    st.button(
-                        _("Look at “{name}”").format(name=other.meta.name),
-                        icon=":material/visibility:",
-                        key="words-open",
-                        on_click=state.set_current_run,
-                        args=(other.id,),
-                    )
-                    return
+    words = why + " " + _("Train a model of words, or look at one that was recorded.")
+    offers.presets(words, [PRESET], key="words-train", others=_recorded)
+
+
+def _recorded() -> None:
+    for other in runs_access.store().list():
+        if embeddings.can_show(other) is None and other.meta.preset == PRESET:
+            st.button(
+                _("Look at “{name}”").format(name=other.meta.name),
+                icon=":material/visibility:",
+                key="words-open",
+                on_click=state.set_current_run,
+                args=(other.id,),
+            )
+            return
 
 
 @st.cache_data(show_spinner=_("Reading the table …"), max_entries=16)

@@ -8,7 +8,7 @@ from pages.ui import show
 from pages.ui.words import _
 from pages.ui.words_embeddings import table_to_show
 from tfm_core.inspect import embeddings
-from tfm_core.plots import embeddings as plots
+from tfm_core.plots import embeddings_moving as plots
 from tfm_core.runs.snapshots import MOST_EMBEDDED
 
 

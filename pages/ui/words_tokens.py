@@ -38,7 +38,6 @@ def view() -> None:
         _("Your text, in any script"),
         EXAMPLE,
         key="words-text",
-        max_chars=tokenise.MAX_TEXT,
         height=100,
         persist_state="session",
     )

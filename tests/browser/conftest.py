@@ -27,7 +27,7 @@ ARGUMENTS = (
     "--disable-sync",
 )
 DESKTOP = {"width": 1440, "height": 900}
-PATIENCE = 30_000  # milliseconds: a busy machine with two cores also has to start a worker
+PATIENCE = 120_000  # milliseconds: for slow machines; who does not fail does not wait so long
 
 OpenTab = Callable[..., Tab]
 

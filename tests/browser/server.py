@@ -22,6 +22,12 @@ ROOT = Path(__file__).resolve().parents[2]
 OFFLINE = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
 """Nobody listens there: what needs a download fails at once, and the same on every machine."""
 
+PORT_TRIES = 5
+
+
+class PortTaken(Exception):
+    """Between our finding a free port and our server's listening there, another program took it."""
+
 
 @dataclass(frozen=True, slots=True)
 class AppServer:
@@ -36,10 +42,24 @@ class AppServer:
         """Return the runs that train, wait for a worker or are paused."""
         return [run for run in self.store.list() if not run.problem and run.status.is_active]
 
+    def hold(self) -> Run:
+        """Pause the run that was just started after its first step; return it, paused.
+
+        It cannot end while the page is still being drawn, however quick the machine trains.
+        """
+        run = wait_until(self._with_worker, "a worker has the run")
+        run.request("pause")
+        wait_until(lambda: run.status.state == "paused", "the run is paused")
+        return run
+
+    def _with_worker(self) -> Run | None:
+        return next((run for run in self.active() if run.status.is_alive), None)
+
     def end_runs(self) -> None:
         """Stop whatever trains; a worker that does not listen within its time is an error."""
         for run in self.active():
-            run.request("stop")
+            with contextlib.suppress(ValueError):  # it ended by itself a moment ago
+                run.request("stop")
         wait_until(lambda: not self.active(), "every run has stopped")
 
     def forget_runs(self) -> None:
@@ -68,14 +88,28 @@ class AppServer:
 
 def start(folder: Path, environment: Mapping[str, str]) -> AppServer:
     """Start the app; its runs, data and log lie in ``folder``. Fails when it does not answer."""
-    url = f"http://localhost:{_free_port()}"
+    for _try in range(PORT_TRIES):
+        server = _start(folder, environment)
+        try:
+            wait_until(lambda: _is_healthy(server), "the server answers")  # noqa: B023
+        except PortTaken:
+            continue
+        except BaseException:
+            server.close()
+            raise
+        return server
+    raise RuntimeError(f"Other programs took {PORT_TRIES} ports that had just been free.")
+
+
+def _start(folder: Path, environment: Mapping[str, str]) -> AppServer:
+    port = _free_port()
     store = RunStore(folder / "runs")
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "streamlit", "run", "app.py"),
-                *("--server.port", url.rpartition(":")[2], "--server.headless", "true"),
+                *("--server.port", str(port), "--server.headless", "true"),
             ],
             cwd=ROOT,
             env={
@@ -90,18 +124,18 @@ def start(folder: Path, environment: Mapping[str, str]) -> AppServer:
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    server = AppServer(process, url, store, log)
-    try:
-        wait_until(lambda: _is_healthy(server), "the server answers")
-    except BaseException:
-        server.close()
-        raise
-    return server
+    return AppServer(process, f"http://localhost:{port}", store, log)
 
 
 def _is_healthy(server: AppServer) -> bool:
+    """Say whether this server answers, not another one that took its port a moment before."""
+    said = server.log.read_text(errors="replace")
     if server.process.poll() is not None:
-        raise RuntimeError(f"The server ended at once:\n{server.log.read_text(errors='replace')}")
+        if "is not available" in said:
+            raise PortTaken
+        raise RuntimeError(f"The server ended at once:\n{said}")
+    if "You can now view your Streamlit app" not in said:
+        return False
     try:
         with urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5) as answer:
             return bool(answer.status == 200)

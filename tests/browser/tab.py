@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from playwright.sync_api import (
     ConsoleMessage,
     Error,
+    JSHandle,
     Locator,
     Page,
     WebSocket,
@@ -24,6 +26,8 @@ LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
     "Math.max(0, ...(node._fullData?.find(line => line.name === 'training')?.x ?? []))"
 )
 """JavaScript for ``Tab.plotly``: the last step of the training curve, 0 before the first."""
+REST_SECONDS = 60
+"""How long a page may take to come to rest."""
 EXPECTED = re.compile(
     # On a page of its own address Streamlit looks for the server below that address first.
     r"status of 404 .*/[a-z-]+/_stcore/(health|host-config)\)$"
@@ -32,6 +36,7 @@ EXPECTED = re.compile(
     r"|Download Button source error - 404"
 )
 """What the console may say."""
+_FIGURE = "[class*='st-key-{}'] .live-figure"
 _ERROR_MARKS = "[data-testid=stException]", "text=Something went wrong while drawing this page"
 
 
@@ -83,6 +88,11 @@ class Tab:
         """The sidebar."""
         return self.page.get_by_test_id("stSidebar")
 
+    @property
+    def title(self) -> Locator:
+        """The heading of the page."""
+        return self.main.get_by_role("heading", level=1)
+
     def button(self, name: str) -> Locator:
         """Return a button of the page by its whole label."""
         return self.main.get_by_role("button", name=re.compile(rf"(^|\s){re.escape(name)}$"))
@@ -127,19 +137,25 @@ class Tab:
 
     def figure(self, name: str) -> Locator:
         """Return a live figure by the beginning of its key: loss, accuracy, map, attention-map."""
-        return self.main.locator(f"[class*='st-key-{name}'] .live-figure")
+        return self.main.locator(_FIGURE.format(name))
 
     def plotly(self, name: str, expression: str) -> Any:
-        """Evaluate a JavaScript expression of ``node``, the element that plotly draws in."""
-        self.await_plotly(name, "true")
-        return self.figure(name).evaluate(f"node => ({expression})")
+        """Return a JavaScript expression of ``node``, the element that plotly draws in."""
+        found = self._once_drawn(name, f"({{value: {expression}}})", None)
+        return found.json_value()["value"]
 
     def await_plotly(self, name: str, expression: str, arg: Any = None) -> None:
         """Wait until a JavaScript expression of ``node`` and ``arg`` is true."""
-        handle = self.figure(name).element_handle()
-        self.page.wait_for_function(
-            f"([node, arg]) => node._fullData && node.isConnected && ({expression})",
-            arg=[handle, arg],
+        self._once_drawn(name, expression, arg)
+
+    def _once_drawn(self, name: str, expression: str, arg: Any) -> JSHandle:
+        """Wait for a true expression; look for ``node`` each time: it may be replaced meanwhile."""
+        return self.page.wait_for_function(
+            f"""([selector, arg]) => {{
+                const node = document.querySelector(selector);
+                return node?._fullData && ({expression});
+            }}""",
+            arg=[f"[data-testid=stMain] {_FIGURE.format(name)}", arg],
         )
 
     def await_draws(self, count: int) -> None:
@@ -148,8 +164,16 @@ class Tab:
         while self.drawn < wanted:
             self._connection.wait_for_event("framereceived", predicate=_is_end_of_script)
 
-    def is_quiet(self, milliseconds: int) -> bool:
-        """Say whether the server draws nothing for so long."""
+    def await_rest(self, milliseconds: int) -> None:
+        """Wait until the server has drawn nothing for so long; fails where it never stops.
+
+        How often it draws before that is its own affair: a slow machine has some left to do.
+        """
+        end = time.monotonic() + REST_SECONDS
+        while not self._is_quiet(milliseconds):
+            assert time.monotonic() < end, "the page is drawn again and again"
+
+    def _is_quiet(self, milliseconds: int) -> bool:
         try:
             self._connection.wait_for_event(
                 "framereceived", predicate=_is_end_of_script, timeout=milliseconds

@@ -44,7 +44,7 @@ def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) 
     source = tab.said("Source").inner_text()
     assert axis(tab, "x") == [letter for letter in source if letter.strip()]
     assert axis(tab, "y")[0] == "<bos>"
-    assert tab.is_quiet(3000), "the page is drawn again and again"
+    tab.await_rest(3000)
 
 
 def test_hover_says_the_exact_weight_and_its_tokens(open_tab: OpenTab) -> None:
@@ -101,7 +101,6 @@ def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
 def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     tab.choose("Your own")
-    tab.settle()  # nobody types before the field is there for good
     sentence = tab.main.get_by_role("textbox", name="Your sentence")
     sentence.fill("A teacher bought a book.")
     sentence.press("Enter")

@@ -7,10 +7,14 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
-from tests.browser.experiments import LONG, SHORT, experiment
+from tests.browser.experiments import LONG, SHORT
 from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP, Tab, link_of
 from tfm_core.config import Experiment
+from tfm_core.runs.control import Control
+from tfm_core.runs.execute import execute
+from tfm_core.runs.run import Run
+from tfm_core.training.events import Event
 
 pytestmark = pytest.mark.browser
 
@@ -20,6 +24,18 @@ def start(open_tab: OpenTab, chosen: Experiment) -> Tab:
     tab.button("Start").click()
     tab.await_step(1)
     return tab
+
+
+def stopped_at(step: int, run: Run) -> Run:
+    """Train a run here up to a step."""
+    control = Control(run.folder)
+
+    def stop(event: Event) -> None:
+        if event.step == step:
+            control.stop_reason = "Enough."
+
+    assert execute(run, control, stop).step == step
+    return run
 
 
 def test_pause_stands_still_step_makes_one_step_and_resume_goes_on(open_tab: OpenTab) -> None:
@@ -73,33 +89,43 @@ def test_a_page_change_and_back_shows_the_run_again(open_tab: OpenTab) -> None:
     assert tab.run_id == run_id
 
 
-def test_a_killed_worker_leaves_an_interrupted_run_that_resumes_to_its_end(
+def test_a_killed_worker_leaves_an_interrupted_run_that_goes_on_when_resumed(
     open_tab: OpenTab, server: AppServer
 ) -> None:
-    tab = start(open_tab, experiment(steps=300, validate_every=50))
+    tab = start(open_tab, LONG)
     tab.await_step(60)
-    pid = server.store.get(tab.run_id).status.pid
-    assert pid is not None
-    psutil.Process(pid).send_signal(signal.SIGKILL)
+    tab.button("Pause").click()
+    expect(tab.state("Paused")).to_be_visible()
+    run = server.store.get(tab.run_id)
+    saved = run.status.step
+    tab.button("Resume").click()
+    tab.await_step(saved + 1)
+    assert run.status.pid is not None
+    psutil.Process(run.status.pid).send_signal(signal.SIGKILL)
     expect(tab.state("Interrupted")).to_be_visible()
-    step = server.store.get(tab.run_id).status.step
-    expect(tab.main.get_by_text(f"Interrupted at step {step}.")).to_be_visible()
-    assert 60 <= step < 300
+    step = run.status.step
+    assert saved < step < LONG.training.steps
+    expect(tab.main.get_by_text(f"Interrupted at step {step:,}.")).to_be_visible()
+    tab.button("Resume").click()
+    tab.await_step(step + 1)
+    assert run.curves().resumed
+    tab.await_plotly("loss", f"{LAST_STEP} > arg", step)
+
+
+def test_a_stopped_run_resumes_to_its_end_where_the_page_comes_to_rest(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    run = stopped_at(23, server.store.create(SHORT))
+    tab = open_tab(f"train?run={run.id}")
+    expect(tab.state("Stopped")).to_be_visible()
+    assert tab.step() == 23
     tab.button("Resume").click()
     expect(tab.state("Finished")).to_be_visible()
-    assert tab.step() == 300
-    tab.await_plotly("loss", f"{LAST_STEP} === 300")
-
-
-def test_a_finished_run_shows_its_test_accuracy_and_the_page_comes_to_rest(
-    open_tab: OpenTab,
-) -> None:
-    tab = start(open_tab, SHORT)
-    expect(tab.state("Finished")).to_be_visible()
+    assert tab.step() == SHORT.training.steps
+    tab.await_plotly("loss", f"{LAST_STEP} === arg", SHORT.training.steps)
     card = tab.main.get_by_test_id("stMetric").filter(has_text="Test accuracy")
     expect(card).to_contain_text("%")
-    tab.settle()
-    assert tab.is_quiet(3500), "the page is drawn again and again"
+    tab.await_rest(3500)
     tab.reload()
     expect(card).to_contain_text("%")
-    assert tab.is_quiet(3500), "the page is drawn again and again"
+    tab.await_rest(3500)

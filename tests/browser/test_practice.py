@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
+from tests.browser.server import AppServer
 from tests.browser.tab import LAST_STEP
 
 pytestmark = pytest.mark.browser
@@ -18,11 +19,17 @@ def test_the_right_answer_marks_the_step(open_tab: OpenTab) -> None:
     expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()
 
 
-def test_the_guided_run_is_watched_where_it_was_started(open_tab: OpenTab) -> None:
+def test_the_guided_run_is_watched_where_it_was_started(
+    open_tab: OpenTab, server: AppServer
+) -> None:
     tab = open_tab("practice?step=train")
     tab.main.get_by_role("button", name="Train the guided run").click()
+    run = server.hold()
     tab.await_plotly("practice-plain-loss", f"{LAST_STEP} >= 1")
-    expect(tab.state("Training")).to_be_visible()
+    expect(tab.state("Paused")).to_be_visible()
+    before = tab.plotly("practice-plain-loss", LAST_STEP)
+    run.request("step")
+    tab.await_plotly("practice-plain-loss", f"{LAST_STEP} > arg", before)
     tab.reload()
     tab.await_plotly("practice-plain-accuracy", f"{LAST_STEP} >= 1")
     expect(tab.main.get_by_text("1 of 7 done")).to_be_visible()

@@ -19,8 +19,6 @@ NEEDS_DOWNLOAD = {"vit-mnist"}
 
 def press(tab: Tab, preset: str) -> None:
     tab.main.locator(f".st-key-card-{preset}").get_by_role("button", name="Train it").click()
-    title = tab.main.get_by_role("heading", level=1)
-    expect(title).to_have_text(PRESETS[preset].label)
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
@@ -31,13 +29,18 @@ def test_a_preset_starts_with_one_press_draws_its_curve_and_stops(
         pytest.skip("The full MNIST is not in TFM_DATA_DIR.")
     tab = open_tab()
     press(tab, preset)
-    assert tab.await_step(1) <= PRESETS[preset].experiment.training.steps
+    run = server.hold()
+    expect(tab.title).to_have_text(PRESETS[preset].label)
+    assert tab.run_id == run.id
+    assert tab.await_step(1) < PRESETS[preset].experiment.training.steps
     for name in ("loss", "accuracy"):
         tab.await_plotly(name, f"{LAST_STEP} > 0")
-    tab.await_plotly("loss", f"{LAST_STEP} > arg", arg=tab.plotly("loss", LAST_STEP))
+    before = tab.plotly("loss", LAST_STEP)
+    tab.button("Step").click()
+    tab.await_plotly("loss", f"{LAST_STEP} > arg", before)
     tab.button("Stop").click()
     expect(tab.state("Stopped")).to_be_visible()
-    assert server.store.get(tab.run_id).status.state == "stopped"
+    assert run.status.state == "stopped"
 
 
 @pytest.mark.skipif(HAS_MNIST, reason="The full MNIST is in TFM_DATA_DIR.")
@@ -46,6 +49,7 @@ def test_a_preset_whose_data_cannot_be_downloaded_says_so_and_keeps_its_run(
 ) -> None:
     tab = open_tab()
     press(tab, "vit-mnist")
+    expect(tab.title).to_have_text(PRESETS["vit-mnist"].label)
     expect(tab.state("Failed")).to_be_visible()
     expect(tab.main.get_by_text("could not be downloaded")).to_be_visible()
     expect(tab.main.get_by_text("choose the 5,000 MNIST digits")).to_be_visible()

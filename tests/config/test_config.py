@@ -60,6 +60,8 @@ def test_configs_are_frozen():
         ({"model.dropout": "1"}, "model.dropout", "must be less than 1"),
         ({"model.dropout": "nan"}, "model.dropout", "must be a finite number"),
         ({"model.norm_first": "perhaps"}, "model.norm_first", "must be true or false"),
+        ({"model.norm_eps": "0"}, "model.norm_eps", "must be at least 1e-12"),
+        ({"model.norm_eps": "0.5"}, "model.norm_eps", "must be at most 0.1"),
         ({"model.norm": "batch"}, "model.norm", "must be one of 'layernorm' or 'rmsnorm'"),
         ({"training.steps": "1e12"}, "training.steps", "steps is '1e12', but must be"),
         ({"training.magic": "1"}, "training.magic", "no setting called training.magic"),
@@ -142,6 +144,22 @@ def test_json_that_is_no_experiment_is_answered_in_words(text):
     with pytest.raises(ConfigError) as caught:
         from_json(text)
     assert all(problem.sentence.endswith(".") for problem in caught.value.problems)
+
+
+def test_experiments_from_before_the_epsilon_was_a_setting_are_what_they_were():
+    values = json.loads(to_json(Experiment()))
+    assert values["model"].pop("norm_eps") == 1e-5
+    assert from_json(json.dumps(values)) == Experiment()
+
+
+@pytest.mark.parametrize("eps", [1e-12, 1e-6, 0.1])
+def test_epsilons_survive_json_and_links(eps):
+    values = default_sections("decoder-only", "copy")
+    values["model"] |= {"norm_eps": eps, "activation": "gelu_tanh"}
+    experiment = Experiment.parse(values)
+    assert from_json(to_json(experiment)) == experiment
+    assert from_query(to_query(experiment)) == experiment
+    assert to_query(experiment)["model.norm_eps"] == str(eps)
 
 
 def test_json_keeps_what_it_does_not_say_at_the_defaults():

@@ -60,6 +60,17 @@ def test_flops_of_text_models_are_those_of_the_flop_counter(family, activation):
     assert 2 * sum(macs(config, shape, batch=2, src_len=7, tgt_len=5).values()) == expected
 
 
+def test_a_language_model_has_no_source_to_compute_with():
+    config = MODEL_CONFIGS["decoder-only"].parse(SMALL)
+    shape = TextShape(19, 19, one_vocabulary=True, has_source=False)
+    tgt = torch.ones(2, 5, dtype=torch.long)
+    expected = counted(build_model(config, shape), tgt[:, :0], tgt)
+    for src_len in (0, 7):
+        assert (
+            2 * sum(macs(config, shape, batch=2, src_len=src_len, tgt_len=5).values()) == expected
+        )
+
+
 @pytest.mark.parametrize("settings", RECURRENT)
 def test_flops_of_recurrent_models_are_those_of_the_flop_counter(settings):
     config, shape = text_config("recurrent", **settings), TextShape(17, 19)
@@ -101,7 +112,8 @@ def test_flops_at_scale_are_those_of_the_flop_counter(name):
         if isinstance(known.shape, ImageShape):
             inputs = (torch.empty(1, 3, 224, 224),)
         else:
-            inputs = (torch.ones(1, 23, dtype=torch.long), torch.ones(1, 29, dtype=torch.long))
+            n_src = 23 if known.shape.has_source else 0
+            inputs = tuple(torch.ones(1, n, dtype=torch.long) for n in (n_src, 29))
         expected = counted(model, *inputs)
     assert 2 * sum(macs(known.model, known.shape, src_len=23, tgt_len=29).values()) == expected
 

@@ -108,6 +108,13 @@ def test_differences_are_said_in_words():
     assert "2.85 times the parameters: 354,823,168 instead of 124,439,808." in said
 
 
+def test_norms_bends_and_sources_differ_in_words():
+    said = " ".join(differences(ARCHITECTURES["bert-base"], ARCHITECTURES["gpt2-small"]))
+    assert "Norm epsilon: 1e-05 instead of 1e-12." in said
+    assert "Activation: gelu_tanh instead of gelu." in said
+    assert "Reads a source: no instead of yes." in said
+
+
 def test_the_same_model_has_no_differences():
     assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
 

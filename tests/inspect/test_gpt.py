@@ -11,7 +11,8 @@ from tests.inspect.test_own_example import trained  # noqa: E402
 from tests.models.variants import text_batch, text_model  # noqa: E402
 from tests.training.test_language import language  # noqa: E402
 from tests.training.test_loop import experiment  # noqa: E402
-from tfm_core.data.vocabulary import BOS  # noqa: E402
+from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
 from tfm_core.decoding import Shaping  # noqa: E402
 from tfm_core.inspect import gpt_writing, snapshot  # noqa: E402
 from tfm_core.inspect.capture import capture  # noqa: E402
@@ -22,6 +23,7 @@ from tfm_core.inspect.gpt_text import example_text  # noqa: E402
 from tfm_core.inspect.gpt_writing import Sample  # noqa: E402
 from tfm_core.inspect.labels import axes, modules_by_kind  # noqa: E402
 from tfm_core.inspect.logit_lens import lens_logits, logit_lens  # noqa: E402
+from tfm_core.inspect.mask_lab import PAD_TOKEN  # noqa: E402
 from tfm_core.inspect.mask_scores import Place, of_run  # noqa: E402
 from tfm_core.inspect.mistakes import what_went_wrong  # noqa: E402
 from tfm_core.inspect.own_example import look_at_text  # noqa: E402
@@ -200,10 +202,18 @@ def test_heads_are_measured_over_the_validation_part_without_an_alignment(run):
     assert not measured.alignment
 
 
-def test_the_mask_lab_gets_the_scores_of_the_text(run):
-    found, _trainer = run
-    projected = of_run(found, "causal", tuple("and so"), (), Place())
-    assert projected.scores.shape == (6, 6)
+def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
+    found, trainer = run
+    words = list("and so")
+    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), Place(0, 1))
+    assert projected.query == projected.key == (*words, PAD_TOKEN)
+    task = text_task(found.experiment.task)
+    ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
+    with capture(trainer.model, only={"scores"}) as tape:
+        trainer.model(ids[:, :0], ids)
+    (modules,) = modules_by_kind(found.experiment).values()
+    theirs = tape[f"{modules[0]}.scores"][0, 1]
+    np.testing.assert_allclose(projected.scores, theirs[1:, 1:].numpy(), atol=1e-5)
 
 
 def test_the_walk_goes_through_a_text_without_a_source(run):
@@ -214,6 +224,13 @@ def test_the_walk_goes_through_a_text_without_a_source(run):
         assert "src = " not in steps[0].code
         names = [tensor.name for step in steps for tensor in (*step.before, *step.after)]
         assert "src" not in names
+
+
+def test_a_joined_sequence_has_no_padding_inside_and_a_text_names_its_own_words(run, adder):
+    with pytest.raises(ValueError, match="no padding between source and target"):
+        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), Place())
+    with pytest.raises(ValueError, match="“€” in the text is not a word"):
+        of_run(run[0], "causal", ("€",), (), Place())
 
 
 def test_a_sum_is_written_digit_by_digit(adder):

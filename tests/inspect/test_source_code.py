@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import torch
@@ -65,12 +66,11 @@ def _cases():
         yield f"captioner {settings}", model, config, CAPTION_SHAPE, caption_batch()
     for name in ("transformer-base", "bert-base", "gpt2-small"):
         config = ARCHITECTURES[name].model.replace(**SMALL)
-        shape = ARCHITECTURES[name].shape
-        shape = type(shape)(
-            TGT_WORDS, TGT_WORDS, one_vocabulary=True, output_bias=shape.output_bias,
-            head=shape.head, n_segments=shape.n_segments, scale_embedding=shape.scale_embedding,
-        )  # fmt: skip
-        yield name, build_model(config, shape), config, shape, text_batch()
+        known = ARCHITECTURES[name].shape
+        shape = replace(known, src_vocabulary=TGT_WORDS, tgt_vocabulary=TGT_WORDS)
+        src, tgt_in = text_batch()
+        inputs = (src if shape.has_source else src[:, :0], tgt_in)
+        yield name, build_model(config, shape), config, shape, inputs
     for settings in ({}, {"position": "learned", "tie_embeddings": True}, {"window": 2}):
         config = MODEL_CONFIGS["decoder-only"].parse({**SMALL, **settings})
         shape = TextShape(TGT_WORDS, TGT_WORDS, one_vocabulary=True, has_source=False)

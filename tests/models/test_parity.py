@@ -1,16 +1,22 @@
 """Whole blocks and models against torch's and torchvision's, by copied weights."""
 
+import math
+from functools import partial
+
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from tfm_core.config import ViTConfig
 from tfm_core.data.torchvision_import import torchvision
 from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.feed_forward import ACTIVATION_FUNCTIONS
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.build import ImageShape, build_vit
 
 B, H, S, T, D_MODEL, D_FF = 2, 3, 7, 5, 33, 29
+GELU_TANH = partial(F.gelu, approximate="tanh")
 
 
 @pytest.fixture(autouse=True)
@@ -40,17 +46,30 @@ def copy_block(ours, theirs):
 
 
 @pytest.mark.parametrize("norm_first", [True, False])
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_equals_torch_encoder_layer(norm_first, activation):
+@pytest.mark.parametrize("eps", [1e-12, 1e-5, 0.1])
+@pytest.mark.parametrize(
+    ("activation", "known"), [("relu", "relu"), ("gelu", "gelu"), ("gelu_tanh", GELU_TANH)]
+)
+def test_equals_torch_encoder_layer(norm_first, activation, known, eps):
     theirs = nn.TransformerEncoderLayer(
-        D_MODEL, H, D_FF, 0.0, activation, batch_first=True, norm_first=norm_first
+        D_MODEL, H, D_FF, 0.0, known, eps, batch_first=True, norm_first=norm_first
     )
-    ours = Block(D_MODEL, H, D_FF, activation=activation, norm_first=norm_first)
+    ours = Block(D_MODEL, H, D_FF, activation=activation, norm_first=norm_first, eps=eps)
     copy_block(ours, theirs)
     x, keep = torch.randn(B, S, D_MODEL), torch.rand(B, S) > 0.3
     keep[:, 0] = True
     expected = theirs.train()(x, src_key_padding_mask=~keep)
     torch.testing.assert_close(ours(x, mask=keep[:, None, None]), expected, atol=1e-5, rtol=1e-4)
+
+
+def test_gelu_by_tanh_is_the_published_formula():
+    x = torch.linspace(-7, 7, 1001, dtype=torch.float64)
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)  # Hendrycks & Gimpel 2016, section 2
+    formula = 0.5 * x * (1 + inner.tanh())
+    ours = ACTIVATION_FUNCTIONS["gelu_tanh"](x)
+    torch.testing.assert_close(ours, formula, atol=1e-12, rtol=0)
+    away = (ours - ACTIVATION_FUNCTIONS["gelu"](x)).abs().max()
+    assert 0.0004 < away < 0.0005  # as its help says
 
 
 @pytest.mark.parametrize("norm_first", [True, False])
@@ -101,9 +120,15 @@ def test_equals_torch_transformer(norm_first):
 def test_equals_torchvision_vit_b_16():
     theirs = torchvision.models.vit_b_16().eval()
     config = ViTConfig(
-        d_model=768, n_heads=12, d_ff=3072, n_layers=12, patch_size=16, pooling="cls"
+        d_model=768,
+        n_heads=12,
+        d_ff=3072,
+        n_layers=12,
+        patch_size=16,
+        pooling="cls",
+        norm_eps=1e-6,
     )
-    ours = build_vit(config, ImageShape(224, 3, 1000), norm_eps=1e-6).eval()
+    ours = build_vit(config, ImageShape(224, 3, 1000)).eval()
     theirs.heads.head.weight.normal_(std=0.02)  # zero at first, which would compare nothing
     theirs.class_token.normal_(std=0.02)
     ours.stem.projection.weight.copy_(theirs.conv_proj.weight.flatten(1))

@@ -1,5 +1,8 @@
 """GPT-2 and BERT compute what was published: against their arithmetic by torch's own layers."""
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,7 +13,7 @@ from tfm_core.architectures import ARCHITECTURES
 from tfm_core.models.build import build_model
 
 SMALL = {"d_model": 33, "n_heads": 3, "d_ff": 29, "n_layers": 2, "dropout": 0.0, "max_len": 23}
-WORDS, B, S, T = 19, 2, 7, 5
+WORDS, B, S = 19, 2, 7
 
 
 @pytest.fixture(autouse=True)
@@ -20,19 +23,15 @@ def _seed():
 
 def small(name):
     known = ARCHITECTURES[name]
-    shape = type(known.shape)(
-        WORDS, WORDS, one_vocabulary=True, output_bias=known.shape.output_bias,
-        head=known.shape.head, n_segments=known.shape.n_segments,
-        scale_embedding=known.shape.scale_embedding,
-    )  # fmt: skip
+    shape = replace(known.shape, src_vocabulary=WORDS, tgt_vocabulary=WORDS)
     return build_model(known.model.replace(**SMALL), shape).eval()
 
 
-def blocks(stack, *, norm_first):
+def blocks(stack, activation, eps, *, norm_first):
     """Return torch's own blocks with weights that are copied into ours."""
     theirs = [
         nn.TransformerEncoderLayer(
-            33, 3, 29, 0.0, "gelu", batch_first=True, norm_first=norm_first
+            33, 3, 29, 0.0, activation, eps, batch_first=True, norm_first=norm_first
         ).eval()
         for _ in stack.layers
     ]
@@ -44,37 +43,61 @@ def blocks(stack, *, norm_first):
 @torch.no_grad()
 def test_gpt2_adds_word_and_position_without_a_scale():
     model = small("gpt2-small")
-    theirs = blocks(model.decoder, norm_first=True)
-    src = torch.randint(4, WORDS, (B, S))
-    tgt = torch.randint(4, WORDS, (B, T))
-    ids = torch.cat([src, tgt], 1)
-    words, places = model.src_embedding.table.weight, model.positions.table
-    x = words[ids] + places[: S + T]
-    causal = nn.Transformer.generate_square_subsequent_mask(S + T)
+    by_tanh = partial(F.gelu, approximate="tanh")
+    theirs = blocks(model.decoder, by_tanh, 1e-5, norm_first=True)
+    ids = torch.randint(4, WORDS, (B, S))
+    words, places = model.tgt_embedding.table.weight, model.positions.table
+    x = words[ids] + places[:S]
+    causal = nn.Transformer.generate_square_subsequent_mask(S)
     for block in theirs:
         x = block(x, src_mask=causal, is_causal=True)
     norm = model.decoder.final_norm
     x = F.layer_norm(x, (33,), norm.weight, norm.bias, 1e-5)
-    expected = (x @ words.T)[:, S:]
-    torch.testing.assert_close(model(src, tgt), expected, atol=1e-5, rtol=1e-4)
+    nothing = ids[:, :0]  # a language model has no source
+    torch.testing.assert_close(model(nothing, ids), x @ words.T, atol=1e-5, rtol=1e-4)
 
 
 @torch.no_grad()
 def test_bert_adds_word_position_and_segment_then_normalises():
     model = small("bert-base")
-    theirs = blocks(model.encoder, norm_first=False)
+    theirs = blocks(model.encoder, "gelu", 1e-12, norm_first=False)
     src = torch.randint(4, WORDS, (B, S))
     src[1, 4:] = 0
     x = model.src_embedding.table.weight[src] + model.src_positions.table[:S]
     norm = model.segments.norm
     x = x + model.segments.table.weight[0]
-    x = F.layer_norm(x, (33,), norm.weight, norm.bias, 1e-5)
+    x = F.layer_norm(x, (33,), norm.weight, norm.bias, 1e-12)
     for block in theirs:
         x = block(x, src_mask=torch.zeros(B * 3, S, S).masked_fill(
             (src == 0).repeat_interleave(3, 0)[:, None], float("-inf")))  # fmt: skip
     dense = model.output.dense
     expected = torch.tanh(x[:, 0] @ dense.weight.T + dense.bias)
     torch.testing.assert_close(model(src, src), expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("name", "eps"),
+    [("transformer-base", 1e-5), ("bert-base", 1e-12), ("bert-large", 1e-12), ("gpt2-xl", 1e-5),
+     ("vit-ti", 1e-6), ("vit-h", 1e-6), ("vit-mnist", 1e-5)],
+)  # fmt: skip
+def test_every_norm_of_a_published_model_has_its_epsilon(name, eps):
+    known = ARCHITECTURES[name]
+    with torch.device("meta"):
+        model = build_model(known.model, known.shape)
+    norms = [module for module in model.modules() if isinstance(module, nn.LayerNorm)]
+    assert len(norms) >= 2 * len(model.get_submodule(next(iter(stacks(model)))).layers)
+    assert {norm.eps for norm in norms} == {eps}
+
+
+def stacks(model):
+    return [name for name in ("encoder", "decoder") if hasattr(model, name)]
+
+
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if name.startswith("gpt2")])
+def test_gpt2_is_a_language_model_of_its_whole_context(name):
+    known = ARCHITECTURES[name]
+    assert (known.shape.has_source, known.src_len, known.tgt_len) == (False, 0, 1024)
+    assert known.model.max_len == 1024
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

@@ -40,6 +40,8 @@ def _text_variants():
         yield from ((family, {"norm": name}) for name in get_args(NormName))
         for settings in (
             {"norm_first": False},
+            {"norm_eps": 1e-12},
+            {"norm": "rmsnorm", "norm_eps": 0.03},
             {"bias": False},
             {"window": 2},
             {"tie_embeddings": True},
@@ -65,6 +67,7 @@ def _vit_variants():
     yield from ({"stem": name} for name in get_args(StemName))
     yield from ({"pooling": "cls", "position": name} for name in get_args(PatchPositionName))
     yield {"norm_first": False, "bias": False}
+    yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
 
 
 def _captioner_variants():
@@ -74,7 +77,7 @@ def _captioner_variants():
     yield from ({"stem": name} for name in get_args(StemName))
     yield from ({"activation": name} for name in get_args(ActivationName))
     yield from ({"norm": name} for name in get_args(NormName))
-    yield {"norm_first": False, "bias": False}
+    yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
 
 

@@ -8,6 +8,7 @@ from PIL import Image
 
 from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
 from tests.pages.looking import grid, opened, part_of, said
+from tfm_core.data.own_picture import from_text, to_text
 from tfm_core.inspect.own_example import look_at_picture, look_at_text, read_picture
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore
@@ -58,6 +59,21 @@ def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch
     assert grid(at)[0]["key"] == ["sixty"]
 
 
+def test_a_late_word_of_the_list_of_examples_does_not_lead_back_to_them(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run)
+    late = at.selectbox(key="attention-example")._widget_state
+    at.button_group(key="attention-source").set_value("own").run()
+    at.text_input(key="attention-text").set_value("sixty")
+    states = at._tree.get_widget_states()
+    states.widgets.append(late)  # as the browser does while the page is still being drawn
+    at._run(states)
+    assert not at.exception
+    assert at.query_params["example"] == "own"
+    assert grid(at)[0]["key"] == ["sixty"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -91,6 +107,40 @@ def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
     picture, _notes = read_picture(run, drawn)
     shares = look_at_picture(run, picture).probabilities
     assert list(at.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+    again = opened(run, example="own", own=at.query_params["own"])
+    assert not again.exception
+    assert not again.warning
+    assert list(again.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+
+
+def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
+    _store, run = pictures
+    facts = run.experiment.task.facts
+    picture = np.random.default_rng(0).integers(0, 256, (1, 28, 28), np.uint8)
+    text = to_text(picture)
+    assert np.array_equal(from_text(text, facts), picture)
+    for broken in (text[:-9], "no letters!", "", to_text(picture.repeat(2, 1))):
+        with pytest.raises(ValueError, match="The picture in the link cannot be read"):
+            from_text(broken, facts)
+
+
+@pytest.mark.parametrize(
+    ("own", "sentence"),
+    [
+        ("picture-eJw", "The picture in the link cannot be read"),
+        ("validation-4000", "Validation example 4000 is not among those listed here"),
+        ("test--5", "own is “test--5” in the link"),
+        ("nonsense", "own is “nonsense” in the link"),
+    ],
+)
+def test_a_link_to_an_own_example_that_is_none_gets_a_sentence(
+    pictures, monkeypatch, own, sentence
+):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own", own=own)
+    assert not at.exception
+    assert any(sentence in part.value for part in (*at.error, *at.warning))
 
 
 def test_a_file_that_is_no_picture_says_so(pictures, monkeypatch):
@@ -159,7 +209,13 @@ def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatc
     assert not at.exception
     assert not at.error
     assert "validation examples went wrong" in said(at)
-    box = at.selectbox(key="attention-mistake")
-    box.set_value(1).run()
+    first = at.selectbox(key="attention-mistake").value
+    at.selectbox(key="attention-mistake").select_index(1).run()
     assert not at.exception
-    assert grid(at)[1].size
+    weights = grid(at)[1]
+    assert weights.size
+    again = opened(run, example="own", own=at.query_params["own"])
+    picked = at.selectbox(key="attention-mistake").value
+    assert picked != first
+    assert again.selectbox(key="attention-mistake").value == picked
+    assert np.array_equal(grid(again)[1], weights, equal_nan=True)

@@ -188,3 +188,91 @@ def test_vectors_stay_when_the_page_is_left(open_page):
     app.text_input(key="words").set_value("old tree").run()
     app.button_group(key="numbers-one").set_value(2).run()
     assert sheets(app)["query"] == kept
+
+
+BY_HAND = {
+    "stage": "heads",
+    "words": "old tree",
+    "numbers-heads": "2",
+    "wq": "0,1;1,0",
+    "wo": "2,-0.5;0.25,1",
+    "turned": "1-2,2-1",
+    "at": "1-2-2",
+    "head": "2",
+}
+
+
+def linked(app):
+    """Return what the address of the page says."""
+    said = dict(app.query_params)
+    return {name: value[0] if isinstance(value, list) else value for name, value in said.items()}
+
+
+def test_a_link_holds_matrices_clicks_on_the_mask_and_what_is_written_out(open_page):
+    app = open_page(PAGE, **BY_HAND)
+    assert not app.exception
+    assert not app.warning
+    assert sheets(app)["mask"] == [["✓", "✕"], ["✕", "✓"]]
+    query, final = sheets(app)["query"], sheets(app)["final"]
+    assert query == [["1.00"], ["0.00"]]  # the second column of X · W_Q, X one-hot
+    link = linked(app)
+    assert (
+        link.items()
+        >= {name: BY_HAND[name] for name in ("wq", "wo", "turned", "at", "head")}.items()
+    )
+    again = open_page(PAGE, **link)
+    assert sheets(again)["final"] == final
+    assert arithmetic(again) == arithmetic(app)
+    assert sheets(open_page(PAGE, **{**BY_HAND, "wo": "1,0;0,1"}))["final"] != final
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "sentence"),
+    [
+        ("wq", "1,2;3", "W_Q of the link is not 4 rows of 4 numbers"),
+        ("wk", ";".join(["1,2,3,x"] * 4), "“x” is not a number"),
+        ("wv", ";".join(["1,2,3,11"] * 4), "11 is too large"),
+        ("turned", "1-4", "“1-4” of the link is not 2 places (1 to 3, 1 to 3)"),
+        ("turned", "0-1", "“0-1” of the link is not 2 places"),
+        ("at", "1-1", "“1-1” of the link is not 3 places"),
+        ("head", "7", "head is “7” in the link, but must be one of 1, 2"),
+    ],
+)
+def test_what_a_link_asks_for_and_cannot_be_gets_a_sentence(open_page, query, text, sentence):
+    usual = sheets(open_page(PAGE, stage="heads"))
+    app = open_page(PAGE, stage="heads", **{query: text})
+    assert not app.exception
+    assert sentence in " ".join(warning.value for warning in app.warning).replace("\\", "")
+    assert sheets(app) == usual
+    assert query not in app.query_params
+
+
+def test_a_click_on_the_mask_and_learned_matrices_go_into_the_link(open_page):
+    app = open_page(PAGE, stage="projections")
+    assert not {"wq", "wk", "wv", "turned", "wanted"} & set(app.query_params)
+    app.slider(key="learned").set_value(30).run()
+    app.button(key="hand-keep").click().run()
+    app.slider(key="learned").set_value(0).run()
+    kept = sheets(app)["weights"]
+    assert {"wq", "wk"} < set(linked(app))
+    assert "wv" not in linked(app)  # nothing learns it
+    again = open_page(PAGE, **linked(app))
+    assert sheets(again)["weights"] == kept
+    app.button_group(key="hand-stage").set_value("one-hot").run()
+    assert "wq" not in app.query_params
+    app.button_group(key="hand-stage").set_value("projections").run()
+    assert sheets(app)["weights"] == kept
+
+
+def test_the_wanted_pairs_stand_in_the_link_by_place(open_page):
+    app = open_page(PAGE, stage="projections")
+    app.multiselect(key="wanted-3").set_value(["1-3", "2-2"]).run()
+    assert linked(app)["wanted"] == "1-3,2-2"
+    assert open_page(PAGE, stage="projections", wanted="1-3,2-2").multiselect(
+        key="wanted-3"
+    ).value == ["1-3", "2-2"]
+    earlier = open_page(PAGE, **{"stage": "projections", "wanted-3": "I → AI"})
+    assert earlier.multiselect(key="wanted-3").value == ["1-3"]
+    wrong = open_page(PAGE, stage="projections", wanted="1-9")
+    assert "wanted is “1-9” in the link" in wrong.warning[0].value
+    assert wrong.multiselect(key="wanted-3").value == ["3-2"]

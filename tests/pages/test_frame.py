@@ -106,6 +106,40 @@ def test_a_run_deleted_elsewhere_is_no_longer_current(store: RunStore, open_page
     assert app.session_state["current_run"] is None
 
 
+def notices_and_two_ends() -> None:
+    import streamlit as st
+
+    from pages.ui import frame, state
+
+    frame.notices()
+    st.text_input("A field below")
+    if st.button("Press"):
+        state.notify("It waits for its turn.")
+        st.rerun()
+    if st.button("A run ends"):
+        state.draw_anew()
+
+
+def test_a_notice_leaves_with_the_next_press_not_with_the_end_of_a_run(store: RunStore) -> None:
+    app = AppTest.from_function(notices_and_two_ends).run()
+    press, end = app.button
+    press.click().run()
+    assert [info.value for info in app.info] == ["It waits for its turn."]
+    for _time in range(2):
+        end.click().run()
+        assert [info.value for info in app.info] == ["It waits for its turn."]
+    app.text_input[0].set_value("forty").run()
+    assert not app.info
+
+
+def test_what_the_frame_says_moves_nothing_below_it(store: RunStore, open_page: Open) -> None:
+    app = AppTest.from_function(notices_and_two_ends).run()
+    place = {child.type: place for place, child in app.main.children.items()}["text_input"]
+    app.button[0].click().run()
+    assert app.info
+    assert app.main.children[place].type == "text_input"
+
+
 def test_home_is_drawn_without_torch(tmp_path: Path) -> None:
     script = (
         "import sys; from streamlit.testing.v1 import AppTest;"

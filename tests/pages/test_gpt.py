@@ -131,3 +131,14 @@ def test_a_pasted_text_is_kept_over_another_task_and_is_not_in_the_link(open_pag
     app.text_area(key="corpus-text").set_value("too short").run()
     assert "must have from 20 to 200,000" in said(app)
     assert app.text_area(key="corpus-text").value == "too short"
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "most"), [("read", "gpt-read", "6,000"), ("lens", "gpt-lens", "200")]
+)
+def test_more_than_can_be_read_stays_and_is_said_so(open_page, model, part, key, most):
+    app = open_page(PAGE, part=part)
+    widgets = {"read": app.text_area, "lens": app.text_input}[part]
+    widgets(key=f"{key}-{model.id}").set_value("the dog " * 1000).run()
+    assert f"at most {most} are read here" in app.error[0].value
+    assert widgets(key=f"{key}-{model.id}").value == "the dog " * 1000

@@ -2,6 +2,7 @@
 
 import json
 
+import psutil
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -10,6 +11,7 @@ from pages.ui.speed_rules import RULES
 from tests.inspect.test_speed import small
 from tests.pages.looking import FRAME, said
 from tests.runs.waiting import wait_until
+from tfm_core.inspect.speed.applies import why_not
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import ArmReport, Report
@@ -69,8 +71,9 @@ def test_stop_ends_it_and_says_so(store, desk):
 
 
 def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, desk):
-    other = desk.begin("length", small("vit"), "cpu")
     at = opened()
+    other = desk.begin("length", small("vit"), "cpu")
+    psutil.Process(other.pid).suspend()  # it is not done before it is told so
     at.button(key="speed-start").click().run()
     assert "yours begins when that one is done" in said(at)
     other.stop("Stopped.")
@@ -96,6 +99,9 @@ def test_what_makes_no_sense_here_is_said(store):
 
 @pytest.mark.parametrize("name", [name for name in COMPARISONS if name not in {"compile", "gpu"}])
 def test_every_result_has_its_verdict(name):
+    why = why_not(name, small("vit"), "cpu")
+    if why is not None:  # one core alone has nothing to share out
+        pytest.skip(why)
     report = Report(name, "cpu", "CPU")
     measure(
         name,

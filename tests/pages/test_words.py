@@ -119,7 +119,7 @@ def test_without_words_the_recorded_run_is_one_press_away(with_recorded, open_pa
 
 def test_training_the_preset_is_one_press_away(busy_queue, open_page):
     app = viewed(open_page(PAGE), "embeddings")
-    app.button(key="words-train").click().run()
+    app.button(key="words-train-translate").click().run()
     assert not app.exception
     assert [run.meta.preset for run in busy_queue.store.list() if run.meta.preset] == ["translate"]
 
@@ -128,3 +128,11 @@ def test_a_run_without_a_checkpoint_says_so(store, open_page):
     run = made_run(store, experiment=PRESETS["translate"].experiment, state="finished")
     app = viewed(open_page(PAGE, run=run.id), "embeddings")
     assert "This run has no checkpoint yet" in said(app)
+
+
+def test_a_text_that_is_too_long_stays_and_is_said_so(open_page):
+    app = open_page(PAGE)
+    app.text_area(key="words-text").set_value("word " * 1000).run()
+    assert "characters; at most 1,000" in app.error[0].value
+    assert app.text_area(key="words-text").value == "word " * 1000
+    assert app.text_area(key="words-text").proto.max_chars == 0  # a limit would refuse the paste

@@ -1,11 +1,16 @@
+import contextlib
 import json
 import os
+import subprocess
+import sys
 
 import psutil
 import pytest
 
+from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
-from tfm_core.runs.process import this_host
+from tfm_core.runs.execute import execute
+from tfm_core.runs.process import mark_of, this_host
 from tfm_core.runs.status import Status, write_status
 
 
@@ -14,7 +19,8 @@ def end_workers(store: RunStore) -> None:
     for run in store.list():
         mark = run.status.mark
         if run.status.is_alive and mark.host == this_host() and mark.pid != os.getpid():
-            psutil.Process(mark.pid).kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended by itself meanwhile
+                psutil.Process(mark.pid).kill()
 
 
 @pytest.fixture
@@ -23,6 +29,22 @@ def store(tmp_path, monkeypatch):
     store = RunStore(tmp_path / "runs", recorded=tmp_path / "recorded")
     yield store
     end_workers(store)
+
+
+@pytest.fixture
+def whole(store):
+    """A run of 7 steps that was never interrupted."""
+    run = store.create(tiny())
+    assert execute(run).state == "finished"
+    return run
+
+
+@pytest.fixture
+def neighbour():
+    """The mark of another process that lives; a parent would not do, a container may show none."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield mark_of(process.pid)
+    process.communicate(b"\n")
 
 
 @pytest.fixture

@@ -1,56 +1,16 @@
 """Training a run: what lies in its folder, and how it ends."""
 
 import json
-import os
-import resource
-import signal
-import time
 
 import pytest
-from safetensors.numpy import load_file
 
+from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.config import Experiment
-from tfm_core.runs import claim
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
-from tfm_core.runs.process import mark_of
-from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
 from tfm_core.runs.requests import drop
-from tfm_core.runs.status import Status
 from tfm_core.training.events import Step
-
-TIMES = {"examples_per_second", "memory_bytes", "seconds"}
-
-
-def facts(run) -> list[dict]:
-    """Return what a run's events say once nothing more is to be forgotten, without timings."""
-    kept: list[dict] = []
-    for record in run.reader().read():
-        if record["event"] == "resumed":
-            kept = [old for old in kept if old["step"] <= record["step"]]
-        elif record["event"] != "started":
-            kept.append({key: value for key, value in record.items() if key not in TIMES})
-    return kept
-
-
-def weights(run):
-    return load_file(run.folder / "checkpoints" / "last" / "checkpoint.safetensors")
-
-
-def assert_same(run, other):
-    assert facts(run) == facts(other)
-    one, two = weights(run), weights(other)
-    assert one.keys() == two.keys()
-    assert all((one[name] == two[name]).all() for name in one)
-
-
-@pytest.fixture
-def whole(store):
-    """A run of 7 steps that was never interrupted."""
-    run = store.create(tiny())
-    assert execute(run).state == "finished"
-    return run
 
 
 def test_a_finished_run_has_everything_in_its_folder(whole):
@@ -86,14 +46,8 @@ def test_the_same_experiment_gives_the_same_run(whole, store):
 
 @pytest.mark.parametrize("stop_at", [1, 3, 5, 7])
 def test_a_run_that_was_stopped_and_resumed_is_as_if_it_never_stopped(whole, store, stop_at):
-    run, control = store.create(tiny()), None
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == stop_at:
-            control.stop_reason = "Enough."
-
-    stopped = execute(run, control, stop)
+    run = store.create(tiny())
+    stopped = execute(run, *stopping_at(stop_at, run))
     assert (stopped.state, stopped.step, stopped.reason) == ("stopped", stop_at, "Enough.")
 
     assert execute(run).state == "finished"
@@ -141,13 +95,7 @@ def test_a_run_that_broke_down_before_its_first_checkpoint_starts_again(whole, s
 
 def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):
     run = store.create(tiny())
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == 2:
-            control.stop_reason = "Enough."
-
-    execute(run, control, stop)
+    execute(run, *stopping_at(2, run))
     beyond = run.folder / "snapshots" / "00000005.safetensors"
     beyond.write_bytes((run.folder / "snapshots" / "00000000.safetensors").read_bytes())
     was_there = []
@@ -166,13 +114,7 @@ def test_a_run_on_pictures_is_resumed_bit_for_bit(store):
     )
     whole, run = store.create(experiment), store.create(experiment)
     execute(whole)
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == 3:
-            control.stop_reason = "Enough."
-
-    execute(run, control, stop)
+    execute(run, *stopping_at(3, run))
     execute(run)
     assert_same(whole, run)
     assert run.probe().images.dtype == "uint8"
@@ -218,90 +160,3 @@ def test_a_fork_trains_on_up_to_its_own_last_step(whole, store):
     assert fork.curves().steps["step"].tolist() == list(range(1, 12))
     assert fork.curves().finished["step"] == 11
     assert whole.status.step == 7
-
-
-def test_a_run_that_diverges_fails_with_advice_and_keeps_its_checkpoint(store):
-    run = store.create(tiny(steps=400, learning_rate=10, optimizer="sgd", clip_norm=0, warmup=0))
-    control = Control(run.folder)
-
-    def stop(event):
-        if isinstance(event, Step) and event.step == 1:
-            control.stop_reason = "Enough."
-
-    execute(run, control, stop)
-    status = execute(run)
-    assert status.state == "failed"
-    assert "learning rate 10 is probably too high; try 1" in status.reason
-    assert run.has_checkpoint
-
-
-def test_a_device_that_is_not_there_is_said(store):
-    run = store.create(tiny(), device="cuda:99")
-    status = execute(run)
-    assert status.state == "failed"
-    assert status.reason.startswith("cuda:99 is not there:")
-
-
-def test_a_damaged_experiment_is_said(store):
-    run = store.create(tiny())
-    (run.folder / "experiment.json").write_text("{")
-    status = execute(run)
-    assert (status.state, status.reason) == ("failed", run.problem)
-
-
-def test_a_damaged_checkpoint_is_said(whole, store):
-    fork = store.fork(whole.id, steps=11)
-    (fork.folder / "checkpoints" / "last" / "checkpoint.safetensors").write_bytes(b"torn")
-    status = execute(fork)
-    assert status.state == "failed"
-    assert "checkpoint last is damaged" in status.reason
-
-
-def test_a_run_that_another_process_holds_is_left_alone(store):
-    run = store.create(tiny())
-    claim.take(run.folder, mark_of(os.getppid()))
-    with pytest.raises(claim.RunHeld, match="being trained by another process"):
-        execute(run)
-    assert run.status.state == "queued"
-
-
-def test_a_full_disk_is_said(store):
-    run = store.create(tiny())
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    try:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (8_000, before[1]))
-        status = execute(run)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
-    assert status.state == "failed"
-    assert status.reason.startswith("The disk is full")
-    assert run.status.state == "failed"
-    assert execute(run).state == "finished"
-
-
-def test_a_run_that_takes_too_long_is_stopped(store):
-    run = store.create(tiny(steps=100_000))
-    status = execute(run, Control(run.folder, max_seconds=0.2))
-    assert status.state == "stopped"
-    assert "the longest that a run may take here" in status.reason
-    assert run.has_checkpoint
-
-
-@pytest.mark.parametrize("total", [7, 600, 5000, 1_000_003])
-def test_about_six_hundred_steps_beyond_the_first_hundred_are_written_down(total):
-    kept = [step for step in range(1, min(total, 20_000) + 1) if keeps(step, total)]
-    assert kept[:FIRST_STEPS] == list(range(1, min(total, FIRST_STEPS) + 1))
-    assert len(kept) <= FIRST_STEPS + 2 * LINES
-    assert keeps(total, total)
-
-
-def test_the_heart_beats_while_nothing_happens(tmp_path):
-    with Recorder(tmp_path, Status("running")) as recorder:
-        recorder.change("running")
-        first = json.loads((tmp_path / "status.json").read_text())["heartbeat"]
-        end = time.monotonic() + 10
-        while json.loads((tmp_path / "status.json").read_text())["heartbeat"] == first:
-            assert time.monotonic() < end
-            time.sleep(0.02)

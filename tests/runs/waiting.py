@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from tfm_core.config import Experiment
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 180.0
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = DEADLINE_SECONDS):

@@ -10,6 +10,7 @@ from torch import nn
 from tests.training.test_loop import experiment
 from tfm_core.data.text.masked_words import posterior
 from tfm_core.data.vocabulary import MASK, PAD
+from tfm_core.inspect.capture import capture
 from tfm_core.layers.blocks import tokens_at
 from tfm_core.training.events import Measured, Started, Step
 from tfm_core.training.loop import build, train
@@ -130,6 +131,20 @@ def test_what_is_learned_is_what_the_whole_answer_says_of_the_chosen_words(smoot
         strict=True,
     ):
         torch.testing.assert_close(*grads, atol=1e-5, rtol=1e-4)
+
+
+def test_few_answers_are_the_same_watched_or_not(trainer):
+    _, src, _ = hidden_batch(trainer, n=5)
+    read = torch.tensor([[2, 0], [1, 3], [0, 1], [3, 2], [1, 1]])
+    trainer.model.eval()
+    with torch.inference_mode():
+        whole = trainer.model(src, src)
+        few = trainer.model(src, src, read)
+        with capture(trainer.model) as tape:
+            watched = trainer.model(src, src, read)
+    torch.testing.assert_close(few, tokens_at(whole, read))
+    torch.testing.assert_close(watched, tokens_at(whole, read))
+    torch.testing.assert_close(tape["output.logits"], whole)
 
 
 def test_a_short_training_comes_nearer_to_the_floor_and_reports_hidden_words_alone():

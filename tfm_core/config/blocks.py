@@ -45,6 +45,17 @@ class BlockConfig(Config):
         step=0.05,
     )
     norm: NormName = knob("layernorm", "Norm", "What keeps activations in range.", advanced=True)
+    norm_eps: float = knob(
+        1e-5,
+        "Norm epsilon",
+        "Added to the variance under the norm's root, so that nothing is divided by 0: 1e-5 in "
+        "GPT-2 and PyTorch, 1e-6 in ViT, 1e-12 in BERT. It tells only where a vector hardly "
+        "varies; a large one shrinks what the norm hands on.",
+        ge=1e-12,
+        le=0.1,
+        step=1e-6,
+        advanced=True,
+    )
     norm_first: bool = knob(
         True,
         "Pre-norm",

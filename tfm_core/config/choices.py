@@ -38,10 +38,13 @@ NORMS: dict[str, Choice] = {
     "rmsnorm": Choice("RMSNorm", "Divide by the root mean square only (Zhang & Sennrich 2019)."),
 }
 
-ActivationName = Literal["relu", "gelu", "swiglu"]
+ActivationName = Literal["relu", "gelu", "gelu_tanh", "swiglu"]
 ACTIVATIONS: dict[str, Choice] = {
     "relu": Choice("ReLU", "The original: negative values become zero."),
-    "gelu": Choice("GELU", "A smooth ReLU (BERT, GPT-2, ViT)."),
+    "gelu": Choice("GELU", "A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016)."),
+    "gelu_tanh": Choice(
+        "GELU, by tanh", "GELU's first approximation, at most 0.0005 away from it (GPT-2)."
+    ),
     "swiglu": Choice("SwiGLU", "A gated unit with a third matrix (Shazeer 2020; LLaMA)."),
 }
 

@@ -16,6 +16,7 @@ from tfm_core.config.choices import (
     StemName,
 )
 from tfm_core.config.recurrent import RecurrentConfig
+from tfm_core.config.shape import TextShape
 
 FAMILIES: dict[str, Choice] = {
     "encoder-decoder": Choice(
@@ -65,6 +66,15 @@ class TextBlockConfig(BlockConfig):
         advanced=True,
     )
 
+    def is_tied(self, shape: TextShape) -> bool:
+        """Whether the output matrix is an embedding's: asked for, and both of one size."""
+        table = shape.src_vocabulary if self._reads_source_only else shape.tgt_vocabulary
+        return self.tie_embeddings and shape.head == "tokens" and table == shape.tgt_vocabulary
+
+    @property
+    def _reads_source_only(self) -> bool:
+        return False
+
 
 class EncoderDecoderConfig(TextBlockConfig):
     """The Transformer of 2017."""
@@ -82,6 +92,10 @@ class EncoderOnlyConfig(TextBlockConfig):
     pooling: PoolingName = knob(
         "mean", "Pooling", "What the classifier reads, in tasks that ask for one label."
     )
+
+    @property
+    def _reads_source_only(self) -> bool:
+        return True
 
 
 class DecoderOnlyConfig(TextBlockConfig):

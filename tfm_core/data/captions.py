@@ -8,7 +8,7 @@ no more memory than the 5,000 digits.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, vocabulary
 from tfm_core.data.compose import Changes, compose
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
+from tfm_core.data.moving import moved, normalised
 from tfm_core.data.scene_draws import draw_scenes
 from tfm_core.data.scenes import Placed, Scene
 from tfm_core.data.vocabulary import BOS, EOS, PAD, Vocabulary
@@ -45,13 +46,7 @@ class CaptionSplit:
 
     def to(self, device: torch.device | str) -> CaptionSplit:
         """Return the split with its tensors on a device."""
-        return replace(
-            self,
-            digits=self.digits.to(device),
-            chosen=self.chosen.to(device),
-            places=self.places.to(device),
-            tgt=self.tgt.to(device),
-        )
+        return moved(self, device)
 
     def digits_of(self, rows: Tensor) -> Tensor:
         """Return the digits of some scenes: uint8 (B, n, 28, 28)."""
@@ -82,19 +77,11 @@ class CaptionData:
 
     def to(self, device: torch.device | str) -> CaptionData:
         """Return the data with all tensors on a device."""
-        return replace(
-            self,
-            train=self.train.to(device),
-            validation=self.validation.to(device),
-            test=self.test.to(device),
-            mean=self.mean.to(device),
-            std=self.std.to(device),
-        )
+        return moved(self, device)
 
     def normalise(self, images: Tensor) -> Tensor:
         """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
-        mean, std = self.mean[:, None, None], self.std[:, None, None]
-        return images.to(torch.float32).div_(255).sub_(mean).div_(std)
+        return normalised(images, self.mean, self.std)
 
 
 def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:

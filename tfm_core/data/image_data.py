@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -10,6 +10,7 @@ from torch import Tensor
 from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
+from tfm_core.data.moving import moved, normalised
 
 __all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]
 
@@ -29,7 +30,7 @@ class ImageSplit:
 
     def to(self, device: torch.device | str) -> ImageSplit:
         """Return the split on a device."""
-        return ImageSplit(self.images.to(device), self.labels.to(device))
+        return moved(self, device)
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,11 @@ class ImageData:
 
     def to(self, device: torch.device | str) -> ImageData:
         """Return the data with all tensors on a device."""
-        return replace(
-            self,
-            train=self.train.to(device),
-            validation=self.validation.to(device),
-            test=self.test.to(device),
-            mean=self.mean.to(device),
-            std=self.std.to(device),
-        )
+        return moved(self, device)
 
     def normalise(self, images: Tensor) -> Tensor:
         """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1."""
-        mean, std = self.mean[:, None, None], self.std[:, None, None]
-        return images.to(torch.float32).div_(255).sub_(mean).div_(std)
+        return normalised(images, self.mean, self.std)
 
 
 def load_images(

@@ -6,8 +6,11 @@ MNIST's digits are light on dark, scaled into 20 x 20 pixels and centred by thei
 
 from __future__ import annotations
 
+import base64
+import binascii
 import io
 import warnings
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -57,6 +60,28 @@ def picture_to_input(
     from PIL import Image
 
     return np.asarray(_square(Image.fromarray(grey), side, notes))[None].copy(), notes
+
+
+def to_text(picture: npt.NDArray[np.uint8]) -> str:
+    """Return a picture uint8 (C, H, W) as letters for a link, without loss: zlib and base64url."""
+    return base64.urlsafe_b64encode(zlib.compress(picture.tobytes(), 9)).decode().rstrip("=")
+
+
+def from_text(text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
+    """Return the picture of ``to_text``. Raises ValueError where it is none of this task's."""
+    shape = (facts.channels, facts.image_size, facts.image_size)
+    size = facts.channels * facts.image_size**2
+    try:
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        raw = zlib.decompressobj().decompress(packed, size + 1)
+    except (binascii.Error, ValueError, zlib.error):
+        raw = b""
+    if len(raw) != size:
+        raise ValueError(
+            "The picture in the link cannot be read; perhaps a part of the link is missing. Draw "
+            "or upload it again."
+        )
+    return np.frombuffer(raw, np.uint8).reshape(shape).copy()
 
 
 def _opened(picture: bytes | npt.NDArray[np.uint8]) -> Image.Image:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor
 from tfm_core.config.task import TextTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.corpus.windows import Windows
+from tfm_core.data.moving import moved
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
@@ -36,7 +37,7 @@ class TextSplit:
 
     def to(self, device: torch.device | str) -> TextSplit:
         """Return the split with its tensors on a device."""
-        return replace(self, src=self.src.to(device), tgt=self.tgt.to(device))
+        return moved(self, device)
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,7 @@ class TextData:
 
     def to(self, device: torch.device | str) -> TextData:
         """Return the data with all tensors on a device."""
-        return replace(
-            self,
-            train=self.train.to(device),
-            validation=self.validation.to(device),
-            test=self.test.to(device),
-            windows=None if self.windows is None else self.windows.to(device),
-        )
+        return moved(self, device)
 
 
 def load_text(config: TextTaskConfig, *, seed: int) -> TextData:

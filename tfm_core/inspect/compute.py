@@ -77,7 +77,8 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
     if isinstance(config, (EncoderDecoderConfig, RecurrentConfig)):
         return Lengths(src_len, tgt_len, tgt_len)
     if isinstance(config, DecoderOnlyConfig):
-        return Lengths(0, src_len + tgt_len, tgt_len)
+        has_source = not isinstance(shape, TextShape) or shape.has_source
+        return Lengths(0, has_source * src_len + tgt_len, tgt_len)
     if isinstance(shape, TextShape) and shape.is_label:
         return Lengths(src_len + (shape.head == "cls"), 0, 1)
     return Lengths(max(src_len, tgt_len), 0, tgt_len)

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from tfm_core.config import ModelConfig, RecurrentConfig, TransformerConfig
 from tfm_core.config.choices import NORMS
-from tfm_core.config.shape import ImageShape, Shape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.compute import layers
 from tfm_core.inspect.parameter_table import Row, parameter_table
 from tfm_core.inspect.source_code import source_code
@@ -84,11 +84,10 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
     if name.endswith(" ids"):
         return Part(title, steps=("tokens", "masks"))
     if name.endswith("_embedding"):
-        title = {"src_embedding": "Embedding of the source",
-                 "tgt_embedding": "Embedding of the target"}.get(name, title)  # fmt: skip
         tables: tuple[str, ...] = (name,)
         if config.family == "decoder-only":
-            title, tables = "Embedding of source and target", ("src_embedding", "tgt_embedding")
+            tables = ("src_embedding", "tgt_embedding")
+        title = f"Embedding of the {_embedded(name, config, shape)}"
         return Part(title, tables, ("TokenEmbedding",), ("embedding",), ("embedding",))
     known = {
         "image": Part(title, steps=("picture",)),
@@ -102,6 +101,18 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
         "logits": Part(title, equations=("model",), steps=("whole",)),
     }  # fmt: skip
     return known.get(name, Part(title, (name,)))
+
+
+def _embedded(name: str, config: ModelConfig, shape: Shape) -> str:
+    """Return what a table of embeddings is for."""
+    if isinstance(shape, CaptionShape):
+        return "words"
+    assert isinstance(shape, TextShape)
+    if config.family == "decoder-only":
+        return "source and the target" if shape.has_source else "tokens"
+    if config.family == "encoder-only" and (shape.head != "tokens" or shape.mask_id):
+        return "tokens"
+    return "source" if name == "src_embedding" else "target"
 
 
 def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: bool) -> Part | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.choices import CELLS, RECURRENT_ATTENTIONS
-from tfm_core.config.shape import TextShape
+from tfm_core.inspect.diagram_inputs import embedded
 from tfm_core.inspect.drawing import Drawing
 
 
@@ -14,7 +14,7 @@ def recurrent(
     """Draw everything up to the readout; return it and the shape that it hands on."""
     words = f"(B, {tgt_len}, {config.d_model})"
     memory, start = _encoder(drawing, config, src_len)
-    token = _embedded(drawing, "tgt", tgt_len)
+    token = embedded(drawing, "tgt", tgt_len)
     _frame(drawing, "decoder", "Decoder, token by token")
     label = RECURRENT_ATTENTIONS[config.attention].label
     attention = drawing.node(
@@ -43,7 +43,7 @@ def recurrent(
 def _encoder(drawing: Drawing, config: RecurrentConfig, src_len: int) -> tuple[str, str]:
     """Draw the encoder; return its last layer and what makes the decoder's first state."""
     cell, width = CELLS[config.cell].label, f"(B, {src_len}, {config.d_model})"
-    x = _embedded(drawing, "src", src_len)
+    x = embedded(drawing, "src", src_len)
     n = config.n_layers if drawing.opened else 1
     for place in range(n):
         times = f"  x {config.n_layers}" if config.n_layers > n else ""
@@ -67,15 +67,3 @@ def _frame(drawing: Drawing, name: str, title: str) -> None:
         f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; class="{kind}"; '
         f'color="{drawing.look.line}"; fillcolor="{drawing.look.fills[kind]}";'
     )
-
-
-def _embedded(drawing: Drawing, side: str, length: int) -> str:
-    shape, name = drawing.shape, f"{side}_embedding"
-    assert isinstance(shape, TextShape)
-    words = shape.src_vocabulary if side == "src" else shape.tgt_vocabulary
-    title = {"src": "Source ids", "tgt": "Target ids, shifted right"}[side]
-    ids = drawing.node(f"{side} ids", title, "data")
-    label = f"Embedding\\n{words:,} x {drawing.config.d_model}{drawing.count(name)}"
-    node = drawing.node(name, label, "embedding")
-    drawing.edge(ids, node, f"(B, {length})")
-    return node

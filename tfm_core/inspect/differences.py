@@ -17,6 +17,9 @@ SHAPE_LABELS = {
     "head": "What it answers with",
     "n_segments": "Segment embeddings",
     "scale_embedding": "Embeddings times sqrt(d_model)",
+    "has_source": "Reads a source",
+    "n_labels": "Labels to choose from",
+    "mask_id": "Id of the token that hides a word (0: none does)",
     "image_size": "Pixels to a side",
     "n_classes": "Classes",
 }

@@ -182,7 +182,7 @@ def class_likeness(table: Array, classes: Sequence[str], skip: int = 0) -> tuple
 
 
 def _modules(model: Model) -> Mapping[str, Any]:
-    from tfm_core.models.embeddings import TokenEmbedding
+    from tfm_core.models.embedding import TokenEmbedding
 
     return {
         name: module.table.weight

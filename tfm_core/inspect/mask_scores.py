@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfm_core.config import SequenceTaskConfig, from_json
+from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
 from tfm_core.inspect.labels import has_cls, modules_by_kind
 from tfm_core.inspect.mask_lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.runs.run import Run
@@ -31,6 +31,8 @@ def module_of(run: Run, kind: str) -> list[str]:
 
     Raises ValueError, in a sentence, where the model has none.
     """
+    if isinstance(run.experiment.task, CaptionTaskConfig):
+        raise ValueError("the words of the current run are about a picture, and there is none here")
     if not isinstance(run.experiment.task, SequenceTaskConfig):
         raise ValueError("the current run reads pictures, which have no words to mask")
     modules = modules_by_kind(run.experiment)
@@ -51,8 +53,10 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
     from tfm_core.data.text import text_task
 
     config = run.experiment.task
+    if isinstance(config, CaptionTaskConfig):
+        raise ValueError("Its words are about a picture, and there is none here.")
     if not isinstance(config, SequenceTaskConfig):
-        raise ValueError("The current run reads pictures, which have no words to mask.")
+        raise ValueError("It reads pictures, which have no words to mask.")
     task = text_task(config)
     parts = [task.tokenize(part) for part in text.split(SEPARATOR) if part.strip()]
     joined = [token for part in parts for token in (*part, SEPARATOR)][:-1]
@@ -64,9 +68,9 @@ def of_run(
 ) -> Projected:
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 
-    tokens: the source, with ``<pad>`` where there is padding; target: what the decoder reads
-    behind <bos>, for cross-attention. Raises ValueError, a clause that follows "because", where
-    the model cannot read them.
+    tokens: the source, or the text of a language model, with ``<pad>`` where there is padding;
+    target: what the decoder reads behind <bos>, for cross-attention. Raises ValueError, a clause
+    that follows "because", where the model cannot read them.
     """
     import torch
 
@@ -79,11 +83,13 @@ def of_run(
     assert isinstance(config, SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
-    _check(words, task.src_vocabulary.tokens, "the source")
+    has_source = config.max_src_len > 0
+    _check(words, task.src_vocabulary.tokens, "the source" if has_source else "the text")
     longest = config.max_src_len or config.max_tgt_len
     if len(words) > longest:
         raise ValueError(f"the current run's task goes up to {longest} tokens")
-    if run.experiment.model.family == "decoder-only" and len(words) < len(tokens):
+    is_joined = run.experiment.model.family == "decoder-only" and has_source
+    if is_joined and len(words) < len(tokens):
         raise ValueError("the current run's model has no padding between source and target")
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens, "the target")
@@ -92,15 +98,15 @@ def of_run(
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
         :, : 1 if kind != "cross" else None
     ]
-    if not config.max_src_len:  # a language model: the words are what it writes
-        src, tgt_in = src[:, :0], src
+    if not has_source:  # a language model: the words are what it writes, behind <bos>
+        src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     try:
         with capture(model, only={"scores", "value"}) as tape:
             model(src, tgt_in)
     except ValueError as error:
         raise ValueError(f"the current run's model cannot read it: {error}") from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
-    first = int(has_cls(run.experiment))  # the mask lab shows the words alone
+    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
     scores = tape[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
     value = tape[f"{module}.value"][0, place.head, first:][: len(tokens)]
     origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"

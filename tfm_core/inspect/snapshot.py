@@ -20,7 +20,7 @@ from tfm_core.decoding import Written, greedy
 from tfm_core.inspect import continuation
 from tfm_core.inspect.caption_items import items_of
 from tfm_core.inspect.capture import capture
-from tfm_core.models.embeddings import TokenEmbedding
+from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import DecoderOnly
 from tfm_core.models.vit import VisionTransformer
 from tfm_core.runs.snapshots import MOST_EMBEDDED, Array, Snapshot

@@ -18,9 +18,13 @@ from tfm_core.config import (
     ViTConfig,
 )
 from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.inspect import source_answers as answers
+from tfm_core.inspect import source_embedding as embedding
 from tfm_core.inspect import source_layers as layers
 from tfm_core.inspect import source_models as models
 from tfm_core.inspect import source_recurrent as recurrent
+from tfm_core.inspect.source_functions import functions
+from tfm_core.inspect.source_pictures import patches
 
 SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
 
@@ -35,7 +39,7 @@ def source_code(config: ModelConfig, shape: Shape) -> str:
     parts = [
         _head(config, shape),
         _constants(config, shape),
-        *_functions(config),
+        *functions(config),
         *(section(config, shape, name) for name in sections(config)),
         _LOAD,
         _main(config, shape),
@@ -63,21 +67,19 @@ def section(config: ModelConfig, shape: Shape, name: str) -> str:
 
 def _embedding(config: TransformerConfig, shape: Shape) -> list[str]:
     if isinstance(config, ViTConfig):
-        return [models.patches(config), models.positions(config, shape)]
+        return [patches(config), embedding.positions(config, shape)]
     if isinstance(config, CaptionerConfig):
         return [
-            models.patches(config),
-            models.positions(config, shape),
-            models.TOKEN_EMBEDDING,
-            models.word_positions(config),
+            patches(config),
+            embedding.positions(config, shape),
+            embedding.TOKEN_EMBEDDING,
+            embedding.word_positions(config),
         ]
     assert isinstance(shape, TextShape)
-    parts = [models.token_embedding(shape), models.positions(config, shape)]
-    parts += [models.SEGMENTS] if shape.n_segments else []
-    if shape.is_label:
-        bias = "" if config.bias and shape.output_bias else ", bias=False"
-        parts.append(models.label_output(bias))
-    return parts + ([models.POOLER] if shape.head == "pooler" else [])
+    parts = [embedding.token_embedding(shape), embedding.positions(config, shape)]
+    parts += [embedding.segments(config)] if shape.n_segments else []
+    parts += [answers.label_output(config, shape)] if shape.is_label else []
+    return parts + ([answers.pooler(config)] if shape.head == "pooler" else [])
 
 
 def _head(config: ModelConfig, shape: Shape) -> str:
@@ -146,37 +148,6 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
 def _assigned(values: dict[str, object]) -> str:
     return "".join(f"{name} = {value}\n" for name, value in values.items())
 
-
-def _functions(config: ModelConfig) -> list[str]:
-    if isinstance(config, RecurrentConfig):
-        return [recurrent.PLACED]
-    found = [layers.SPLIT]
-    waves = {config.position, getattr(config, "text_position", "none")}
-    if waves & {"sinusoidal", "sinusoidal-2d", "rotary"}:
-        found.append(layers.SINUSOIDAL)
-    if config.position == "rotary":
-        found.append(layers.ROTATE)
-    if config.position == "alibi":
-        found.append(layers.ALIBI)
-    if config.family in {*layers.CROSS, "decoder-only"}:
-        found.append(_CAUSAL)
-    if getattr(config, "window", 0):
-        found.append(_WINDOW)
-    return found
-
-
-_CAUSAL = dedent('''\
-    def causal(length, device):
-        """(length, length): a query sees itself and the keys before it."""
-        return torch.ones(length, length, dtype=torch.bool, device=device).tril()
-    ''')
-
-_WINDOW = dedent('''\
-    def window(length, device):
-        """(length, length): a query sees keys at most WINDOW tokens away."""
-        places = torch.arange(length, device=device)
-        return (places[:, None] - places[None, :]).abs() <= WINDOW
-    ''')
 
 _LOAD = dedent('''\
     def load(path):

@@ -12,6 +12,7 @@ from tfm_core.config import TransformerConfig
 
 CROSS = {"encoder-decoder", "captioner"}
 """The families whose decoder looks back at what an encoder read."""
+LAYER_NORM_EPS = 1e-5  # what nn.LayerNorm takes where nothing is said
 
 
 def attention(config: TransformerConfig) -> str:
@@ -83,42 +84,6 @@ def _attend(config: TransformerConfig, dropout: str) -> str:
             heads = heads.masked_fill(~mask.any(-1, keepdim=True), 0.0)""")
 
 
-SPLIT = dedent('''\
-    def split(x):
-        """(B, T, D_MODEL) to (B, H, T, D_HEAD): each head gets its own dimensions."""
-        return x.unflatten(-1, (N_HEADS, D_HEAD)).transpose(1, 2)
-    ''')
-
-ROTATE = dedent('''\
-    def rotate(x, waves):
-        """Turn pairs of dimensions by an angle that grows with position (Su et al. 2021)."""
-        sin, cos = waves[:, 0::2], waves[:, 1::2]
-        even, odd = x[..., 0::2], x[..., 1::2]
-        return torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1).flatten(-2)
-    ''')
-
-SINUSOIDAL = dedent('''\
-    def sinusoidal(length, d_model):
-        """(length, d_model) of sine and cosine waves (Vaswani et al. 2017, section 3.5)."""
-        rates = 10000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-        angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
-        return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
-    ''')
-
-ALIBI = dedent('''\
-    def alibi(length):
-        """(N_HEADS, length, length): minus slope times distance (Press et al. 2022)."""
-
-        def powers(n):
-            return [2.0 ** (-8.0 * (i + 1) / n) for i in range(n)]
-
-        below = 2 ** math.floor(math.log2(N_HEADS))
-        slopes = powers(below) + powers(2 * below)[0::2][: N_HEADS - below]
-        places = torch.arange(length, dtype=torch.float32)
-        return -torch.tensor(slopes)[:, None, None] * (places[:, None] - places[None, :]).abs()
-    ''')
-
-
 def feed_forward(config: TransformerConfig) -> str:
     """Return the source of the feed-forward layer."""
     bias = "" if config.bias else ", bias=False"
@@ -131,6 +96,7 @@ def feed_forward(config: TransformerConfig) -> str:
     hidden = {
         "relu": "F.relu(self.up(x))",
         "gelu": "F.gelu(self.up(x))",
+        "gelu_tanh": 'F.gelu(self.up(x), approximate="tanh")',
         "swiglu": "F.silu(self.gate(x)) * self.up(x)",
     }[config.activation]
     drop = f"self.dropout({hidden})" if config.dropout else hidden
@@ -150,30 +116,35 @@ def feed_forward(config: TransformerConfig) -> str:
     )
 
 
+def norm(config: TransformerConfig) -> str:
+    """Return the expression that makes a norm; torch's own epsilon is not said."""
+    if config.norm == "layernorm":
+        eps = "" if config.norm_eps == LAYER_NORM_EPS else f", eps={config.norm_eps}"
+        return f"nn.LayerNorm(D_MODEL{eps})"
+    return f"nn.RMSNorm(D_MODEL, eps={config.norm_eps})"
+
+
 def block(config: TransformerConfig) -> str:
     """Return the source of a block: its sublayers with residuals and norms in their places."""
-    norm = (
-        "nn.LayerNorm(D_MODEL)" if config.norm == "layernorm" else "nn.RMSNorm(D_MODEL, eps=1e-5)"
-    )
     shared = {"alibi": "bias=bias", "rotary": "waves=waves"}.get(config.position, "")
     arguments = f", {shared.split('=')[0]}=None" if shared else ""
     passed = f", {shared}" if shared else ""
     has_cross = config.family in CROSS
     init = [
         "self.self_attention = MultiHeadAttention()",
-        f"self.self_attention_norm = {norm}",
+        f"self.self_attention_norm = {norm(config)}",
         *(
             [
                 "if has_cross:",
                 "    self.cross_attention = MultiHeadAttention()",
-                f"    self.cross_attention_norm = {norm}",
+                f"    self.cross_attention_norm = {norm(config)}",
                 "self.has_cross = has_cross",
             ]
             if has_cross
             else []
         ),
         "self.feed_forward = FeedForward()",
-        f"self.feed_forward_norm = {norm}",
+        f"self.feed_forward_norm = {norm(config)}",
         *(["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []),
     ]
     steps = [_sublayer(config, "self_attention", f"mask=mask{passed}")]
@@ -208,12 +179,9 @@ def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
 def stack(config: TransformerConfig) -> str:
     """Return the source of a stack of blocks, with the last norm of a pre-norm one."""
     has_cross = config.family in CROSS
-    norm = (
-        "nn.LayerNorm(D_MODEL)" if config.norm == "layernorm" else "nn.RMSNorm(D_MODEL, eps=1e-5)"
-    )
     made = "Block(has_cross)" if has_cross else "Block()"
     init = f"self.layers = nn.ModuleList({made} for _ in range(n_layers))"
-    final = f"\nself.final_norm = {norm}" if config.norm_first else ""
+    final = f"\nself.final_norm = {norm(config)}" if config.norm_first else ""
     shared = {
         "alibi": ("bias = alibi(x.size(1)).to(x)", "bias=bias"),
         "rotary": ("waves = sinusoidal(x.size(1), D_HEAD).to(x)", "waves=waves"),

@@ -13,11 +13,9 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect import source_pictures
-from tfm_core.inspect.source_layers import class_, method
-from tfm_core.inspect.source_parts import adds, model, placed, positions_class
-from tfm_core.inspect.source_pictures import patches
-
-__all__ = ["model_class", "patches", "positions", "word_positions"]
+from tfm_core.inspect.source_answers import output_bias
+from tfm_core.inspect.source_layers import method
+from tfm_core.inspect.source_parts import adds, model, placed
 
 
 def model_class(config: TransformerConfig, shape: Shape) -> str:
@@ -35,95 +33,9 @@ def model_class(config: TransformerConfig, shape: Shape) -> str:
     return _encoder_only(config, shape)
 
 
-def positions(config: TransformerConfig, shape: Shape) -> str:
-    """Return the source of the class ``Positions``; empty where nothing is added to embeddings."""
-    is_pictured = isinstance(config, ViTConfig | CaptionerConfig)
-    return positions_class("Positions", config.position, "N_TOKENS" if is_pictured else "MAX_LEN")
-
-
-def word_positions(config: CaptionerConfig) -> str:
-    """Return the source of the class ``WordPositions``; empty where nothing is added."""
-    return positions_class("WordPositions", config.text_position, "MAX_LEN")
-
-
-TOKEN_EMBEDDING = class_(
-    '''
-    class TokenEmbedding(nn.Module):
-        """Ids to vectors, times sqrt(D_MODEL)."""
-
-        def __init__(self, n_tokens):
-            super().__init__()
-            self.table = nn.Embedding(n_tokens, D_MODEL)
-            nn.init.normal_(self.table.weight, std=D_MODEL**-0.5)
-
-        def forward(self, ids):
-    ''',
-    "return self.table(ids) * math.sqrt(D_MODEL)",
-)
-
-
-def token_embedding(shape: TextShape) -> str:
-    """Return the source of the class ``TokenEmbedding``, scaled or not."""
-    if shape.scale_embedding:
-        return TOKEN_EMBEDDING
-    plain = TOKEN_EMBEDDING.replace(" * math.sqrt(D_MODEL)", "").replace(
-        ", times sqrt(D_MODEL)", ""
-    )
-    return plain.replace("std=D_MODEL**-0.5", "std=0.02")
-
-
-SEGMENTS = class_(
-    '''
-    class Segments(nn.Module):
-        """Adds the vector of the first segment, and normalises."""
-
-        def __init__(self):
-            super().__init__()
-            self.table = nn.Embedding(N_SEGMENTS, D_MODEL)
-            self.norm = nn.LayerNorm(D_MODEL)
-
-        def forward(self, x):
-    ''',
-    "return self.norm(x + self.table.weight[0])",
-)
-
-POOLER = class_(
-    '''
-    class Pooler(nn.Module):
-        """The first token's vector through a square layer and a tanh."""
-
-        def __init__(self):
-            super().__init__()
-            self.dense = nn.Linear(D_MODEL, D_MODEL)
-
-        def forward(self, x):
-    ''',
-    "return self.dense(x[:, 0]).tanh()",
-)
-
-
-def label_output(bias: str) -> str:
-    """Return the source of the class ``LabelOutput``."""
-    head = '''
-    class LabelOutput(nn.Module):
-        """Scores for the labels, the last words of the vocabulary; no other can be said."""
-
-        def __init__(self):
-            super().__init__()
-    '''
-    forward = [
-        "scores = self.labels(x)",
-        "lowest = torch.finfo(scores.dtype).min",
-        "return F.pad(scores, (TGT_WORDS - N_LABELS, 0), value=lowest)  # (B, 1, TGT_WORDS)",
-    ]
-    init = class_(head, f"self.labels = nn.Linear(D_MODEL, N_LABELS{bias})")
-    return f"{init}\n" + method("def forward(self, x):", forward)
-
-
-def _output(config: TextModelConfig, shape: TextShape, tied: str, n_tied: int) -> list[str]:
-    bias = "" if config.bias and shape.output_bias else ", bias=False"
-    lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{bias})"]
-    if config.tie_embeddings and n_tied == shape.tgt_vocabulary:
+def _output(config: TextModelConfig, shape: TextShape, tied: str) -> list[str]:
+    lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{output_bias(config, shape)})"]
+    if config.is_tied(shape):
         lines.append(f"self.output.weight = self.{tied}.table.weight  # tied: one matrix, two uses")
     return lines
 
@@ -145,7 +57,7 @@ def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
         "self.encoder = Stack(N_ENCODER_LAYERS)",
         "self.decoder = Stack(N_DECODER_LAYERS, has_cross=True)",
     ]
-    init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
+    init += _output(config, shape, "tgt_embedding")
     encode = [
         "keep = (src != PAD)[:, None, None, :]  # (B, 1, 1, S): padding is not attended to",
         f"x = {placed(config, 'src_positions', 'self.src_embedding(src)')}",
@@ -179,7 +91,7 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     elif shape.is_label:
         init += ["self.output = LabelOutput()"]
     else:
-        init += _output(config, shape, "src_embedding", shape.src_vocabulary)
+        init += _output(config, shape, "src_embedding")
     embedded = "self.src_embedding(src)"
     if shape.n_segments:
         embedded = f"self.segments(self.src_positions({embedded}))"
@@ -187,7 +99,7 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
     else:
         inside = placed(config, "src_positions", embedded)
     slots = [
-        "length = tgt_in.size(1)  # a slot for each answer; the content of tgt_in is not seen",
+        f"length = tgt_in.size(1)  # {_why_length(shape)}",
         "src = F.pad(src, (0, max(0, length - src.size(1))), value=PAD)",
     ]
     cls = ["src = F.pad(src, (1, 0), value=CLS)"] if shape.head == "cls" else []
@@ -199,13 +111,31 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
         *_read(shape),
     ]
     return model(
-        "Reads everything at once and gives one label for the text."
-        if shape.is_label
-        else "Reads everything at once and answers every position in one pass.",
+        f"Reads everything at once and {_says(shape)}.",
         init,
         method("def forward(self, src, tgt_in):", forward),
         has_dropout=config.dropout > 0,
     )
+
+
+def _says(shape: TextShape) -> str:
+    """Return what an encoder-only model answers with."""
+    if shape.is_label:
+        return "gives one label for the text"
+    if shape.head == "pooler":
+        return "gives one vector for the text"
+    if shape.mask_id:
+        return "answers every place, also the hidden ones, in one pass"
+    return "answers every position in one pass"
+
+
+def _why_length(shape: TextShape) -> str:
+    """Return what an encoder-only model needs the target's length for."""
+    if shape.head == "pooler":
+        return "the content of tgt_in is not seen"
+    if shape.mask_id:
+        return "each place answers for itself; the content of tgt_in is not seen"
+    return "a slot for each answer; the content of tgt_in is not seen"
 
 
 def _read(shape: TextShape) -> list[str]:
@@ -224,7 +154,7 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
     init = _embeddings(shape)
     init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.decoder = Stack(N_LAYERS)"]
-    init += _output(config, shape, "tgt_embedding", shape.tgt_vocabulary)
+    init += _output(config, shape, "tgt_embedding")
     if not shape.has_source:
         return _language(config, init)
     forward = [

@@ -7,7 +7,7 @@ from textwrap import dedent, indent
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.choices import CELLS, RECURRENT_ATTENTIONS
 from tfm_core.config.shape import TextShape
-from tfm_core.inspect.source_models import TOKEN_EMBEDDING
+from tfm_core.inspect.source_embedding import TOKEN_EMBEDDING
 
 SECTIONS = ("embedding", "encoder", "attention", "decoder", "model")
 

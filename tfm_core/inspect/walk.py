@@ -36,6 +36,20 @@ AXES: dict[str, str] = {
     "P": "values of one patch",
     "1": "the same for all",
 }
+_OF_ONE_TEXT = {
+    "language": ("L", "T"),  # reader -> the axes of its tokens
+    "label": ("S",),
+    "blanks": ("S",),
+    "pooler": ("S",),
+}
+
+
+def axis_words(reader: str) -> dict[str, str]:
+    """Return what each axis counts in a walk, by its name; reader: see ``Subject.reader``."""
+    if reader not in _OF_ONE_TEXT:
+        return AXES
+    own = dict.fromkeys(_OF_ONE_TEXT[reader], "tokens of the text")
+    return {**AXES, **own, "V": "tokens of the vocabulary"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

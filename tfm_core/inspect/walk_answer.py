@@ -210,11 +210,8 @@ def logits(place: Place) -> Step:
     batch, length, n_words = scores.shape
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
-    family = str(getattr(subject.config, "family", ""))
-    assert isinstance(subject.shape, TextShape)
-    family = "label" if subject.shape.is_label else family
     return Step(
-        18, "logits", title, ("logits", f"logits-{family}"), code, tuple(before),
+        18, "logits", title, ("logits", f"logits-{subject.reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
         shape_question(
@@ -238,11 +235,15 @@ def whole(subject: Subject, example: int) -> Step:
     scores = subject.tape["output.logits"]
     axes = "B T:tgt V:vocabulary"
     return Step(
-        19, "whole", "The whole forward pass", ("whole", "whole-text"),
+        19, "whole", "The whole forward pass", ("whole", f"whole-{subject.reader}"),
         "logits = model(src, tgt)\nprobabilities = logits.softmax(-1)\n"
         "predicted = logits.argmax(-1)",
-        ((seen("src", "source ids", src, "B S:src"),) if src.size(1) else ())
-        + (seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),),
+        (
+            seen("src", "source ids", src, "B S:src"),
+            seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt"),
+        )
+        if src.size(1)
+        else (seen("tgt", "ids of the text, from <bos> on", tgt, "B T:tgt"),),
         (
             seen("logits", "a score for each token of the vocabulary", scores, axes),
             seen("probabilities", "a share for each token", scores.softmax(-1), axes),

@@ -23,6 +23,7 @@ from tfm_core.inspect.walk_subject import Subject
 ACTIVATION_CODE = {
     "relu": "F.relu(ff.up({x}))",
     "gelu": "F.gelu(ff.up({x}))",
+    "gelu_tanh": "F.gelu(ff.up({x}), approximate='tanh')",
     "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
 }
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}

@@ -53,7 +53,7 @@ def whole(subject: Subject, number: int = 19) -> Step:
         number, "whole", "The whole forward pass", ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
         (seen("src", "source ids", src, "B S:src"),
-         seen("tgt", "gives the number of slots", tgt, "B T:tgt")),
+         seen("tgt", "only as long: its content is not seen", tgt, "B T:tgt")),
         (seen("pooled", "one vector for each text", pooled, "B d_model"),),
         shape_question(
             "what comes out at the end", (batch, d_model), (batch, src.size(1), d_model),

@@ -77,6 +77,21 @@ class Subject:
         return self.config
 
     @property
+    def reader(self) -> str:
+        """The family, or what a text model is asked for where that says more."""
+        shape = self.shape
+        if isinstance(shape, TextShape):
+            if shape.is_label:
+                return "label"
+            if shape.head == "pooler":
+                return "pooler"
+            if shape.mask_id:
+                return "blanks"
+            if not shape.has_source:
+                return "language"
+        return str(getattr(self.config, "family", ""))
+
+    @property
     def is_real(self) -> bool:
         """Whether there are values to look at."""
         return not self.inputs[0].is_meta
@@ -148,7 +163,7 @@ def by_shape(
         else:
             assert not isinstance(config, ViTConfig)
             model = build_text(config, shape)
-            lengths = (max(1, src_len), max(1, tgt_len))
+            lengths = (max(1, src_len) * shape.has_source, max(1, tgt_len))
             inputs = tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
     tape = _run(model, inputs)
     return Subject(config, model, shape, inputs, tape, {}, ())

@@ -74,29 +74,22 @@ def tokens(subject: Subject, example: int) -> Step:
             f"{n}: it has {ids.size(1) - n} tokens, the longest of the batch {ids.size(1)}.",
         )
     else:
+        ids, what = (src, "source") if has_source else (tgt, "text")
         question = shape_question(
-            "the source, as a tensor of ids",
-            tuple(src.shape),
-            tuple(src.shape)[::-1],
-            (*src.shape, subject.config.d_model),
-            (src.numel(),),
+            f"the {what}, as a tensor of ids",
+            tuple(ids.shape),
+            tuple(ids.shape)[::-1],
+            (*ids.shape, subject.config.d_model),
+            (ids.numel(),),
         )
     code = "src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n"
     return Step(
         1, "tokens", "Token tensors",
-        ("tokens", f"tokens-{_reader(subject)}") if has_source else ("tokens", "tokens-language"),
+        ("tokens", f"tokens-{subject.reader}"),
         (code if has_source else "") +
         "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])",
         (), _ids(subject), question, names=names,
     )  # fmt: skip
-
-
-def _reader(subject: Subject) -> str:
-    """Return the family, or what an encoder-only model is asked for where it is no sequence."""
-    assert isinstance(subject.shape, TextShape)
-    if subject.shape.is_label:
-        return "label"
-    return "blanks" if subject.shape.mask_id else _family(subject)
 
 
 def _family(subject: Subject) -> str:
@@ -106,7 +99,8 @@ def _family(subject: Subject) -> str:
 def _ids(subject: Subject) -> tuple[Seen, ...]:
     """Return what goes in; a language model has no source."""
     src, tgt = subject.inputs
-    target = seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")
+    what = "target ids" if src.size(1) else "ids of the text"
+    target = seen("tgt", f"{what}, from <bos> on", tgt, "B T:tgt")
     return (seen("src", "source ids", src, "B S:src"), target) if src.size(1) else (target,)
 
 
@@ -150,7 +144,9 @@ def masks(subject: Subject, place: Place) -> Step:
         after: tuple[Seen, ...] = (mask_seen(mask, "sequence"),)
     elif family == "encoder-only":
         ids = subject.tape["src_embedding.ids"]
-        before = (seen("src", "source ids, with slots to answer in", ids, "B S:slots"),)
+        has_slots = subject.reader == "encoder-only"
+        label = "source ids, with slots to answer in" if has_slots else "ids of the text"
+        before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
         after = (mask_seen(mask, "slots"),)
     else:
@@ -168,7 +164,7 @@ def masks(subject: Subject, place: Place) -> Step:
             mask_seen(mask, "src"),
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{_reader(subject)}"] + (["window"] if window else [])
+    topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
     question = _mask_question(after[-1], place.example)
     return Step(3, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
                 shown=after[-1].name)  # fmt: skip
@@ -185,8 +181,9 @@ def _mask_question(mask: Seen, example: int) -> Question:
     if not mask.has_values:
         batch, _, rows, columns = mask.shape
         return shape_question(
-            "the target mask", mask.shape, (batch, rows, columns), (batch, 1, 1, columns),
-            (batch, rows, 1, columns), (rows, columns),
+            f"the mask named {mask.name}",
+            mask.shape, (batch, rows, columns), (batch, 1, 1, columns), (batch, rows, 1, columns),
+            (rows, columns),
         )  # fmt: skip
     row = min(2, mask.shape[2] - 1)
     n = int(mask.value[example, 0, row].sum())
@@ -217,7 +214,7 @@ def embedding(subject: Subject, place: Place) -> Step:
     return Step(
         4, "embedding", "Embedding",
         ("embedding" if is_scaled else "embedding-unscaled",)
-        + ((f"embedding-{_reader(subject)}",) if has_source else ()),
+        + ((f"embedding-{subject.reader}",) if has_source else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", "ids", ids, f"B {words}"),),
         (seen("embedded", "a vector for each token", embedded, f"B {words} d_model"),),

@@ -6,6 +6,7 @@ Every token alone is widened, bent and narrowed again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,6 +17,7 @@ from tfm_core.layers import tape
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu_tanh": partial(F.gelu, approximate="tanh"),
     "swiglu": F.silu,
 }
 

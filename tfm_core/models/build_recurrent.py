@@ -7,7 +7,7 @@ from torch import nn
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.layers.recurrent import SCORES, RecurrentAttention
-from tfm_core.models.embeddings import TokenEmbedding
+from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.recurrent import (
     AdditiveDecoder,
     LuongDecoder,

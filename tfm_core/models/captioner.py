@@ -10,7 +10,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from tfm_core.layers.blocks import Stack
-from tfm_core.models.embeddings import TokenEmbedding
+from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import write
 
 

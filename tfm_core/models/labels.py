@@ -1,4 +1,4 @@
-"""One label for a whole text: from many vectors to one, and from one to the labels.
+"""One answer for a whole text: from many vectors to one, and from one to the labels.
 
 Mean pooling averages the words; the other way is BERT's (Devlin et al. 2019, section 3): a token in
 front of the text, which stands for no word, gathers what is needed.
@@ -33,3 +33,17 @@ class LabelOutput(nn.Module):
         """Map (B, 1, d_model) to (B, 1, n_words): the lowest number for all that is no label."""
         scores: Tensor = self.labels(x)
         return F.pad(scores, (self.n_others, 0), value=torch.finfo(scores.dtype).min)
+
+
+class Pooler(nn.Module):
+    """BERT's head: the first token's vector through a square layer and a tanh."""
+
+    def __init__(self, d_model: int, bias: bool = True) -> None:
+        """Keep the width."""
+        super().__init__()
+        self.dense = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (B, T, d_model) to (B, d_model)."""
+        out: Tensor = self.dense(x[:, 0]).tanh()
+        return out

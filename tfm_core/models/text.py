@@ -15,23 +15,9 @@ from torch import Tensor, nn
 from tfm_core.layers import tape
 from tfm_core.layers.blocks import Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
-from tfm_core.models.embeddings import Segments, TokenEmbedding
+from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import mean_pool
 from tfm_core.models.recurrent import RecurrentTranslator
-
-
-class Pooler(nn.Module):
-    """BERT's head: the first token's vector through a square layer and a tanh."""
-
-    def __init__(self, d_model: int, bias: bool = True) -> None:
-        """Keep the width."""
-        super().__init__()
-        self.dense = nn.Linear(d_model, d_model, bias=bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Map (B, T, d_model) to (B, d_model)."""
-        out: Tensor = self.dense(x[:, 0]).tanh()
-        return out
 
 
 class Writer(Protocol):

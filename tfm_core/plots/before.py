@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import Floats
-from tfm_core.plots.palette import BLUE, GREEN, VERMILION
+from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.plots.positions import MARGIN, axes
 from tfm_core.plots.thinning import thin
 
@@ -52,7 +52,7 @@ def ratios(
         _line(figure, name, label, x, y, "%{x} tokens: %{y:.2f} times")
     axes(figure, x_title, y_title)
     _lengths(figure, series)
-    figure.add_hline(y=1, line={"dash": "dot", "width": 1})
+    figure.add_hline(y=1, line={"color": GREY, "dash": "dot", "width": 2})
     return figure.update_yaxes(rangemode="tozero")
 
 

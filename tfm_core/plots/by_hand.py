@@ -197,7 +197,7 @@ def forms_line(found: Sequence[Form], words: Sequence[str], title: str) -> Line:
     names = numbered(found[0].output.shape[1])
     boards = tuple(
         board(form.name, form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
-              facts=(f"differs by {form.difference:.1e}",))
+              facts=(f"differs by {form.difference:.2g}",))
         for form in found
     )  # fmt: skip
     return Line(title, boards, "Point at a number: the same one lights up in every form.")

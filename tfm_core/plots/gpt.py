@@ -68,7 +68,7 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
 
 def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     figure.update_layout(height=90 + 28 * len(names), margin={"l": 8, "r": 48, "t": 32})
-    figure.update_xaxes(title="probability", rangemode="tozero")
+    figure.update_xaxes(title="probability", rangemode="tozero", tickformat=".2~%", nticks=6)
     figure.update_yaxes(
         title="next token",
         autorange="reversed",
@@ -104,7 +104,8 @@ def lens_map(looked: Looked, theme: ThemeName, *, most: int = 24) -> go.Figure:
             **_cells(theme),
         )
     )
-    figure.update_layout(height=150 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 8})
+    # a margin that plotly would have to widen for the title puts that title over the ticks
+    figure.update_layout(height=190 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 48})
     figure.update_xaxes(
         title="answer after", tickvals=list(range(depth)), ticktext=labels, showgrid=False
     )
@@ -167,7 +168,10 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             line={"color": COLOURS["right"], "width": 3},
         )  # fmt: skip
     figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})
-    figure.update_xaxes(title="place of the answer, from the left", dtick=1, showgrid=False)
+    figure.update_xaxes(
+        title={"text": "place of the answer, from the left", "standoff": 12},
+        dtick=1, showgrid=False, automargin=True,
+    )  # fmt: skip
     figure.update_yaxes(
         title="digit",
         tickvals=list(range(len(names))),

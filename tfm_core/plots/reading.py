@@ -34,8 +34,8 @@ def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
             hovertemplate="%{y}: %{x:.4f}<extra></extra>",
         )
     )
-    figure.update_xaxes(title={"text": "probability"}, range=[0, 1], tickformat=".0%")
-    figure.update_layout(height=80 + 36 * len(labels), margin=_MARGIN)
+    figure.update_xaxes(title={"text": "probability"}, range=[0, 1], tickformat=".0%", dtick=0.25)
+    figure.update_layout(height=80 + 36 * len(labels), margin={**_MARGIN, "r": 24})
     return figure
 
 

@@ -53,7 +53,8 @@ def times(
             orientation="h",
             marker={"color": [look(i)["color"] for i in numbers or range(len(labels))]},
             error_x={"type": "data", "symmetric": False, "array": high - middle,
-                     "arrayminus": middle - low, "thickness": 1.5, "width": 5},
+                     "arrayminus": middle - low, "thickness": 1.5, "width": 5,
+                     "color": GREY},
             hovertext=[
                 f"{escape(label)}<br><b>{m:.4g} ms</b> ({lo:.4g} to {hi:.4g})"
                 for label, m, lo, hi in zip(labels, middle, low, high, strict=True)

@@ -98,7 +98,7 @@ _STYLE = f"""<style>
   background: color-mix(in srgb, var(--c) 20%, transparent); overflow-wrap: anywhere; }}
 .tfm-tokens .chip b {{ font-weight: 500; white-space: pre-wrap; }}
 .tfm-tokens .chip small {{ font-size: 0.68rem; opacity: 0.75; font-variant-numeric: tabular-nums; }}
-.tfm-tokens .end {{ opacity: 0.55; font-size: 0.75em; font-style: normal; }}
+.tfm-tokens .end {{ opacity: 0.8; font-size: 0.75em; font-style: normal; }}
 .tfm-tokens .unknown {{ border: 2px dashed {COLOURS["wrong"]}; background: none; }}
 .tfm-tokens .unknown s {{ text-decoration: none; color: {COLOURS["wrong"]}; font-size: 0.75em;
   margin-left: 0.3em; }}

@@ -58,7 +58,7 @@ def answer(found: Answer) -> go.Figure:
             x=np.asarray(found.probabilities, np.float32),
             orientation="h",
             marker={"color": [GREEN if right else GREY for right in is_right]},
-            text=[f"{p:.3g}" for p in found.probabilities.tolist()],
+            text=[f"{p:.4f}" if p > 0.001 else f"{p:.2g}" for p in found.probabilities.tolist()],
             textposition="outside",
             cliponaxis=False,
             hovertext=[
@@ -72,8 +72,9 @@ def answer(found: Answer) -> go.Figure:
         )
     )  # fmt: skip
     top = float(found.probabilities.max()) or 1.0
+    ticks = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if top > 0.5 else {}  # nothing is above 1
     figure.update_xaxes(
-        title={"text": "probability (softmax of the logits)"}, range=[0, 1.25 * top]
+        title={"text": "probability (softmax of the logits)"}, range=[0, 1.25 * top], **ticks
     )
     figure.update_yaxes(title={"text": "class"}, autorange="reversed", type="category")
     return figure.update_layout(height=90 + 30 * len(found.names), margin={**MARGIN, "t": 8})

@@ -55,7 +55,12 @@ def tensor_map(
             zmin=0 if is_positive else -largest,
             zmax=largest,
             colorscale=list((SCALES if is_positive else AROUND_ZERO)[theme]),
-            colorbar={**LEGEND, "title": {"text": ""}},
+            colorbar={
+                **LEGEND,
+                "title": {"text": ""},
+                "tickmode": "array",
+                "tickvals": [0, largest / 2, largest] if is_positive else [-largest, 0, largest],
+            },
             hovertext=texts,
             hoverinfo="text",
             texttemplate=("%{z:.0f}" if is_whole_number else "%{z:.2f}") if is_small else None,

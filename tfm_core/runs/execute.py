@@ -18,7 +18,7 @@ from tfm_core.runs.failures import sentence
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import Status
+from tfm_core.runs.status import State, Status
 
 if TYPE_CHECKING:
     from tfm_core.training.events import Event
@@ -31,6 +31,8 @@ CHECKPOINT_SHARE = 20
 """... or so many times as long as one takes, where that is longer."""
 
 Listener = Callable[["Event"], None]
+Ending = tuple[State, str | None]
+"""How a stretch of training ended, and why in a sentence."""
 
 
 def execute(run: Run, control: Control | None = None, listener: Listener | None = None) -> Status:
@@ -51,13 +53,10 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     try:
         with Recorder(run.folder, status) as recorder:
             recorder.change("starting")
-            try:
-                _Execution(run, control, recorder, listener).go()
-            except KeyboardInterrupt:
-                recorder.change("stopped", control.stop_reason or BY_HAND)
-            except Exception as error:
-                _log(run, error)
-                recorder.change("failed", _why(run, error))
+            state, reason = _trained(run, control, recorder, listener)
+            recorder.rest()
+            claim.release(run.folder, mark)  # before the last word: who reads it may go on at once
+            recorder.change(state, reason)
             return recorder.status
     finally:
         claim.release(run.folder, mark)
@@ -83,8 +82,8 @@ class _Execution:
         self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
 
-    def go(self) -> None:
-        """Build, load, train, and finish or stop."""
+    def go(self) -> Ending:
+        """Build, load, train, and finish or stop; return how it ended."""
         from tfm_core.training.events import Finished
         from tfm_core.training.loop import build, train
 
@@ -101,10 +100,9 @@ class _Execution:
                 why = event.reason
             if not self._take(event, trainer):
                 self._save(trainer)
-                self.recorder.change("stopped", self.control.stop_reason)
-                return
+                return "stopped", self.control.stop_reason
         self._save(trainer)
-        self.recorder.change("finished", why)
+        return "finished", why
 
     def _continue(self, trainer: Trainer) -> str | None:
         """Load the last checkpoint where there is one; return what a reader should know."""
@@ -197,6 +195,17 @@ class _Execution:
         self.recorder.say(f"{words}{share}")
         if self.control.is_stop_asked():
             raise KeyboardInterrupt
+
+
+def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener | None) -> Ending:
+    """Train, and return how it ended, whatever happens on the way."""
+    try:
+        return _Execution(run, control, recorder, listener).go()
+    except KeyboardInterrupt:
+        return "stopped", control.stop_reason or BY_HAND
+    except Exception as error:
+        _log(run, error)
+        return "failed", _why(run, error)
 
 
 def _why(run: Run, error: Exception) -> str:

@@ -54,8 +54,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         """Stop the heartbeat; the status stays as it is."""
-        self._closed.set()
-        self._thread.join()
+        self.rest()
         os.close(self._events)
 
     @property
@@ -79,6 +78,11 @@ class Recorder:
         """Write another state at once. Raises OSError."""
         self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
         self._write()
+
+    def rest(self) -> None:
+        """Stop the heartbeat, so that nothing but what is told now is written any more."""
+        self._closed.set()
+        self._thread.join()
 
     def say(self, reason: str | None) -> None:
         """Note in words what is going on; the heartbeat writes it."""

@@ -1,4 +1,7 @@
-"""From ids to vectors: token tables (Vaswani et al. 2017, section 3.4) and BERT's segments."""
+"""From ids to vectors: a row of a learned table for each token, and BERT's segments.
+
+The table is scaled up where the first Transformer's is (Vaswani et al. 2017, section 3.4).
+"""
 
 from __future__ import annotations
 

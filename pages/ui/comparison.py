@@ -1,0 +1,32 @@
+"""Runs that were trained to be compared: which group of them a page shows, and whether it ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+import streamlit as st
+
+from pages.ui.words import _
+from tfm_core.runs.run import Run
+
+Group = TypeVar("Group")
+
+TICK = 2.0
+"""Seconds between two looks at runs that train."""
+
+
+def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:
+    """Return one of the groups, the newest first; ask which where there are several."""
+    place = 0
+    if len(groups) > 1:
+        names = [name_of(group) for group in groups]
+        place = st.selectbox(
+            _("Comparison"), range(len(groups)), format_func=names.__getitem__, key=key
+        )
+    return groups[place or 0]
+
+
+def is_live(runs: Iterable[Run]) -> bool:
+    """Return whether one of the runs still trains, or waits to."""
+    return any(run.status.is_active for run in runs)

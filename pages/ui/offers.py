@@ -1,0 +1,42 @@
+"""What stands where nothing is trained yet: why, and a button for each preset that fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.ui import run_actions, show
+from pages.ui.words import _
+from tfm_core.machine import slowness
+from tfm_core.presets import PRESETS
+
+
+def presets(
+    sentence: str, names: Sequence[str], *, key: str, others: Callable[[], None] | None = None
+) -> None:
+    """Show a sentence and a button for each preset, the first one first to be pressed.
+
+    key: begins the keys of the buttons, which end with the preset's name. others: draws further
+    buttons into the same row.
+    """
+    with st.container(border=True, horizontal_alignment="center", gap="medium"):
+        st.markdown(sentence, width="content")
+        with st.container(horizontal=True, horizontal_alignment="center"):
+            for place, name in enumerate(names):
+                if st.button(
+                    _("Train “{name}”, about {time}").format(
+                        name=_(PRESETS[name].label), time=takes(name)
+                    ),
+                    type="secondary" if place else "primary",
+                    icon=":material/play_arrow:",
+                    key=f"{key}-{name}",
+                ):
+                    run_actions.start_preset(name)
+            if others is not None:
+                others()
+
+
+def takes(name: str) -> str:
+    """Return how long the training of a preset takes on this machine, in words."""
+    return show.duration(PRESETS[name].seconds * slowness())

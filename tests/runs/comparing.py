@@ -1,0 +1,41 @@
+"""When two runs are the same, and how one is stopped where it is wanted."""
+
+from safetensors.numpy import load_file
+
+from tfm_core.runs.control import Control
+from tfm_core.training.events import Step
+
+TIMES = {"examples_per_second", "memory_bytes", "seconds"}
+
+
+def facts(run) -> list[dict]:
+    """Return what a run's events say once nothing more is to be forgotten, without timings."""
+    kept: list[dict] = []
+    for record in run.reader().read():
+        if record["event"] == "resumed":
+            kept = [old for old in kept if old["step"] <= record["step"]]
+        elif record["event"] != "started":
+            kept.append({key: value for key, value in record.items() if key not in TIMES})
+    return kept
+
+
+def weights(run):
+    return load_file(run.folder / "checkpoints" / "last" / "checkpoint.safetensors")
+
+
+def assert_same(run, other):
+    assert facts(run) == facts(other)
+    one, two = weights(run), weights(other)
+    assert one.keys() == two.keys()
+    assert all((one[name] == two[name]).all() for name in one)
+
+
+def stopping_at(step, run):
+    """Return a control and a listener that end a run's training after a step."""
+    control = Control(run.folder)
+
+    def stop(event):
+        if isinstance(event, Step) and event.step == step:
+            control.stop_reason = "Enough."
+
+    return control, stop

@@ -1,0 +1,116 @@
+"""The waiting line: its order, its limits, and what may join it."""
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs.limits import LimitReached, Limits
+from tfm_core.runs.process import Mark, mark_of, this_host
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.status import Status, write_status
+
+
+@pytest.fixture
+def idle(store):
+    """Make a queue that isn't started, and end it."""
+    made = []
+
+    def make(**options) -> RunQueue:
+        made.append(RunQueue(store, **{"warm": 0, "limits": Limits(), **options}))
+        return made[-1]
+
+    yield make
+    for queue in made:
+        queue.close()
+
+
+def test_runs_wait_in_the_order_in_which_they_came(store, idle):
+    queue = idle()
+    runs = [store.create(tiny()) for _ in range(3)]
+    for run in reversed(runs):
+        queue.submit(run)
+
+    assert [queue.position(run.id) for run in runs] == [3, 2, 1]
+    assert [run.status.queue_position for run in runs] == [3, 2, 1]
+
+    runs[1].request("stop")
+    assert runs[1].status.state == "stopped"
+    assert [queue.position(run.id) for run in runs] == [2, None, 1]
+    store.delete(runs[2].id)
+    assert queue.position(runs[0].id) == 1
+
+
+def test_a_full_line_takes_no_more_and_says_so(store, idle):
+    queue = idle(limits=Limits(max_queued=2))
+    for _ in range(2):
+        queue.submit(store.create(tiny()))
+    run = store.create(tiny())
+    with pytest.raises(LimitReached, match="2 runs wait already"):
+        queue.submit(run)
+    assert run.status.state == "stopped"
+    assert "try again later" in run.status.reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "sentence"),
+    [
+        (Limits(max_steps=6), "has 7 steps, but at most 6"),
+        (Limits(max_parameters=100), r"parameters, but at most 100 are allowed"),
+    ],
+)
+def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
+    with pytest.raises(LimitReached, match=sentence):
+        idle(limits=limits).submit(store.create(tiny()))
+
+
+def test_limits_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("TFM_MAX_QUEUED", "3")
+    monkeypatch.setenv("TFM_MAX_SECONDS", "60")
+    assert Limits.from_environment() == Limits(max_queued=3, max_seconds=60)
+    monkeypatch.setenv("TFM_MAX_STEPS", "many")
+    with pytest.raises(ValueError, match="TFM_MAX_STEPS is 'many', but must be a whole number"):
+        Limits.from_environment()
+
+
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        ("finished", "trained further as a new run"),
+        ("queued", "is queued; there is nothing to resume"),
+        ("running", "is running; there is nothing to resume"),
+    ],
+)
+def test_only_a_run_that_ended_early_is_resumed(store, idle, state, sentence):
+    run = store.create(tiny())
+    mark = mark_of()
+    write_status(run.folder, Status(state, pid=mark.pid, host=mark.host))
+    with pytest.raises(ValueError, match=sentence):
+        idle().resume(run)
+
+
+def test_a_resumed_run_without_a_checkpoint_says_that_it_starts_again(store, idle, end):
+    run = store.create(tiny())
+    write_status(run.folder, Status("running", pid=1, host=this_host(), created=1.0))
+    idle().resume(run)
+    assert run.status.state == "queued"
+    assert run.status.reason == "It starts again from the beginning."
+
+
+def test_only_a_new_run_is_submitted(store, idle, end):
+    with pytest.raises(ValueError, match="is stopped; only a new run can be started"):
+        idle().submit(end(store.create(tiny())))
+
+
+def test_runs_elsewhere_count_while_their_heart_beats(store, idle):
+    run = store.create(tiny())
+    write_status(run.folder, Status("running", pid=5, host="another-machine", heartbeat=9e12))
+    assert idle().n_running() == 1
+    write_status(run.folder, Status("running", pid=5, host="another-machine", heartbeat=1.0))
+    assert idle().n_running() == 0
+    assert run.status.mark == Mark(5, "another-machine")
+
+
+def test_the_queue_is_sized_by_the_environment(store, monkeypatch):
+    monkeypatch.setenv("TFM_MAX_RUNNING", "5")
+    monkeypatch.setenv("TFM_WARM_WORKERS", "0")
+    queue = RunQueue(store)
+    assert (queue.max_running, queue.pool.size) == (5, 0)

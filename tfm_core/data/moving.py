@@ -1,0 +1,30 @@
+"""Data on a device: a copy of a frozen record whose tensors, and whose parts, lie there."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Record = TypeVar("Record", bound=DataclassInstance)
+
+
+def moved(record: Record, device: torch.device | str) -> Record:
+    """Return a dataclass with every field that can be moved on a device; the others stay."""
+    parts: dict[str, Any] = {part.name: getattr(record, part.name) for part in fields(record)}
+    there = {name: part.to(device) for name, part in parts.items() if hasattr(part, "to")}
+    return replace(record, **there)
+
+
+def normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
+    """Return uint8 pictures (..., C, H, W) as float32 of mean 0 and deviation 1.
+
+    mean, std: (C,), of pixels from 0 to 1.
+    """
+    values = images.to(torch.float32).div_(255)
+    return values.sub_(mean[:, None, None]).div_(std[:, None, None])
