@@ -1,5 +1,7 @@
 """Attention against torch's own, and the traps that were decided on purpose."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -116,6 +118,30 @@ def test_rotary_scores_depend_on_the_offset_alone():
     for offset in range(-16, 17):
         diagonal = scores.diagonal(offset)
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal), atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "within"), [(torch.float64, 1e-6), (torch.float32, 1e-6), (torch.bfloat16, 0.02)]
+)
+def test_rotary_positions_turn_each_pair_of_dimensions_by_its_own_angle(kind, within):
+    x = torch.randn(2, 3, 7, 6).to(kind)
+    turned = Rotation(11, 6, torch.zeros((), dtype=torch.float64))(x)
+    assert turned.dtype == kind
+    for place in range(7):
+        for i in range(3):
+            angle = place * 10000.0 ** (-2 * i / 6)
+            sin, cos = math.sin(angle), math.cos(angle)
+            even, odd = x[:, :, place, 2 * i].double(), x[:, :, place, 2 * i + 1].double()
+            pair = turned[:, :, place, 2 * i : 2 * i + 2].double()
+            expected = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1)
+            torch.testing.assert_close(pair, expected, atol=within, rtol=within)
+
+
+def test_tokens_at_given_places_are_turned_as_if_all_were_there():
+    x, places = torch.randn(2, 3, 7, 6), torch.tensor([[6, 2, 3], [1, 4, 0]])
+    turn = Rotation(7, 6, x)
+    rows = places[:, None, :, None].expand(-1, 3, -1, 6)
+    torch.testing.assert_close(turn(x.gather(2, rows), places), turn(x).gather(2, rows))
 
 
 def test_masks_combine_and_broadcast():

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tfm_core.layers.blocks import Block, Stack
+from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask
 from tfm_core.layers.positions import Rotation, alibi_bias
 
@@ -21,19 +21,28 @@ MASKS = {
 }
 
 
+READ = {
+    "the first": torch.tensor([[0], [0]]),
+    "the first two": torch.tensor([[0, 1], [0, 1]]),
+    "others in each sequence": torch.tensor([[6, 2, 3], [1, 4, 0]]),
+}
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
 @pytest.mark.parametrize("relative", RELATIVE)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("norm_first", [True, False])
-def test_a_stack_of_which_few_tokens_are_read_says_the_same_there(relative, mask, norm_first):
+def test_a_stack_of_which_few_tokens_are_read_says_the_same_there(relative, mask, norm_first, read):
     torch.manual_seed(0)
     blocks = [Block(D, HEADS, 11, norm_first=norm_first) for _ in range(2)]
     stack = Stack(blocks, torch.nn.LayerNorm(D), relative=RELATIVE[relative])
     x = torch.randn(B, T, D)
     gradients = []
-    for n_read in (None, 2):
+    for places in (None, read):
         stack.zero_grad()
-        out = stack(x, mask=MASKS[mask], n_read=n_read)
-        assert out.size(1) == (n_read or T)
-        out[:, :2].square().sum().backward()
-        gradients.append([out[:, :2], *(p.grad for p in stack.parameters())])
+        out = stack(x, mask=MASKS[mask], read=places)
+        assert out.size(1) == (T if places is None else read.size(1))
+        out = tokens_at(out, read) if places is None else out
+        out.square().sum().backward()
+        gradients.append([out, *(p.grad for p in stack.parameters())])
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)

@@ -139,16 +139,18 @@ class MultiHeadAttention(nn.Module):
         mask: Tensor | None = None,
         bias: Tensor | None = None,
         rotation: Rotation | None = None,
+        places: Tensor | None = None,
     ) -> Tensor:
         """Self-attention over ``x``, or cross-attention from ``x`` to ``memory``.
 
         x: (B, Q, d_model), memory: (B, K, d_model); mask and bias as in ``attention_scores``;
-        rotation: turns queries and keys by position (RoPE). Returns (B, Q, d_model).
+        rotation: turns queries and keys by position (RoPE); places (B, Q): the queries' positions,
+        where they are not 0, 1, 2... Returns (B, Q, d_model).
         """
         q, k, v = self.project(x, memory)
         tape.record(self, split_query=q, split_key=k)
         if rotation is not None:
-            q, k = rotation(q), rotation(k)
+            q, k = rotation(q, places), rotation(k)
         dropout = self.dropout if self.training else 0.0
         if tape.active():
             heads = self._explicit(q, k, v, mask, bias, dropout)

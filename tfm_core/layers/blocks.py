@@ -62,30 +62,31 @@ class Block(nn.Module):
         memory_mask: Tensor | None = None,
         bias: Tensor | None = None,
         rotation: Rotation | None = None,
-        n_asking: int | None = None,
+        asking: Tensor | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape.
 
         mask: over (B, H, T, T); memory: (B, S, d_model) for cross-attention, with memory_mask over
-        (B, H, T, S); bias (ALiBi) and rotation (RoPE) act in self-attention only. n_asking: only
-        the first so many tokens ask and are returned, (B, n_asking, d_model); all are asked.
+        (B, H, T, S); bias (ALiBi) and rotation (RoPE) act in self-attention only. asking: places
+        (B, R) of the only tokens that ask and are returned, (B, R, d_model); all are asked.
         """
 
         def attend(y: Tensor) -> Tensor:
             out: Tensor
-            if n_asking is None:
+            if asking is None:
                 out = self.self_attention(y, mask=mask, bias=bias, rotation=rotation)
             else:
                 out = self.self_attention(
-                    y[:, :n_asking],
+                    tokens_at(y, asking),
                     y,
-                    mask=_rows(mask, n_asking),
-                    bias=_rows(bias, n_asking),
+                    mask=_rows_at(mask, asking),
+                    bias=_rows_at(bias, asking),
                     rotation=rotation,
+                    places=asking,
                 )
             return out
 
-        x = self._join(x, self.self_attention_norm, attend)
+        x = self._join(x, self.self_attention_norm, attend, asking)
         if self.has_cross:
             x = self._join(
                 x,
@@ -96,29 +97,40 @@ class Block(nn.Module):
         tape.record(self, residual=x)
         return x
 
-    def _join(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    def _join(
+        self,
+        x: Tensor,
+        norm: nn.Module,
+        sublayer: Callable[[Tensor], Tensor],
+        asking: Tensor | None = None,
+    ) -> Tensor:
         if self.norm_first:
             normed: Tensor = norm(x)
             change = sublayer(normed)
-            x = _first(x, change.size(1))
+            x = x if asking is None else tokens_at(x, asking)
             total: Tensor = x + self.dropout(change)
             tape.record(norm, skipped=x, normed=normed, change=change, joined=total)
             return total
         change = sublayer(x)
-        x = _first(x, change.size(1))
+        x = x if asking is None else tokens_at(x, asking)
         total = x + self.dropout(change)
         joined: Tensor = norm(total)
         tape.record(norm, skipped=x, change=change, total=total, joined=joined)
         return joined
 
 
-def _rows(table: Tensor | None, n: int) -> Tensor | None:
-    """Return the first n queries' rows of a mask or bias, which may be one row for all."""
-    return table if table is None or table.size(-2) == 1 else table[..., :n, :]
+def tokens_at(x: Tensor, places: Tensor) -> Tensor:
+    """Return the tokens of x: (B, T, d) at places (B, R), (B, R, d)."""
+    return x.gather(1, places[..., None].expand(-1, -1, x.size(-1)))
 
 
-def _first(x: Tensor, n: int) -> Tensor:
-    return x if x.size(1) == n else x[:, :n]
+def _rows_at(table: Tensor | None, places: Tensor) -> Tensor | None:
+    """Return the rows of a mask or bias at places (B, R): (B, 1 or H, R, K), or one row for all."""
+    if table is None or table.size(-2) == 1:
+        return table
+    table = table[(None,) * (4 - table.ndim)]  # (1 or B, 1 or H, Q, K)
+    rows = places[:, None, :, None].expand(-1, table.size(1), -1, table.size(-1))
+    return table.expand(len(places), -1, -1, -1).gather(2, rows)
 
 
 class Stack(nn.Module):
@@ -144,16 +156,16 @@ class Stack(nn.Module):
         mask: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        n_read: int | None = None,
+        read: Tensor | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'.
 
-        n_read: only the first so many tokens of the answer will be read, so the last block need
-        not compute the others, and does so only while a tape watches: (B, n_read or T, d_model).
+        read: places (B, R) of the only tokens of the answer that will be read, so the last block
+        need not compute the others, and does so only while a tape watches: (B, R or T, d_model).
         """
         shared = self.relative(x) if self.relative is not None else {}
         tape.record(self, input=x)
-        n_asking = None if tape.active() else n_read
+        asking = None if tape.active() else read
         last = len(self.layers) - 1
         for place, block in enumerate(self.layers):
             x = block(
@@ -161,7 +173,7 @@ class Stack(nn.Module):
                 mask=mask,
                 memory=memory,
                 memory_mask=memory_mask,
-                n_asking=n_asking if place == last else None,
+                asking=asking if place == last else None,
                 **shared,
             )
         if self.final_norm is not None:

@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 from tfm_core.layers import tape
 
+HALF = (torch.float16, torch.bfloat16)
+
 
 def sinusoidal(length: int, d_model: int, base: float = 10000.0) -> Tensor:
     """Return (length, d_model): sine and cosine waves, Vaswani et al. 2017, section 3.5.
@@ -95,20 +97,23 @@ class LearnedPositions(nn.Module):
 class Rotation:
     """Turns pairs of dimensions by an angle that grows with position: RoPE, Su et al. 2021, Eq. 34.
 
-    The score of two turned vectors depends on the offset of their positions only.
+    A pair is a complex number, and turning it is one product. The score of two turned vectors
+    depends on the offset of their positions only.
     """
 
     def __init__(self, length: int, d_head: int, like: Tensor, base: float = 10000.0) -> None:
         """Prepare the angles of ``length`` positions on the device and in the type of ``like``."""
         waves = sinusoidal(length, d_head, base).to(like)
-        self.sin, self.cos = waves[:, 0::2], waves[:, 1::2]  # (T, D / 2)
+        waves = waves.float() if waves.dtype in HALF else waves
+        self.turns = torch.complex(waves[:, 1::2], waves[:, 0::2])  # (T, D / 2): cos + i sin
 
-    def __call__(self, x: Tensor) -> Tensor:
-        """Turn x: (B, H, T, D), the first T positions."""
-        even, odd = x[..., 0::2], x[..., 1::2]
-        sin, cos = self.sin[: x.size(-2)], self.cos[: x.size(-2)]
-        turned = (even * cos - odd * sin, even * sin + odd * cos)
-        return torch.stack(turned, -1).flatten(-2).to(x.dtype)
+    def __call__(self, x: Tensor, places: Tensor | None = None) -> Tensor:
+        """Turn x: (B, H, T, D), the first T positions, or those in ``places`` (B, T)."""
+        turns = self.turns[: x.size(-2)] if places is None else self.turns[places][:, None]
+        wide = x.float() if x.dtype in HALF else x  # no half of a complex number
+        pairs = wide.view(*x.shape[:-1], -1, 2)
+        turned = torch.view_as_complex(pairs) * turns
+        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
 def alibi_slopes(n_heads: int) -> Tensor:

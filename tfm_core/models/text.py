@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import tape
-from tfm_core.layers.blocks import Stack
+from tfm_core.layers.blocks import Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import mean_pool
@@ -127,10 +127,11 @@ class EncoderOnly(nn.Module):
         self.pad_id, self.window = pad_id, window
         self.pooling, self.cls_id, self.mask_id = pooling, cls_id, mask_id
 
-    def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:
+    def forward(self, src: Tensor, tgt_in: Tensor, read: Tensor | None = None) -> Tensor:
         """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
 
-        With ``pooling`` T is 1.
+        With ``pooling`` T is 1. read: places (B, R) of the only answers that are wanted, from which
+        less need be computed: (B, R, vocabulary).
         """
         length = 1 if self.pooling else tgt_in.size(1)
         src = F.pad(src, (int(self.pooling == "cls"), 0), value=self.cls_id)
@@ -138,11 +139,12 @@ class EncoderOnly(nn.Module):
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
-        x = self.encoder(x, mask=mask)
+        x = self.encoder(x, mask=mask, read=read)
         answering = mean_pool(x, src != self.pad_id) if self.pooling == "mean" else x[:, :length]
         out: Tensor = self.output(answering)
         tape.record(self.output, answering=answering, logits=out)
-        return out
+        # what a tape watches is computed whole
+        return out if read is None or not tape.active() else tokens_at(out, read)
 
 
 class DecoderOnly(nn.Module):

@@ -9,6 +9,8 @@ from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
 from tfm_core.training.objectives import Scores, measured_tokens, token_scores
 
+_MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a processor's cache
+
 
 class CaptionObjective:
     """Next-word prediction; training pictures are composed anew, with digits a little changed."""
@@ -57,4 +59,6 @@ class CaptionObjective:
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the pictures are the same every time, and the loss is not smoothed."""
         part = self.data.validation if split == "validation" else self.data.test
-        return measured_tokens(len(part), lambda rows: self._scores(model, part, rows, 0.0))
+        return measured_tokens(
+            len(part), lambda rows: self._scores(model, part, rows, 0.0), _MEASURED_AT_ONCE
+        )

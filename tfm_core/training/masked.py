@@ -62,13 +62,16 @@ class MaskedObjective(TextObjective):
         self, model: nn.Module, src: Tensor, words: Tensor, chosen: Tensor, smoothing: float
     ) -> Scores:
         """Score the chosen words; report those of them that are hidden."""
-        logits = model(src, words)  # (B, T, vocabulary)
-        picked, wanted = logits[chosen].float(), words[chosen]
-        loss = F.cross_entropy(picked, wanted, label_smoothing=smoothing)
-        hidden = src == self.mask_id
+        most = int(chosen.sum(1).max())
+        places = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
+        chosen, wanted = chosen.gather(1, places), words.gather(1, places)
+        logits = model(src, words, places)  # (B, R, vocabulary)
+        picked = logits[chosen].float()
+        loss = F.cross_entropy(picked, wanted[chosen], label_smoothing=smoothing)
+        hidden = (src.gather(1, places) == self.mask_id) & chosen
         seen = hidden[chosen]
-        plain = F.cross_entropy(picked.detach(), wanted, reduction="none")
-        right = (logits.detach().argmax(-1) == words) & hidden
+        plain = F.cross_entropy(picked.detach(), wanted[chosen], reduction="none")
+        right = (logits.detach().argmax(-1) == wanted) & hidden
         whole = (right == hidden).all(1).sum()
         counted = hidden.sum().clamp(min=1)
         shown = (plain * seen).sum() / counted

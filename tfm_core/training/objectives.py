@@ -134,12 +134,12 @@ def smoothed_floor(smoothing: float, n_classes: int) -> float:
 
 
 def measured_tokens(
-    total: int, scored: Callable[[Tensor], Scores]
+    total: int, scored: Callable[[Tensor], Scores], batch: int = MEASURE_BATCH
 ) -> tuple[float, float, float | None]:
     """Return loss, accuracy and whole-sequence accuracy over ``total`` examples, in batches."""
     loss = right = counted = whole = 0.0
-    for first in range(0, total, MEASURE_BATCH):
-        scores = scored(torch.arange(first, min(total, first + MEASURE_BATCH)))
+    for first in range(0, total, batch):
+        scores = scored(torch.arange(first, min(total, first + batch)))
         tokens = float(scores.counted)
         loss += float(scores.loss) * tokens
         right, counted = right + float(scores.right), counted + tokens
