@@ -144,6 +144,13 @@ def test_tokens_at_given_places_are_turned_as_if_all_were_there():
     torch.testing.assert_close(turn(x.gather(2, rows), places), turn(x).gather(2, rows))
 
 
+def test_pairs_turn_without_complex_numbers_where_torch_compiles():
+    x = torch.randn(2, 3, 7, 6)
+    turn = Rotation(7, 6, x)
+    compiled = torch.compile(lambda y: turn(y), backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x), turn(x))
+
+
 def test_masks_combine_and_broadcast():
     ids = torch.tensor([[5, 6, 7, 0, 0], [5, 6, 7, 8, 9]])
     mask = padding_mask(ids, 0) & causal_mask(5) & window_mask(5, 1)

@@ -105,15 +105,23 @@ class Rotation:
         """Prepare the angles of ``length`` positions on the device and in the type of ``like``."""
         waves = sinusoidal(length, d_head, base).to(like)
         waves = waves.float() if waves.dtype in HALF else waves
-        self.turns = torch.complex(waves[:, 1::2], waves[:, 0::2])  # (T, D / 2): cos + i sin
+        self.cos, self.sin = waves[:, 1::2], waves[:, 0::2]  # (T, D / 2)
 
     def __call__(self, x: Tensor, places: Tensor | None = None) -> Tensor:
         """Turn x: (B, H, T, D), the first T positions, or those in ``places`` (B, T)."""
-        turns = self.turns[: x.size(-2)] if places is None else self.turns[places][:, None]
+        first = slice(x.size(-2))
+        cos, sin = (
+            wave[first] if places is None else wave[places][:, None]
+            for wave in (self.cos, self.sin)
+        )
         wide = x.float() if x.dtype in HALF else x  # no half of a complex number
         pairs = wide.view(*x.shape[:-1], -1, 2)
-        turned = torch.view_as_complex(pairs) * turns
-        return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+        if torch.compiler.is_compiling():  # which fuses these, and knows no complex numbers
+            even, odd = pairs.unbind(-1)
+            turned = torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1)
+        else:
+            turned = torch.view_as_real(torch.view_as_complex(pairs) * torch.complex(cos, sin))
+        return turned.flatten(-2).to(x.dtype)
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
