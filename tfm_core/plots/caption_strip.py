@@ -19,7 +19,8 @@ from tfm_core.plots.palette import INKS, SKY
 from tfm_core.plots.patches import OVERLAY, picture_trace
 
 COLUMNS = 4
-_ROW = 168  # pixels of a row of pictures, with its words
+_SIDE = 128  # pixels of a picture, where there is room
+_WORD, _NOTED = 0.76, 0.64  # a picture's share of its row: above a word, above a word and its note
 _GAP = 0.03  # between two columns, as a share of the figure
 
 
@@ -41,7 +42,7 @@ def caption_strip(
     """
     maps = np.asarray(maps, np.float32)
     rows = max(1, math.ceil(len(words) / COLUMNS))
-    size = picture.shape[-1]
+    size, share = picture.shape[-1], _NOTED if notes else _WORD
     highest = float(maps.max()) if top is None else top
     figure = go.Figure()
     for place, word in enumerate(words):
@@ -49,7 +50,7 @@ def caption_strip(
         veil = _veil(maps[place], size / maps.shape[-1], highest, word)
         for trace in (picture_trace(picture), veil):
             figure.add_trace(trace.update(xaxis=f"x{axis}", yaxis=f"y{axis}"))
-        figure.update_layout(_axes(axis, place, rows, size))
+        figure.update_layout(_axes(axis, place, rows, size, share))
         note = f"<br>{escape(notes[place])}" if place < len(notes) else ""
         figure.add_annotation(
             x=0.5,
@@ -65,7 +66,7 @@ def caption_strip(
         if box is not None:
             figure.add_shape(_outline(box, axis))
     return figure.update_layout(
-        height=rows * _ROW + 8,
+        height=round(rows * _SIDE / share) + 8,
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
         showlegend=False,
         dragmode=False,
@@ -73,14 +74,14 @@ def caption_strip(
     )
 
 
-def _axes(axis: str, place: int, rows: int, size: int) -> dict[str, Any]:
+def _axes(axis: str, place: int, rows: int, size: int, share: float) -> dict[str, Any]:
     """Return the hidden axes of a picture, in its place of the strip."""
     row, column = divmod(place, COLUMNS)
     left, upper = column / COLUMNS, 1 - row / rows
     ends = (-0.5, size - 0.5)
     across = {"domain": [left, left + 1 / COLUMNS - _GAP], "range": ends, "anchor": f"y{axis}"}
     down = {
-        "domain": [upper - 0.76 / rows, upper],
+        "domain": [upper - share / rows, upper],
         "range": ends[::-1],
         "anchor": f"x{axis}",
         "scaleanchor": f"x{axis}",
