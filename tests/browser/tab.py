@@ -37,6 +37,7 @@ EXPECTED = re.compile(
 )
 """What the console may say."""
 _FIGURE = "[class*='st-key-{}'] .live-figure"
+_AFTER_SCROLLING = "() => new Promise(next => requestAnimationFrame(() => setTimeout(next, 100)))"
 _ERROR_MARKS = "[data-testid=stException]", "text=Something went wrong while drawing this page"
 
 
@@ -109,6 +110,14 @@ class Tab:
     def choose(self, option: str) -> None:
         """Press an option of a row of options."""
         self.main.get_by_role("radio", name=option, exact=True).click()
+
+    def pick(self, label: str | re.Pattern[str], option: str) -> None:
+        """Choose an option of a list. It is scrolled to first: an open list closes on scrolling."""
+        box = self.main.get_by_role("combobox", name=label)
+        box.scroll_into_view_if_needed()
+        self.page.evaluate(_AFTER_SCROLLING)
+        box.click()
+        self.page.get_by_role("option", name=option, exact=True).click()
 
     @property
     def run_id(self) -> str:

@@ -48,7 +48,6 @@ def test_a_part_of_the_graph_is_opened(open_tab: OpenTab) -> None:
     nodes = tab.main.locator("[data-testid=stGraphVizChart] g.node")
     expect(nodes.first).to_be_visible()
     closed = nodes.count()
-    tab.main.get_by_role("combobox", name=re.compile("^Open")).click()
-    tab.page.get_by_role("option", name="encoder.layers.0", exact=True).click()
+    tab.pick(re.compile("^Open"), "encoder.layers.0")
     expect(nodes.filter(has_text="encoder.layers.0.self_attention").first).to_be_visible()
     assert nodes.count() > closed

@@ -52,8 +52,7 @@ def test_the_numbers_are_those_of_the_head_that_is_chosen(open_tab: OpenTab) -> 
     tab = open_tab("walk?run=recorded-korean&step=10")
     at_step(tab, "10 · Scale and softmax")
     before = tab.plotly(MAP, VALUES)
-    tab.main.get_by_role("combobox", name="Head").click()
-    tab.page.get_by_role("option", name="3", exact=True).click()
+    tab.pick("Head", "3")
     tab.await_plotly(MAP, f"{VALUES} !== arg", before)
     sums = tab.plotly(
         MAP, "node._fullData[0].z.map(row => Array.from(row).reduce((a, b) => a + b))"
@@ -87,7 +86,6 @@ def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab)
     expect(tab.main.locator(LOOKS)).to_be_visible()
     tab.page.wait_for_function(f"() => {LOOKED}.length > 0")
     before = tab.page.evaluate(LOOKED)
-    tab.main.get_by_role("combobox", name="Head").click()
-    tab.page.get_by_role("option", name="3", exact=True).click()
+    tab.pick("Head", "3")
     expect(tab.main.get_by_text("The weights of head 3 over the picture")).to_be_visible()
     tab.page.wait_for_function(f"before => {LOOKED} !== before", arg=before)

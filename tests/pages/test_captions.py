@@ -144,7 +144,7 @@ def test_the_attention_page_scores_and_compares_its_heads(open_page, store):
 def test_the_walk_shows_where_the_words_look_and_what_the_model_writes(open_page, store):
     run = described(store)
     app = clean(open_page("model/walk.py", run=run.id, show="run", step="19", block="2"))
-    assert app.subheader[0].value == "19 · Decoder: cross-attention"
+    assert app.header[0].value == "19 · Decoder: cross-attention"
     assert "Inside `decoder.layers.1`" in said(app)
     assert "The weights of head 1 over the picture" in said(app)
     app.selectbox(key="walk-H-2").set_value(1).run()
