@@ -80,13 +80,20 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "sequence",
             "Self-attention (causal)",
-            "Source (where there is one) and target are one sequence; every token asks itself and "
-            "those before it.",
+            "Source and target are one sequence; every token asks itself and those before it.",
             "token",
             "token",
             "The grey triangle is exactly 0: the causal mask hides the future. From <bos> on, each "
-            "row predicts the token after its own; strong cells left of <bos>, if any, read the "
-            "source.",
+            "row predicts the token after its own; strong cells left of <bos> read the source.",
+        ),
+        AttentionKind(
+            "text",
+            "Self-attention (causal)",
+            "Every token of the text asks itself and those before it.",
+            "token",
+            "token",
+            "The grey triangle is exactly 0: the causal mask hides the future. Each row predicts "
+            "the token after its own.",
         ),
         AttentionKind(
             "picture",

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from tfm_core.config import (
     CaptionerConfig,
     CaptionTaskConfig,
+    CorpusTaskConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
@@ -71,7 +72,7 @@ def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
         return KINDS[_READERS[experiment.task.facts.answer]]
     if isinstance(experiment.model, EncoderDecoderConfig):
         return KINDS["encoder" if stack == "encoder" else "decoder"]
-    return KINDS["sequence"]
+    return KINDS["text" if isinstance(experiment.task, CorpusTaskConfig) else "sequence"]
 
 
 def layer_of(module_name: str) -> int:
@@ -106,7 +107,7 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
     kind = kind_of(experiment, module_name)
     query, key = _tokens(experiment, item, kind.name)
     allowed = np.ones((len(query), len(key)), dtype=np.bool_)
-    if kind.name in {"decoder", "sequence"}:
+    if kind.name in {"decoder", "sequence", "text"}:
         allowed = np.tril(allowed)
     if kind.name == "slots":
         allowed[:, len(item["src"]) :] = False
@@ -168,7 +169,7 @@ def _tokens(
         slots = (f"slot {i + 1}" for i in range(len(src), len(tgt) + 1))
         positions = (*src, *slots)
         return positions, positions
-    if kind == "sequence":
+    if kind in {"sequence", "text"}:
         sequence = (*src, BOS, *tgt)
         return sequence, sequence
     decoder_input = (BOS, *tgt)
