@@ -198,7 +198,7 @@ PRESETS: dict[str, Preset] = {
             "Describe pictures",
             "A Vision Transformer's encoder and a text decoder say which digits stand where.",
             "about 95 % of unseen pictures, every word right",
-            seconds=155,
+            seconds=170,
             family="captioner",
             task="captions",
             model={"n_decoder_layers": 2},
