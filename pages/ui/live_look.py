@@ -19,17 +19,8 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import Probe, Snapshot
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
-_FIRST_KINDS = (
-    "cross",
-    "picture",
-    "sequence",
-    "slots",
-    "words",
-    "blanks",
-    "patches",
-    "encoder",
-    "decoder",
-)
+_FIRST_KINDS = {"cross", "picture"}
+"""Kinds of attention that are shown first, where a model has one."""
 
 
 def part(run: Run) -> None:
@@ -77,12 +68,8 @@ def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
 
 def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, int]:
     by_kind = modules_by_kind(run.experiment)
-    modules = [
-        module
-        for kind in _FIRST_KINDS
-        for module in by_kind.get(kind, [])
-        if module in snapshot.attention
-    ]
+    kinds = sorted(by_kind, key=lambda kind: kind not in _FIRST_KINDS)
+    modules = [module for kind in kinds for module in by_kind[kind] if module in snapshot.attention]
     n_heads = snapshot.attention[modules[0]].shape[1]
     _keep(_MODULE, modules)
     _keep(_HEAD, range(n_heads))

@@ -63,13 +63,16 @@ def test_every_state_is_shown_with_the_buttons_that_make_sense(store, watch, sta
     assert "Backwards" in said(app)
 
 
-@pytest.mark.parametrize("preset", ["reverse", "vit-digits", "addition", "sort-at-once"])
+@pytest.mark.parametrize(
+    "preset", ["reverse", "vit-digits", "addition", "sort-at-once", "gpt-grammar"]
+)
 def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, preset) -> None:
     app = watch(learned_run(store, preset).id)
     values = {metric.label: metric.value for metric in app.metric}
     assert values["Test accuracy"] == "99.1 %"
     assert values["Trained for"] == "1 min 1 s"
-    assert ("Whole sequences" in values) == (preset != "vit-digits")
+    has_wholes = preset not in {"vit-digits", "gpt-grammar"}
+    assert ("Whole sequences" in values) == has_wholes
     words = said(app)
     assert "What it says" in words
     assert "this one is from step 211" in words
