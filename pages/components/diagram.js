@@ -21,15 +21,6 @@ function loadViz(fallback) {
   return window.__vizLoading;
 }
 
-function isDark(element) {
-  const colour = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = colour || "#fff";
-  probe.fillRect(0, 0, 1, 1);
-  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
-}
-
 function element(tag, className, text) {
   const made = document.createElement(tag);
   if (className) made.className = className;

@@ -7,18 +7,17 @@ keeps its place in the view when another is picked, and the colours follow the t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import streamlit as st
 
+from pages.components.files import joined
 from pages.ui.words import _
 
-_HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "diagram",
     html='<div class="diagram"></div>',
-    css=(_HERE / "diagram.css").read_text(encoding="utf-8"),
-    js=(_HERE / "diagram.js").read_text(encoding="utf-8"),
+    css=joined("diagram.css"),
+    js=joined("theme.js", "diagram.js"),
 )
 
 

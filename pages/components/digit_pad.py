@@ -5,22 +5,21 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from pages.components.files import joined
 from pages.ui.words import _
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 
-_HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "digit_pad",
     html='<div class="pad"></div>\n',
-    css=(_HERE / "digit_pad.css").read_text(encoding="utf-8"),
-    js=(_HERE / "digit_pad.js").read_text(encoding="utf-8"),
+    css=joined("digit_pad.css"),
+    js=joined("digit_pad.js"),
 )
 
 

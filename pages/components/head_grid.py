@@ -8,13 +8,13 @@ is exact. With a film it has every snapshot, and plays them without asking the s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from pages.components.files import joined
 from pages.components.film import Film, still
 from pages.components.packing import is_place, packed
 from pages.ui.words import _
@@ -23,14 +23,11 @@ from tfm_core.plots.palette import ThemeName
 
 MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the largest of each block
 
-_HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "head_grid",
     html='<div class="heads"></div>\n',
-    css="".join((_HERE / name).read_text("utf-8") for name in ("packed.css", "head_grid.css")),
-    js="".join(
-        (_HERE / name).read_text("utf-8") for name in ("packed.js", "film.js", "head_grid.js")
-    ),
+    css=joined("packed.css", "head_grid.css"),
+    js=joined("packed.js", "film.js", "head_grid.js"),
 )
 
 

@@ -7,24 +7,23 @@ its weights then stand beside the tokens of the other side. Arrow keys move, Ent
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from pages.components.files import joined
 from pages.components.packing import is_place, packed
 from pages.ui.words import _
 
 Pin = tuple[str, int]  # "q" or "k", and a place from 0
 
-_HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "head_lines",
     html='<div class="lines"></div>\n',
-    css="".join((_HERE / name).read_text("utf-8") for name in ("packed.css", "head_lines.css")),
-    js="".join((_HERE / name).read_text("utf-8") for name in ("packed.js", "head_lines.js")),
+    css=joined("packed.css", "head_lines.css"),
+    js=joined("packed.js", "head_lines.js"),
 )
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
+from pages.components.files import joined
 from pages.components.packing import is_place
 from pages.ui.words import _
 from tfm_core.plots.template import template
@@ -33,7 +33,7 @@ _mount = st.components.v2.component(
     "live_figure",
     html='<div class="live-figure"></div>\n',
     css=_CSS,
-    js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8"),
+    js=joined("theme.js", "live_figure.js"),
     isolate_styles=False,
 )
 

@@ -14,14 +14,6 @@ function mix(scale, share) {
 
 const bright = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;
 
-function isDark(element) {
-  const colour = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = colour || "#fff";
-  probe.fillRect(0, 0, 1, 1);
-  return !bright(probe.getImageData(0, 0, 1, 1).data);
-}
-
 function element(tag, className, text) {
   const made = document.createElement(tag);
   if (className) made.className = className;

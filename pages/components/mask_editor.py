@@ -7,12 +7,12 @@ with its exact values. The browser keeps the clicked cells, so a quick hand lose
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
+from pages.components.files import joined
 from pages.ui.words import _
 from tfm_core.inspect.mask_lab import Array, Flow
 from tfm_core.plots.attention import MASKED, SCALES
@@ -20,12 +20,11 @@ from tfm_core.plots.masks import DIVERGING
 
 Cell = tuple[int, int]
 
-_HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "mask_editor",
     html='<div class="lab"></div>',
-    css=(_HERE / "mask_editor.css").read_text(encoding="utf-8"),
-    js=(_HERE / "mask_editor.js").read_text(encoding="utf-8"),
+    css=joined("mask_editor.css"),
+    js=joined("theme.js", "mask_editor.js"),
 )
 
 

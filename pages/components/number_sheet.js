@@ -9,15 +9,6 @@ function element(tag, className, text) {
   return made;
 }
 
-function isDark(node) {
-  const colour = getComputedStyle(node).getPropertyValue("--st-background-color").trim();
-  const probe = document.createElement("canvas").getContext("2d");
-  probe.fillStyle = colour || "#fff";
-  probe.fillRect(0, 0, 1, 1);
-  const [r, g, b] = probe.getImageData(0, 0, 1, 1).data;
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b < 128;
-}
-
 function cellOf([text, colours, tip, corner, links, role], board, row, column) {
   const made = element(board.name ? "button" : "div", "cell", text);
   const [fl, il, fd, id] = colours;

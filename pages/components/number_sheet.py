@@ -7,21 +7,20 @@ set as text. The tables wrap into the width there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from pages.components.files import joined
 from pages.components.packing import is_place
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.sheet import Line, described
 
-_HERE = Path(__file__).parent
 _component = st.components.v2.component(
     "number_sheet",
     html='<div class="sheet"></div>\n',
-    css=(_HERE / "number_sheet.css").read_text(encoding="utf-8"),
-    js=(_HERE / "number_sheet.js").read_text(encoding="utf-8"),
+    css=joined("number_sheet.css"),
+    js=joined("theme.js", "number_sheet.js"),
 )
 
 

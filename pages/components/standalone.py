@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import base64
 from html import escape
-from pathlib import Path
 
+from pages.components.files import joined
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
 
-_HERE = Path(__file__).parent
 _FONT = "Inter, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', system-ui, sans-serif"
 _STYLES = ("packed.css", "head_grid.css", "head_lines.css")
 
@@ -34,7 +33,7 @@ def standalone(
         "primary-color": BLUE,
     }
     variables = "".join(f"--st-{name}: {value}; " for name, value in colours.items())
-    style = "".join(_file(name) for name in _STYLES)
+    style = joined(*_STYLES)
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         f"<title>{escape(title)}</title>",
@@ -59,10 +58,6 @@ def _data(name: str, content: bytes) -> str:
 
 
 def _script(*names: str, start: str) -> str:
-    code = "".join(_file(name) for name in ("packed.js", *names, "standalone.js"))
+    code = joined("packed.js", *names, "standalone.js")
     code = code.replace("export default function (", "const render = function (")
     return f'<script type="module">{code}{start}</script>'
-
-
-def _file(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")

@@ -21,10 +21,12 @@ from pages.ui.words import _
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
-BRISK, CALM = 1.0, 2.0
-"""Seconds between two looks at a run: at first, and when its curve has grown long."""
+BRISK = 1.0
+"""Seconds between two looks at a run that has just begun, waits or pauses."""
 
-_BRISK_FOR = 20.0  # seconds of training; later, a second adds less than a pixel to the curves
+_CALM = ((60.0, 3.0), (20.0, 2.0))
+"""After so many seconds of training, so many between two looks: one adds but a pixel or two."""
+
 _LOOK_SHARE = 2  # predictions and maps change with snapshots, ever more rarely: every other look
 
 _MOST_SHOWN = 4
@@ -50,7 +52,9 @@ def _pace(status: Status) -> float | None:
     """Return the seconds to the next look; None when nothing will change any more."""
     if not status.is_active:
         return None
-    return CALM if status.state == "running" and status.seconds > _BRISK_FOR else BRISK
+    if status.state != "running":
+        return BRISK
+    return next((pace for seconds, pace in _CALM if status.seconds > seconds), BRISK)
 
 
 def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
