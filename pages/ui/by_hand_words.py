@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.ui import linked, show
+from pages.ui import linked, show, typed
 from pages.ui.run_words import escape
 from pages.ui.words import _
 from tfm_core.inspect import by_hand, by_hand_text
@@ -17,6 +17,7 @@ _BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
 _LINK = "vectors"
 _TURNED = "turned"
 _EDITOR = "hand-vectors"
+_LONGEST = 100  # characters of the words together
 MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
 
 
@@ -35,8 +36,9 @@ def given(stage: str) -> Given:
     with st.container(border=True):
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            words, n_numbers = _words(stage)
+            text, n_numbers = _words(stage)
             mask_kind, is_scaled = _mask(stage)
+        words = by_hand_text.words_of(typed.within(text, _LONGEST))
         with right:
             vectors = _vectors(words, n_numbers)
     _turned_in_link(mask_kind, len(words))
@@ -56,16 +58,14 @@ def _turned_in_link(kind: str, n_words: int) -> None:
     linked.say(_TURNED, _TURNED, ",".join(pairs) or None)
 
 
-def _words(stage: str) -> tuple[tuple[str, ...], int]:
+def _words(stage: str) -> tuple[str, int]:
     text = st.text_input(
         _("Your words"),
         " ".join(by_hand.FIRST_WORDS),
         key="words",
         bind="query-params",
-        max_chars=100,
         help=_("Two to six words, parted by spaces; each gets a vector, in the table."),
     )
-    words = by_hand_text.words_of(text or "")
     picked = st.segmented_control(
         _("Numbers a word"),
         range(by_hand.FEWEST, by_hand.MOST + 1),
@@ -75,7 +75,7 @@ def _words(stage: str) -> tuple[tuple[str, ...], int]:
         bind="query-params",
         help=_("The width d_model; heads share it out in equal parts: 5 suits five heads only."),
     )
-    return words, int(picked or 3)
+    return text or "", int(picked or 3)
 
 
 def _mask(stage: str) -> tuple[str, bool]:

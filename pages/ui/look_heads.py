@@ -11,7 +11,7 @@ from pages.ui import look_statistics, show
 from pages.ui import selection as chosen
 from pages.ui.selection_link import Offer, Selection
 from pages.ui.words import _
-from tfm_core.inspect import head_statistics, trained
+from tfm_core.inspect import head_statistics
 from tfm_core.inspect.head_roles import ROLES
 from tfm_core.inspect.head_statistics import HeadStatistics
 from tfm_core.inspect.labels import KINDS, modules_by_kind
@@ -66,7 +66,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
 
 def _measured(run: Run, step: int) -> tuple[Mapping[str, HeadStatistics], str]:
     """Return the figures, and where they were measured: a sentence. Raises ValueError."""
-    if trained.has_checkpoint(run):
+    if run.has_checkpoint:
         st.toggle(
             _("Over the validation set"),
             key=_VALIDATION,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.digit_pad import digit_pad
-from pages.ui import look_mistakes, show, state
+from pages.ui import look_mistakes, show, state, typed
 from pages.ui import selection as chosen
 from pages.ui.selection_link import MAX_TEXT, Selection
 from pages.ui.words import _, content
@@ -24,7 +24,7 @@ from tfm_core.runs.snapshots import Probe
 def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
     """Ask for an example and read it with the last checkpoint; None while there is none."""
     st.markdown(content(f"attention_own_{probe.kind}"))
-    if not own_example.has_checkpoint(run):
+    if not run.has_checkpoint:
         if run.status.is_active:
             st.info(_("The run has not saved its weights yet; it will in a moment."))
         else:
@@ -108,11 +108,10 @@ def _sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
     text = st.text_input(
         _("Your sentence"),
         key=key,
-        max_chars=MAX_TEXT,
         on_change=lambda: chosen.choose(run.id, text=st.session_state[key]),
         help=_("In the words of the task; press Enter to let the model read it."),
     )
-    return own_example.look_at_text(run, text)
+    return own_example.look_at_text(run, typed.within(text, MAX_TEXT))
 
 
 def _picture(run: Run, selection: Selection) -> Example | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import linked, runs_access, state
+from pages.ui import linked, runs_access, state, typed
 from pages.ui.words import _
 from tfm_core.inspect import mask_lab, mask_scores
 from tfm_core.inspect.mask_lab import MASKS, PAD_TOKEN, Projected
@@ -70,7 +70,7 @@ def choice(chosen: str) -> Choice:
             persist_state="session",
             help=_("A batch is as long as its longest sentence; the others are filled up."),
         )
-    tokens, note, is_run = _tokens(run, text)
+    tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT))
     tokens, segments = mask_lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
         note = _("The sign | parts sequences for the packed mask; this mask does not look at it.")
@@ -131,7 +131,6 @@ def _text(run: Run | None, chosen: str) -> str:
     return st.text_input(
         _("Your sentence, or a list of tokens"),
         key=key,
-        max_chars=MAX_TEXT,
         persist_state="session",
         help=_(
             "Words parted by spaces or commas, at most {n}. The sign | parts packed sequences. "
@@ -176,10 +175,9 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     text = st.text_input(
         _("What the decoder has written so far"),
         key=key,
-        max_chars=MAX_TEXT,
         help=_("The target asks, so its tokens run down; <bos> stands before them."),
     )
-    return mask_lab.read_tokens(text, "target")[: mask_lab.MOST_TOKENS - 1]
+    return mask_lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: mask_lab.MOST_TOKENS - 1]
 
 
 def _sizes(chosen: str, length: int) -> tuple[int, int]:

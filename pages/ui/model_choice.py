@@ -50,7 +50,7 @@ def chosen() -> Chosen:
     names = _names(run)
     if _opens_run(run):
         st.session_state[_KEY] = RUN
-    damage = _damage() if run is None else None
+    missing = _missing() if run is None else None
     unknown = linked.read(_KEY, _SHOW, names, RUN if run is not None else DRAFT)
     picked = st.selectbox(
         _("Which model"),
@@ -63,7 +63,7 @@ def chosen() -> Chosen:
             "real size: those are laid out without taking memory."
         ),
     )
-    for problem in (damage or unknown, *problems):
+    for problem in (unknown if missing is None else missing, *problems):
         linked.warn(problem)
     _say(picked, run)
     return _resolve(picked, run)
@@ -142,14 +142,15 @@ def _label(name: str, run: Run | None) -> str:
     return ARCHITECTURES[name].label
 
 
-def _damage() -> str | None:
-    """Return a sentence where the link asks for a run that is here but cannot be read."""
-    run_id = state.current_run_id()
-    if run_id is None or st.query_params.get(_SHOW) != RUN:
+def _missing() -> str | None:
+    """Return why a link that asks for a run's model cannot be followed; None if it does not."""
+    if st.query_params.get(_SHOW) != RUN:
         return None
-    problem = runs_access.store().get(run_id).problem
-    words = _("{problem} The configuration being edited is shown instead.")
-    return words.format(problem=problem) if problem else None
+    run_id = state.current_run_id()
+    why = _("The link names no run that is here.")
+    if run_id is not None:
+        why = runs_access.store().get(run_id).problem or why
+    return _("{why} The configuration being edited is shown instead.").format(why=why)
 
 
 def _current_run() -> Run | None:

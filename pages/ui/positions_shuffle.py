@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import run_words, runs_access, show, state
+from pages.ui import run_words, runs_access, show, state, typed
 from pages.ui.words import _
 from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect import mask_lab, shuffle
@@ -29,12 +29,16 @@ def view() -> None:
         text = st.text_input(
             _("A sentence"),
             key=key,
-            max_chars=MAX_TEXT,
             help=_("In the words of the current run's task, to ask its model too."),
         )
     with right:
         _button("shuffle")
     seed = st.session_state.get(_SEED, 0)
+    try:
+        text = typed.within(text, MAX_TEXT)
+    except ValueError as error:
+        show.problem(str(error))
+        return
     try:
         own = None if run is None else shuffle.of_run(run, text, seed)
     except ValueError as error:

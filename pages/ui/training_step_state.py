@@ -48,7 +48,7 @@ def place_of(chosen: Chosen) -> Place:
     """Return where the session stands with a model that can be trained."""
     assert chosen.experiment is not None
     text, checkpoint, mark = to_json(chosen.experiment), "", 0
-    if chosen.run is not None and trained.has_checkpoint(chosen.run):
+    if chosen.run is not None and chosen.run.has_checkpoint:
         checkpoint = str(chosen.run.folder / "checkpoints" / "last")
         mark = trained.checkpoint_mark(chosen.run)
     place = Place(text, checkpoint, mark)

@@ -73,6 +73,11 @@ def test_configs_are_frozen():
             "does not divide d_model 64; 2 heads of 32 would",
         ),
         (
+            {"model.d_model": "61", "model.n_heads": "2"},
+            "model.n_heads",
+            "does not divide d_model 61; 1 head of 61 would",
+        ),
+        (
             {**VIT, "model.patch_size": "5"},
             "model.patch_size",
             "does not divide the 28x28 pictures",

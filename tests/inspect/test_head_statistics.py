@@ -165,6 +165,8 @@ def test_a_head_that_aligns_is_called_so():
     assert labels[0] == "true source words, 94 %"
     assert "true source" not in labels[1]
     assert labels[2] == "mostly true source words, 70 %"
+    named = describe(replace(found[module], kind="picture"), 0, 0.94)
+    assert named == "the digit named, 94 %"
     assert frame[frame["module"] == module]["aer"].tolist() == [0.02, 0.9, 0.3]
 
 

@@ -14,7 +14,6 @@ from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
 from tfm_core.inspect.capture import capture  # noqa: E402
 from tfm_core.inspect.labels import axes, modules_by_kind  # noqa: E402
 from tfm_core.inspect.own_example import (  # noqa: E402
-    has_checkpoint,
     look_at_picture,
     look_at_text,
     read_picture,
@@ -148,7 +147,7 @@ def test_a_blank_drawing_is_refused(picture_run):
 def test_a_run_without_checkpoint_says_so(tmp_path):
     store = RunStore(tmp_path, recorded=None)
     text, vit = store.create(text_experiment()), store.create(vit_experiment())
-    assert not has_checkpoint(text)
+    assert not text.has_checkpoint
     with pytest.raises(ValueError, match="This run has no checkpoint yet"):
         look_at_text(text, "six")
     with pytest.raises(ValueError, match="This run has no checkpoint yet"):

@@ -112,3 +112,12 @@ def test_a_model_is_built_and_walked_through_once_for_all_steps(store):
             at.selectbox(key="walk-list").set_value(number).run()
     assert not at.exception
     assert not calls
+
+
+def test_a_link_to_a_model_of_no_run_says_what_is_shown_instead():
+    for link in ({"show": "run"}, {"show": "run", "run": "no-such-run"}):
+        at = opened(**link)
+        assert not at.exception
+        sentences = [warning.value for warning in at.warning]
+        assert sentences[-1].endswith("The configuration being edited is shown instead.")
+        assert not any("must be one of" in sentence for sentence in sentences)

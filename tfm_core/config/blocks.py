@@ -78,7 +78,7 @@ class BlockConfig(Config):
             raise CrossError(
                 "n_heads",
                 f"n_heads {self.n_heads} does not divide d_model {self.d_model}; "
-                f"{below} heads of {self.d_model // below} would.",
+                f"{below} head{'s' if below > 1 else ''} of {self.d_model // below} would.",
             )
         check_position(self, "position")
         return self

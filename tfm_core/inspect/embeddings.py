@@ -17,7 +17,7 @@ from tfm_core.config import Experiment, TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import SPECIALS, Vocabulary
 from tfm_core.inspect.positions import cosines
-from tfm_core.inspect.trained import model_of
+from tfm_core.inspect.trained import model_of, no_checkpoint
 from tfm_core.inspect.word_classes import class_of
 from tfm_core.runs.run import Run
 
@@ -84,7 +84,7 @@ def can_show(run: Run) -> str | None:
     if not isinstance(run.experiment.task, TextTaskConfig):
         return "This run learns pictures: its patches are projected, there is no table of words."
     if not run.has_checkpoint:
-        return "This run has no checkpoint yet; one is written while it trains and when it ends."
+        return no_checkpoint(run)
     return None
 
 

@@ -165,12 +165,13 @@ def of_snapshot(
 def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
     """Return what a head does in a few words with its figure: "previous token, 94 %".
 
-    aligned: the head's share on true source words, where that is known (see ``alignment``).
+    aligned: the head's share on what it should look at, true source words or the digit that is
+    named, where that is known (see ``alignment``).
     """
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
     if aligned > most:
-        words = "true source words"
+        words = "the digit named" if stats.kind == "picture" else "true source words"
         return f"{'' if aligned >= MOST else 'mostly '}{words}, {aligned:.0%}".replace("%", " %")
     if role is not None:
         share = float(stats.shares[role][head])

@@ -12,10 +12,8 @@ import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.example import Example, cut
-from tfm_core.inspect.trained import has_checkpoint, inputs_of, model_of
+from tfm_core.inspect.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
-
-__all__ = ["has_checkpoint", "look_at_picture", "look_at_text", "read_picture"]
 
 _WRONG_TASK = "This run learned sentences; type one instead of drawing a picture."
 

@@ -10,7 +10,8 @@ MOST_AXES = 4
 MOST_RESULT = 128
 _LARGEST = 64
 _MOST_INTS = 6
-_INT = re.compile(r"[-+]?\d{1,4}")
+_MOST_DIGITS = 5
+_INT = re.compile(r"[-+]?\d+")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)")
 _EQUATION = re.compile(r"[a-z]{0,4}(,[a-z]{0,4})?->[a-z]{0,4}")
 
@@ -28,6 +29,10 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
         if not _INT.fullmatch(part):
             raise ValueError(
                 f"{what}: “{part[:20]}” is not a whole number; write numbers such as 2, 3."
+            )
+        if len(part) > _MOST_DIGITS:
+            raise ValueError(
+                f"{what}: “{part[:20]}” is too long; numbers go up to {_LARGEST} here."
             )
     numbers = tuple(int(part) for part in parts)
     if len(numbers) > _MOST_INTS:

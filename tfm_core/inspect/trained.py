@@ -37,9 +37,11 @@ _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
 _loading = threading.Lock()
 
 
-def has_checkpoint(run: Run) -> bool:
-    """Return whether the run has weights that an example can go through."""
-    return (run.folder / _CHECKPOINT).is_file()
+def no_checkpoint(run: Run) -> str:
+    """Say, in a sentence, why a run without a checkpoint has none."""
+    if run.status.is_active:
+        return "This run has no checkpoint yet; one is written while it trains and when it ends."
+    return "This run has no checkpoint: none was saved, or its file is gone. Train it again."
 
 
 def checkpoint_mark(run: Run) -> int:
@@ -50,9 +52,7 @@ def checkpoint_mark(run: Run) -> int:
     try:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
-        raise ValueError(
-            "This run has no checkpoint yet; one is written while it trains and when it ends."
-        ) from None
+        raise ValueError(no_checkpoint(run)) from None
 
 
 def model_of(run: Run) -> tuple[Model, int]:

@@ -16,7 +16,7 @@ MEASURES: dict[str, str] = {  # column of the table -> title of the axis
     "distance": "mean attention distance",
     "entropy": "entropy (nats)",
     "evenness": "entropy, share of the largest",
-    "aligned": "share on true source words",
+    "aligned": "share on the truth",
     **{name: f"share on {role.label}" for name, role in ROLES.items()},
 }
 
