@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import run_words, runs_access, state
+from pages.ui import run_words, runs_access, show, state
 from pages.ui.words import PAGES_DIR, _
 from tfm_core.runs.run import Run
 
@@ -108,7 +108,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
             st.caption(run.problem)
             return
         st.progress(status.progress)
-        st.caption(f"{run_words.progress(status)} · {status.device}")
+        st.caption(f"{run_words.progress(status)} · {show.device(status.device)}")
         for name, words, icon in _VIEWS:
             query = {"run": run.id} | ({"show": "run"} if name == "walk" else {})
             if Path(state.PAGES[name]).is_file():

@@ -54,7 +54,7 @@ def part(run: Run) -> None:
 def _controls() -> None:
     if st.session_state.get(_WINDOW) not in WINDOWS:
         st.session_state[_WINDOW] = 10
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.select_slider(
             _("Smoothing"),
             WINDOWS,

@@ -130,7 +130,7 @@ def _last(series: Series, column: str, words: Callable[[float], str]) -> str:
 
 def _small(run: Run, curves: Curves, status: Status) -> list[str]:
     newest = curves.steps.last
-    parts = [_("Device {name}").format(name=status.device.replace("cpu", "CPU"))]
+    parts = [_("Device {name}").format(name=show.device(status.device))]
     if run.meta.threads > 1:
         parts[0] += _(", {n} threads").format(n=run.meta.threads)
     if curves.started.get("n_parameters"):

@@ -130,7 +130,7 @@ def _time(chosen: Chosen) -> None:
         status = run.status
         st.markdown(
             _("Measured in this run: **{ms} ms** a step on {device}.").format(
-                ms=f"{1000 * status.seconds / status.step:.1f}", device=status.device
+                ms=f"{1000 * status.seconds / status.step:.1f}", device=show.device(status.device)
             )
         )
     st.fragment(_estimate, run_every=None)(chosen, device)
@@ -149,7 +149,7 @@ def _estimate(chosen: Chosen, device: str) -> None:
     how = _("measured here just now") if found.measured else _("estimated, too large to try")
     st.markdown(
         _("A training step takes about **{ms} ms** on {device}, {how}.").format(
-            ms=f"{1000 * found.seconds_per_step:.1f}", device=device, how=how
+            ms=f"{1000 * found.seconds_per_step:.1f}", device=show.device(device), how=how
         )
     )
 

@@ -45,7 +45,7 @@ def _facts(run: Run, *, was_active: bool) -> None:
     recorded = (
         f" :violet-badge[:material/inventory_2: {_('Recorded')}]" if run.meta.recorded else ""
     )
-    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
             st.markdown(f"{name}  {run_words.badge(status)}{recorded}")

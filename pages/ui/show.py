@@ -105,6 +105,11 @@ def size(n_bytes: float) -> str:
     return f"{value:.1f} TiB"
 
 
+def device(name: str) -> str:
+    """Return a device as it stands on a page: ``CPU``, ``cuda:0``, ``MPS``."""
+    return name if name.startswith("cuda") else name.upper()
+
+
 def percent(share: float) -> str:
     """Return a share as per cent; 100 % is said only where nothing at all is missing."""
     if share < 1 and round(share * 100, 1) == 100:

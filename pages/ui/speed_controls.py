@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.ui import linked, model_choice, run_words, runs_access, speed_state, state
+from pages.ui import linked, model_choice, run_words, runs_access, show, speed_state, state
 from pages.ui.speed_state import Asked
 from pages.ui.words import _
 from tfm_core.config import Experiment
@@ -76,8 +76,8 @@ def press(asked: Asked) -> bool:
 
 
 def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:
-    words = _("About {n} s on {device}, for {model}.").format(
-        n=seconds, device=asked.device, model=asked.label
+    words = _("{model}: about {n} s on {device}.").format(
+        n=seconds, device=show.device(asked.device), model=asked.label
     )
     if needs_patience:
         words += " " + _("Compiling keeps a core busy all the while.")

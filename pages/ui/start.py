@@ -113,7 +113,7 @@ def _device() -> None:
         if not was_known and future.done():
             state.draw_anew()
         if not was_known:
-            st.selectbox(_("Device"), [state.device().upper()], disabled=True)
+            st.selectbox(_("Device"), [show.device(state.device())], disabled=True)
             st.caption(_("Looking for GPUs …"))
             return
         try:
