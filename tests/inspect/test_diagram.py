@@ -53,7 +53,7 @@ def test_equal_blocks_are_folded_or_drawn_one_by_one(family):
     config = MODEL_CONFIGS[family].parse({**SMALL, **dict.fromkeys(names, 3)})
     shape = TextShape(17, 19)
     assert drawn(config, shape).count("subgraph") == len(names)
-    assert "block  x 3" in drawn(config, shape)
+    assert "block x 3" in drawn(config, shape)
     assert drawn(config, shape, opened=range(3)).count("subgraph") == 3 * len(names)
 
 

@@ -26,13 +26,8 @@ def stack(
             if memory is not None:
                 drawing.edge(memory, x, f"memory (B, {memory_len}, {config.d_model})")
             continue
-        title = f"{name.capitalize()} block" + (f" {first + 1}" if drawing.opened else "")
-        title += f"  x {n}" if n > 1 and not drawing.opened else ""
-        drawing.lines.append(f'subgraph "cluster {name} {first}" {{')
-        drawing.lines.append(
-            f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; class="{name}"; '
-            f'color="{drawing.look.line}"; fillcolor="{drawing.look.fills[name]}";'
-        )
+        which = f" {first + 1}" if drawing.opened else f" x {n}" if n > 1 else ""
+        drawing.frame(f"{name} {first}", name.capitalize(), f"block{which}")
         x = _block(drawing, x, f"{name}.layers.{first}", length, memory, memory_len)
         drawing.lines.append("}")
     if config.norm_first:

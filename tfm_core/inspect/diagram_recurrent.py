@@ -15,7 +15,7 @@ def recurrent(
     words = f"(B, {tgt_len}, {config.d_model})"
     memory, start = _encoder(drawing, config, src_len)
     token = embedded(drawing, "tgt", tgt_len)
-    _frame(drawing, "decoder", "Decoder, token by token")
+    drawing.frame("decoder", "Decoder,", "token by token", below=True)
     label = RECURRENT_ATTENTIONS[config.attention].label
     attention = drawing.node(
         "attention", f"{label} attention{drawing.count('decoder.cross_attention')}", "cross"
@@ -46,9 +46,9 @@ def _encoder(drawing: Drawing, config: RecurrentConfig, src_len: int) -> tuple[s
     x = embedded(drawing, "src", src_len)
     n = config.n_layers if drawing.opened else 1
     for place in range(n):
-        times = f"  x {config.n_layers}" if config.n_layers > n else ""
-        number = f" {place + 1}" if n > 1 else ""
-        _frame(drawing, f"encoder {place}", f"Encoder block{number}{times}")
+        times = f" x {config.n_layers}" if config.n_layers > n else ""
+        which = f" {place + 1}" if n > 1 else times
+        drawing.frame(f"encoder {place}", "Encoder", f"block{which}")
         how = "from both ends" if config.is_bidirectional else "from left to right"
         count = drawing.count(f"encoder.layers.{place}")
         node = drawing.node(f"encoder.layers.{place}", f"{cell}, {how}{count}", "attention")
@@ -58,12 +58,3 @@ def _encoder(drawing: Drawing, config: RecurrentConfig, src_len: int) -> tuple[s
     start = drawing.node("bridge", f"tanh of the last states{drawing.count('bridge')}", "norm")
     drawing.edge(x, start, f"(B, {config.d_model})")
     return x, start
-
-
-def _frame(drawing: Drawing, name: str, title: str) -> None:
-    kind = name.split()[0]
-    drawing.lines.append(f'subgraph "cluster {name}" {{')
-    drawing.lines.append(
-        f'label="{title}"; labeljust=l; style="rounded,filled"; fontsize=13; class="{kind}"; '
-        f'color="{drawing.look.line}"; fillcolor="{drawing.look.fills[kind]}";'
-    )

@@ -55,6 +55,20 @@ class Drawing:
         )
         return name
 
+    def frame(self, name: str, *title: str, below: bool = False) -> None:
+        """Open a frame of the encoder or the decoder, which its name begins with.
+
+        title: short rows at the left, above or below, so that the arrows in and out pass by them.
+        """
+        kind = name.split()[0]
+        rows = "".join(f"{row}\\l" for row in title)
+        self.lines += [
+            f'subgraph "cluster {name}" {{',
+            f'label="{rows}"; labeljust=l; labelloc={"b" if below else "t"}; fontsize=13; '
+            f'style="rounded,filled"; class="{kind}"; '
+            f'color="{self.look.line}"; fillcolor="{self.look.fills[kind]}";',
+        ]
+
     def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
         """Draw an arrow."""
         words = [f'label=" {label}"'] if label else []
