@@ -47,7 +47,8 @@ function draw(state) {
   const drawn = frames?.length // a figure that plays, see play()
     ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
     : window.Plotly.react(node, traces, layout, state.config);
-  return drawn.then(() => { listen(state); trim(state); });
+  state.plays = Boolean(frames?.length);
+  return drawn.then(() => { listen(state); trim(state); part(state); });
 }
 
 // Where the page is narrow, square cells leave room below them; it is given back to the page.
@@ -70,6 +71,19 @@ function trim(state) {
   const given = layout.yaxis2 ? Math.floor(0.8 * spare) : spare; // a strip has words below each picture
   state.spare = Math.max(0, state.spare + (lacks > 24 ? -lacks : given));
   stand(state, state.full); // the observer of its size lays it out anew
+}
+
+// Words beside moving points: one that would cover another waits until it is pointed at.
+function part({ node, plays }) {
+  if (!plays || !node.isConnected) return;
+  const shown = [];
+  node.querySelectorAll(".scatterlayer .textpoint text").forEach((text) => {
+    const box = text.getBoundingClientRect();
+    const covers = shown.some((other) => box.left < other.right && other.left < box.right
+      && box.top + 2 < other.bottom && other.top + 2 < box.bottom);
+    text.style.visibility = covers ? "hidden" : "";
+    if (!covers) shown.push(box);
+  });
 }
 
 // The share of its room that the longest axis takes; 1 where an axis is free to take it all.
@@ -117,6 +131,7 @@ function listen(state) {
   state.listening = true;
   node.on("plotly_buttonclicked", ({ button }) => play(state, button.args));
   node.on("plotly_sliderchange", ({ step, interaction }) => interaction && play(state, step.args));
+  node.on("plotly_animatingframe", ({ animation }) => setTimeout(part, animation.transition.duration + 50, state));
   node.on("plotly_click", (event) => {
     const place = event.points[0]?.pointIndex;
     if (state.data.picks && Array.isArray(place)) state.send("cell", [place[0], place[1]]);
@@ -147,7 +162,7 @@ function mount(parentElement) {
   state.resize = new ResizeObserver(() => {
     if (!node.isConnected || !node.data || !node.clientWidth) return;
     if (state.width !== node.clientWidth) stand(state, state.full);
-    window.Plotly.Plots.resize(node).then(() => node.isConnected && trim(state));
+    window.Plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
   });
   state.resize.observe(node);
   state.theme = setInterval(() => {

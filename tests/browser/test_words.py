@@ -14,6 +14,13 @@ FIGURE = "words-moving"
 PLACES = "String(node._fullData.map(group => Array.from(group.x)))"
 RANGES = "String([node._fullLayout.xaxis.range, node._fullLayout.yaxis.range])"
 
+COVERING = """[...node.querySelectorAll('.textpoint text')]
+    .filter(text => text.style.visibility !== 'hidden')
+    .map(text => text.getBoundingClientRect())
+    .filter((one, place, all) => all.slice(0, place).some(other =>
+        one.left < other.right && other.left < one.right
+        && one.top + 3 < other.bottom && other.top + 3 < one.bottom)).length"""
+
 
 def test_merges_make_fewer_chips(open_tab: OpenTab) -> None:
     tab = open_tab("words")
@@ -51,3 +58,9 @@ def test_words_move_and_the_axes_stay(open_tab: OpenTab) -> None:
     tab.await_plotly(FIGURE, f"{PLACES} === arg && node._fullLayout.sliders[0].active === 11", last)
     assert tab.plotly(FIGURE, RANGES) == ranges
     assert tab.drawn == before, "playing asks the server"
+
+
+def test_no_word_stands_on_another(open_tab: OpenTab) -> None:
+    tab = open_tab(MOVING, viewport={"width": 390, "height": 844})
+    tab.await_plotly(FIGURE, "node.querySelectorAll('.textpoint text').length > 50", None)
+    tab.await_plotly(FIGURE, f"{COVERING} === 0", None)
