@@ -42,8 +42,8 @@ def view() -> None:
         _(
             "Press Play. At step 0 all words lie in one cloud of chance; look which classes part "
             "first. Axes: the {n} directions of most variance at the last step ({share} of it "
-            "together), the same in every frame, so that only the words move. A word that would cover "
-            "another shows when you point at it."
+            "together), the same in every frame, so that only the words move. A word that would "
+            "cover another shows when you point at it."
         ).format(
             n=in_space,
             share=show.percent(float(projection.explained[: int(in_space or 2)].sum())),
