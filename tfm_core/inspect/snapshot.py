@@ -15,13 +15,13 @@ from tfm_core.data.captions import CaptionData
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
-from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.data.vocabulary import PAD, Vocabulary
 from tfm_core.decoding import Written, greedy
 from tfm_core.inspect import continuation
 from tfm_core.inspect.caption_items import items_of
 from tfm_core.inspect.capture import capture
 from tfm_core.models.embedding import TokenEmbedding
-from tfm_core.models.text import DecoderOnly
+from tfm_core.models.text import DecoderOnly, EncoderOnly
 from tfm_core.models.vit import VisionTransformer
 from tfm_core.runs.snapshots import MOST_EMBEDDED, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
@@ -63,7 +63,7 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
 
 def take(trainer: Trainer) -> Snapshot:
     """Look inside now: attention on the probe under the true target, and predictions."""
-    with autocast(trainer):
+    with torch.inference_mode(), autocast(trainer):
         if isinstance(trainer.data, ImageData):
             return _take_pictures(trainer, trainer.data)
         if isinstance(trainer.data, CaptionData):
@@ -125,8 +125,8 @@ def _take_words(
     """
     assert not isinstance(trainer.model, VisionTransformer)
     with capture(trainer.model, only={"weights"}) as tape:
-        trainer.model(src, tgt[:, :-1])
-    written = _answers(trainer, src, tgt)
+        logits = trainer.model(src, tgt[:, :-1])
+    written = _answers(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in written.ids.tolist()]
     return Snapshot(
         step=trainer.step,
@@ -140,8 +140,11 @@ def _take_words(
     )
 
 
-def _answers(trainer: Trainer, src: Tensor, tgt: Tensor) -> Written:
-    """Return what the model writes by itself: its answers to src, or how it continues a text."""
+def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Written:
+    """Return what the model writes by itself: its answers to src, or how it continues a text.
+
+    logits: its answers under the true target.
+    """
     model, config, data = trainer.model, trainer.experiment.task, trainer.data
     assert not isinstance(model, VisionTransformer)
     if isinstance(config, CorpusTaskConfig):
@@ -151,7 +154,22 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor) -> Written:
         items = continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
         prompts = tgt[:, 1 : 1 + items[0]["prompt"]]
         return Written(*continuation.continued(model, config, prompts))
+    if not isinstance(model, EncoderOnly) and (written := _as_taught(logits, tgt[:, 1:])):
+        return written
     return greedy(model, src, max_len=tgt.size(1) - 1)
+
+
+def _as_taught(logits: Tensor, wanted: Tensor) -> Written | None:
+    """Return what ``greedy`` writes where every token is right given the true ones before it.
+
+    Decoding follows the truth then, and one pass says all of it. Otherwise None.
+    """
+    confidence, ids = logits.float().softmax(-1).max(-1)
+    is_padding = wanted == PAD
+    if not bool(((ids == wanted) | is_padding).all()):
+        return None
+    longest = int((~is_padding).sum(1).max())
+    return Written(wanted[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
 
 
 def _positions(trainer: Trainer) -> dict[str, Array]:
