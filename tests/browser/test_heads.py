@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.conftest import OpenTab
+from tests.browser.conftest import PATIENCE, OpenTab
 from tests.browser.tab import Tab
 
 pytestmark = pytest.mark.browser
@@ -101,8 +101,9 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
         tab.button("Page that plays").click()
     path = tmp_path / "heads.html"
     download.value.save_as(path)
-    tab.page.context.set_offline(True)
-    page = tab.page.context.new_page()
+    apart = tab.page.context.browser.new_context(offline=True)  # the app's tab still loads scripts
+    apart.set_default_timeout(PATIENCE)
+    page = apart.new_page()
     errors = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text))
@@ -114,4 +115,5 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
     expect(page.locator(".lines .say")).to_contain_text("Asks “선생님” (2)")
     page.get_by_role("slider").press("Home")
     expect(page.locator(".heads .step")).to_have_text("Step 0")
+    apart.close()
     assert errors == []
