@@ -242,9 +242,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const draw = () => { state.dark = isDark(root); fit(root, state); paint(state); };
   draw();
   state.observer?.disconnect();
-  state.observer = new ResizeObserver(draw);
-  state.observer.observe(root);
+  const observer = new ResizeObserver(draw);
+  observer.observe(root);
+  state.observer = observer;
   clearInterval(state.timer);
   state.timer = setInterval(() => { if (root.isConnected && isDark(root) !== state.dark) draw(); }, 500);
-  return () => { state.observer.disconnect(); clearInterval(state.timer); };
+  const { timer } = state;
+  return () => { observer.disconnect(); clearInterval(timer); }; // its own only: a newer draw has others
 }

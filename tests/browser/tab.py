@@ -76,8 +76,8 @@ class Tab:
         """Wait until no script runs."""
         app = self.page.get_by_test_id("stApp")
         expect(app).to_have_attribute("data-test-connection-state", "CONNECTED")
+        expect(self.main.get_by_role("heading").first).to_be_visible()  # a script has begun
         expect(app).to_have_attribute("data-test-script-state", "notRunning")
-        expect(self.main.get_by_role("heading").first).to_be_visible()
 
     @property
     def main(self) -> Locator:
