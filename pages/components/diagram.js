@@ -203,11 +203,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
     .then((viz) => { if (state.data === data) draw(root, state, viz); })
     .catch(() => { state.view.textContent = data.words.sorry; });
   state.observer?.disconnect();
-  state.observer = new ResizeObserver(() => fit(state));
-  state.observer.observe(root);
+  const observer = new ResizeObserver(() => fit(state));
+  observer.observe(root);
+  state.observer = observer;
   clearInterval(state.timer);
   state.timer = setInterval(() => {
     if (root.isConnected && isDark(root) !== state.dark) colours(root, state);
   }, 500);
-  return () => { state.observer.disconnect(); clearInterval(state.timer); };
+  const { timer } = state;
+  return () => { observer.disconnect(); clearInterval(timer); }; // its own only: a newer draw has others
 }

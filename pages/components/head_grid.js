@@ -206,7 +206,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   view.table = colours(view.scale);
   const state = root.headGrid ?? { listening: false, at: null };
   root.headGrid = state;
-  state.send = setTriggerValue;
+  const call = {};
+  Object.assign(state, { call, send: setTriggerValue });
   const shape = view.shape.slice(0, 2).join();
   const before = state.view;
   state.view = view;
@@ -228,5 +229,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.observer = new ResizeObserver(() => fit(root, state));
     state.observer.observe(root);
   }
-  return () => { state.observer.disconnect(); state.observer = null; stopFilm(state); };
+  return () => {
+    if (state.call !== call) return; // a newer one came while this one was on its way
+    state.observer.disconnect();
+    state.observer = null;
+    stopFilm(state);
+  };
 }

@@ -187,17 +187,19 @@ export default function ({ data, parentElement, setTriggerValue }) {
   state.pin = view.pin;
   drawLines(state);
   if (!root.headLines) { root.headLines = state; listenLines(state); }
-  state.follow = (event) => {
+  state.end?.(); // of the draw before: Streamlit ends only the last one
+  const follow = (event) => {
     const { values } = event.detail;
     if (values.length !== state.view.values.length) return;
     state.view.values = values;
     drawLines(state);
   };
-  window.addEventListener(FRAME, state.follow);
-  state.observer = new ResizeObserver(() => {
+  window.addEventListener(FRAME, follow);
+  const observer = new ResizeObserver(() => {
     const fits = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth));
     if (root.clientWidth > 0 && Math.abs(fits - state.width) > 12) { buildLines(state); drawLines(state); }
   });
-  state.observer.observe(root);
-  return () => { window.removeEventListener(FRAME, state.follow); state.observer.disconnect(); };
+  observer.observe(root);
+  state.end = () => { window.removeEventListener(FRAME, follow); observer.disconnect(); };
+  return state.end;
 }

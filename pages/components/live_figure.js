@@ -189,8 +189,8 @@ async function refresh(state) {
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const state = nodes.get(parentElement) ?? mount(parentElement);
-  state.data = data;
-  state.send = setTriggerValue;
+  const call = {};
+  Object.assign(state, { data, call, send: setTriggerValue });
   loadPlotly(data.root)
     .then(() => refresh(state))
     .catch(() => {
@@ -198,6 +198,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       state.node.textContent = data.sorry;
     });
   return () => {
+    if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     state.resize.disconnect();
     window.removeEventListener("attention-frame", state.follow);

@@ -162,12 +162,14 @@ function mount(parentElement) {
 export default function ({ data, parentElement, setTriggerValue }) {
   const state = sheets.get(parentElement) ?? mount(parentElement);
   const text = JSON.stringify(data);
-  state.send = setTriggerValue;
+  const call = {};
+  Object.assign(state, { call, send: setTriggerValue });
   if (text !== state.text) {
     Object.assign(state, { data, text });
     draw(state);
   }
   return () => {
+    if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     sheets.delete(parentElement);
   };
