@@ -18,8 +18,8 @@ import streamlit as st
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
+from pages.i18n import _
 from pages.ui import runs_access
-from pages.ui.words import _
 from tfm_core.machine import slowness
 
 VENDORS = {

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from benchmarks.paired import Spread
 from benchmarks.report import Skipped, Table, Target
 from benchmarks.served import serve
-from tfm_core.architectures import ARCHITECTURES
+from tfm_core.facts.architectures import ARCHITECTURES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, WebSocket

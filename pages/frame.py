@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from pages.i18n import _
 from pages.ui import frame, style
-from pages.ui.words import _
 
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
 style.apply()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from pages.components.files import joined
-from pages.ui.words import _
+from pages.i18n import _
 
 _component = st.components.v2.component(
     "diagram",

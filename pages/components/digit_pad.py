@@ -11,7 +11,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import joined
-from pages.ui.words import _
+from pages.i18n import _
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 

@@ -17,7 +17,7 @@ import streamlit as st
 from pages.components.files import joined
 from pages.components.film import Film, still
 from pages.components.packing import is_place, packed
-from pages.ui.words import _
+from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
 

@@ -15,7 +15,7 @@ import streamlit as st
 
 from pages.components.files import joined
 from pages.components.packing import is_place, packed
-from pages.ui.words import _
+from pages.i18n import _
 
 Pin = tuple[str, int]  # "q" or "k", and a place from 0
 

@@ -17,7 +17,7 @@ import streamlit as st
 
 from pages.components.files import joined
 from pages.components.packing import is_place
-from pages.ui.words import _
+from pages.i18n import _
 from tfm_core.plots.template import template
 
 CONFIG: dict[str, Any] = {

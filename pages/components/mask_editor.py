@@ -13,8 +13,8 @@ import numpy as np
 import streamlit as st
 
 from pages.components.files import joined
-from pages.ui.words import _
-from tfm_core.inspect.mask_lab import Array, Flow
+from pages.i18n import _
+from tfm_core.inspect.masks.lab import Array, Flow
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 

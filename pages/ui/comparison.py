@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui.words import _
+from pages.i18n import _
 from tfm_core.runs.run import Run
 
 Group = TypeVar("Group")

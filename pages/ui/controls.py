@@ -11,10 +11,10 @@ from typing import Any
 
 import streamlit as st
 
+from pages.i18n import _, ngettext
 from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
-from pages.ui.words import _, ngettext
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 
 KEY = "setting:"

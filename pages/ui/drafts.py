@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pages.i18n import _
 from pages.ui.fields import Setting, settings_of
-from pages.ui.words import _
 from tfm_core.config import TASK_FACTS, ConfigError, Experiment, Problem, tasks_for
 from tfm_core.config.codec import default_sections
 

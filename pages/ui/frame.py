@@ -6,8 +6,8 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.i18n import PAGES_DIR, _
 from pages.ui import run_words, runs_access, show, state
-from pages.ui.words import PAGES_DIR, _
 from tfm_core.runs.run import Run
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")

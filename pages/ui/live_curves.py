@@ -5,8 +5,8 @@ from __future__ import annotations
 import plotly.graph_objects as go
 import streamlit as st
 
+from pages.i18n import _
 from pages.ui import runs_access, show
-from pages.ui.words import _
 from tfm_core.plots.curves import Mark, Measurements, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.ui import controls, drafts, linked, links, runs_access, state
-from pages.ui.words import _
-from tfm_core.architectures import ARCHITECTURES, Architecture, of_experiment
+from pages.i18n import _
+from pages.ui import controls, drafts, runs_access, state, url_choice, url_config
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -51,7 +51,7 @@ def chosen() -> Chosen:
     if _opens_run(run):
         st.session_state[_KEY] = RUN
     missing = _missing() if run is None else None
-    unknown = linked.read(_KEY, _SHOW, names, RUN if run is not None else DRAFT)
+    unknown = url_choice.read(_KEY, _SHOW, names, RUN if run is not None else DRAFT)
     picked = st.selectbox(
         _("Which model"),
         names,
@@ -64,7 +64,7 @@ def chosen() -> Chosen:
         ),
     )
     for problem in (unknown if missing is None else missing, *problems):
-        linked.warn(problem)
+        url_choice.warn(problem)
     _say(picked, run)
     return _resolve(picked, run)
 
@@ -81,16 +81,16 @@ def _opens_run(run: Run | None) -> bool:
         found is not None
         and found != seen
         and "run" in st.query_params
-        and not (_SHOW in st.query_params or links.settings_in(st.query_params.to_dict()))
+        and not (_SHOW in st.query_params or url_config.settings_in(st.query_params.to_dict()))
     )
 
 
 def _read_draft() -> list[str]:
     """Take the configuration of a link that was just opened, and say what in it cannot be."""
-    query = links.settings_in(st.query_params.to_dict())
+    query = url_config.settings_in(st.query_params.to_dict())
     if not query or query == st.session_state.get(_MIRRORED):
         return []
-    values, sentences = links.read(query)
+    values, sentences = url_config.read(query)
     state.set_draft(values)
     if _SHOW not in st.query_params:
         st.session_state[_KEY] = DRAFT
@@ -99,12 +99,12 @@ def _read_draft() -> list[str]:
 
 def _say(picked: str, run: Run | None) -> None:
     """Keep the address bar in step, so that it opens this model for anybody."""
-    linked.say(_KEY, _SHOW, None if picked == DRAFT else picked)
+    url_choice.say(_KEY, _SHOW, None if picked == DRAFT else picked)
     if picked == DRAFT:
-        links.mirror(state.draft())
+        url_config.mirror(state.draft())
     else:
-        links.clear()
-    st.session_state[_MIRRORED] = links.settings_in(st.query_params.to_dict())
+        url_config.clear()
+    st.session_state[_MIRRORED] = url_config.settings_in(st.query_params.to_dict())
     if picked == RUN and run is not None:
         st.query_params["run"] = run.id
     elif state.page() not in state.RUN_PAGES:
@@ -165,7 +165,7 @@ def other() -> Chosen | None:
     """Draw the choice of a model to compare with; None while nothing is compared."""
     run = _current_run()
     names = _names(run)
-    unknown = linked.read(_OTHER, _VERSUS, names, None)
+    unknown = url_choice.read(_OTHER, _VERSUS, names, None)
     picked = st.selectbox(
         _("Compare with"),
         names,
@@ -175,6 +175,6 @@ def other() -> Chosen | None:
         persist_state="session",
         help=_("Shows both side by side, and says in words what differs."),
     )
-    linked.warn(unknown)
-    linked.say(_OTHER, _VERSUS, picked)
+    url_choice.warn(unknown)
+    url_choice.say(_OTHER, _VERSUS, picked)
     return None if picked is None else _resolve(picked, run)

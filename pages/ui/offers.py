@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from pages.i18n import _
 from pages.ui import run_actions, show
-from pages.ui.words import _
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS
 

@@ -6,9 +6,9 @@ from functools import partial
 
 import streamlit as st
 
+from pages.i18n import _
 from pages.ui import run_actions, run_words, show, state
 from pages.ui.sparkline import sparkline
-from pages.ui.words import _
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import MAX_NAME
 

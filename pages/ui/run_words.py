@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pages.i18n import _
 from pages.ui import runs_access, show
-from pages.ui.words import _
 from tfm_core.config import FAMILIES
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status

@@ -13,8 +13,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.components import live_figure as component
+from pages.i18n import _, content
 from pages.ui import state
-from pages.ui.words import _, content
 
 
 def header(name: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
+from pages.i18n import _
 from pages.ui import runs_access
-from pages.ui.words import _
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.runs.run import Run
 

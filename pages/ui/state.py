@@ -8,8 +8,8 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from pages.i18n import PAGES_DIR
 from pages.ui import runs_access
-from pages.ui.words import PAGES_DIR
 from tfm_core.config.codec import values_to_query
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
@@ -17,25 +17,25 @@ from tfm_core.runs.store import RunNotFound
 PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
     name: str(PAGES_DIR / path)
     for name, path in {
-        "home": "start/home.py",
-        "train": "train/train.py",
-        "runs": "train/runs.py",
-        "attention": "look/attention.py",
-        "build": "model/build.py",
-        "parameters": "model/parameters.py",
-        "masks": "model/masks.py",
-        "positions": "model/positions.py",
-        "walk": "model/walk.py",
-        "words": "learn/words.py",
-        "tensors": "learn/tensors.py",
-        "by-hand": "learn/by_hand.py",
-        "before": "learn/before.py",
-        "encoders": "learn/encoders.py",
-        "gpt": "learn/gpt.py",
-        "captions": "learn/captions.py",
-        "training-step": "learn/training_step.py",
-        "speed": "learn/speed.py",
-        "practice": "learn/practice.py",
+        "home": "home/page.py",
+        "train": "train/page.py",
+        "runs": "runs/page.py",
+        "attention": "attention/page.py",
+        "build": "architecture/build.py",
+        "parameters": "architecture/parameters.py",
+        "masks": "masks/page.py",
+        "positions": "positions/page.py",
+        "walk": "walk/page.py",
+        "words": "words/page.py",
+        "tensors": "tensors/page.py",
+        "by-hand": "by_hand/page.py",
+        "before": "before/page.py",
+        "encoders": "encoders/page.py",
+        "gpt": "gpt/page.py",
+        "captions": "captions/page.py",
+        "training-step": "training_step/page.py",
+        "speed": "speed/page.py",
+        "practice": "practice/page.py",
     }.items()
 }
 

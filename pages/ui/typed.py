@@ -5,7 +5,7 @@ A widget with ``max_chars`` refuses a longer paste without a word; a page keeps 
 
 from __future__ import annotations
 
-from pages.ui.words import _
+from pages.i18n import _
 
 
 def within(text: str | None, most: int) -> str:

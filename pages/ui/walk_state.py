@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui.words import _
+from pages.i18n import _
 
 _STEP = "walk-step"
 _ANSWERS = "walk-answers"

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import OpenTab
 from tests.browser.server import AppServer
-from tfm_core.inspect import before
+from tfm_core.inspect.attention import rnn_attention
 
 pytestmark = pytest.mark.browser
 
@@ -29,10 +29,10 @@ def test_one_press_trains_three_whose_curves_and_maps_stand_side_by_side(
     expect(options).to_have_count(6)
     for n in range(3):  # one after the other: each has its time
         expect(tab.main.get_by_text(LAST_LOOK).nth(n)).to_be_visible()
-    (contest,) = before.contests(server.store.list())
-    assert tuple(contest.runs) == before.RACERS
+    (contest,) = rnn_attention.contests(server.store.list())
+    assert tuple(contest.runs) == rnn_attention.RACERS
     tab.await_plotly("before-curves", "node._fullData.length === 3")
-    for name in before.RACERS:
+    for name in rnn_attention.RACERS:
         expect(tab.figure(f"before-map-{name}").locator(".ytick text").first).to_have_text("<bos>")
     expect(tab.main.locator(".stMarkdownBadge", has_text="Finished")).to_have_count(3)
     tab.await_rest(4000)

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.labels import axes, modules_by_kind
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.types import Snapshot
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import Snapshot, write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 

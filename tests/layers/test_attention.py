@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from tfm_core.inspect.capture import capture
 from tfm_core.layers.attention import (
     MultiHeadAttention,
     attention_weights,
@@ -14,6 +13,7 @@ from tfm_core.layers.attention import (
 )
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.layers.positions import Rotation
+from tfm_core.probe.capture import capture
 
 B, H, Q, K, D = 2, 3, 5, 7, 11
 D_MODEL = H * D

@@ -16,8 +16,8 @@ from tests.models.variants import (
 from tfm_core.config import CaptionerConfig
 from tfm_core.data.vocabulary import EOS, PAD
 from tfm_core.decoding import greedy
-from tfm_core.inspect.capture import capture
 from tfm_core.models.build import build_captioner
+from tfm_core.probe.capture import capture
 
 
 @pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tfm_core.architectures import ARCHITECTURES
 from tfm_core.config import EncoderDecoderConfig, ViTConfig
+from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.models.build import ImageShape, TextShape, build_model, build_text, build_vit
 
 

@@ -17,8 +17,8 @@ from tests.models.variants import (
 )
 from tfm_core.config import MODEL_CONFIGS
 from tfm_core.config.shape import TextShape
-from tfm_core.inspect.capture import capture
 from tfm_core.models.build import build_model
+from tfm_core.probe.capture import capture
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.models.test_parity import copy_block
-from tfm_core.architectures import ARCHITECTURES
+from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.models.build import build_model
 
 SMALL = {"d_model": 33, "n_heads": 3, "d_ff": 29, "n_layers": 2, "dropout": 0.0, "max_len": 23}

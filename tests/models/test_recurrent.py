@@ -82,7 +82,7 @@ def test_going_on_from_a_state_gives_what_reading_all_again_gives(cell, attentio
 
 def test_an_additive_query_has_not_read_the_token_at_its_row_and_a_multiplicative_one_has():
     """Bahdanau's alignment asks with the state before the step, Luong's with the one after."""
-    from tfm_core.inspect.capture import capture
+    from tfm_core.probe.capture import capture
 
     src, tgt = text_batch()
     other = tgt.clone()

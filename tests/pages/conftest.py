@@ -30,12 +30,12 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
 def open_page(store: RunStore) -> Callable[..., AppTest]:
     """Open a page by its file below pages/, with the query of a link."""
 
-    def open_it(path: str = "start/home.py", **query: str) -> AppTest:
+    def open_it(path: str = "home/page.py", **query: str) -> AppTest:
         app = AppTest.from_file(str(FRAME), default_timeout=30)
         app.run()
         for name, value in query.items():
             app.query_params[name] = value
-        if path != "start/home.py" or query:
+        if path != "home/page.py" or query:
             app.switch_page(path).run()
         return app
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
-from tfm_core.inspect import practice
+from tfm_core.inspect.practice import lesson
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RunStore
@@ -16,9 +16,9 @@ from tfm_core.training.loop import build, train
 TURN = (2.0, 1.2, 0.9, 1.1, 1.2, 1.3)  # validation losses: the third is the lowest
 
 
-def guided_run(store: RunStore, kind: practice.Kind, *, steps: int = 3, lower: float = 0.0) -> Run:
+def guided_run(store: RunStore, kind: lesson.Kind, *, steps: int = 3, lower: float = 0.0) -> Run:
     """A finished run whose curve overfits; its best weights are those after ``steps`` steps."""
-    experiment = practice.guided(kind)
+    experiment = lesson.guided(kind)
     run = store.create(experiment, name=f"Practice: {kind}")
     trainer = build(experiment)
     records = []

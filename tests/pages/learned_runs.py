@@ -9,10 +9,11 @@ import math
 import numpy as np
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.labels import axis_tokens, modules_by_kind
 from tfm_core.presets import PRESETS
+from tfm_core.probe.labels import axis_tokens, modules_by_kind
+from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
-from tfm_core.runs.snapshots import Snapshot, write, write_probe
+from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.status import State, write_status
 from tfm_core.runs.store import RunStore
 

@@ -10,7 +10,7 @@ FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
 
 
 def opened(run=None, **query):
-    at = AppTest.from_file(FRAME, default_timeout=30).run().switch_page("look/attention.py")
+    at = AppTest.from_file(FRAME, default_timeout=30).run().switch_page("attention/page.py")
     if run is not None:
         at.query_params["run"] = run.id
     for name, value in query.items():

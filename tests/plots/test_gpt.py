@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from tfm_core.inspect.gpt_reading import Digits, Looked
-from tfm_core.inspect.logit_lens import Lens
+from tfm_core.inspect.text.gpt_reading import Digits, Looked
+from tfm_core.inspect.text.logit_lens import Lens
 from tfm_core.plots.gpt import before_and_after, digit_map, guesses, lens_map
 from tfm_core.plots.language import continuation_rows, surprise_text, written_text
 

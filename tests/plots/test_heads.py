@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tfm_core.inspect.deletion import deletion
-from tfm_core.inspect.head_statistics import statistics
+from tfm_core.inspect.attention.deletion import deletion
+from tfm_core.inspect.attention.head_statistics import statistics
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.deletion import deletion_curves
 from tfm_core.plots.difference import DIVERGING, difference_map

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from tfm_core.architectures import ARCHITECTURES
-from tfm_core.inspect.compute import PARTS
-from tfm_core.inspect.parameter_table import parameter_table
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.compute import PARTS
+from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots.compute import bars, growth
 from tfm_core.plots.parameters import histograms, treemap
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tfm_core.config.choices import POSITIONS
-from tfm_core.inspect import positions as core
-from tfm_core.inspect.shuffle import CAUSAL
+from tfm_core.inspect.positions import tables as core
+from tfm_core.inspect.positions.shuffle import CAUSAL
 from tfm_core.plots import position_race, positions
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tfm_core.inspect import by_hand
-from tfm_core.inspect.by_hand import attend, mask_of
-from tfm_core.inspect.tensor_sight import Source, read, sight
-from tfm_core.inspect.tensor_sight_operations import OPERATIONS
-from tfm_core.inspect.tensor_sight_text import shape_of
+from tfm_core.inspect.by_hand import attention
+from tfm_core.inspect.by_hand.attention import attend, mask_of
+from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.inspect.tensors.sight import Source, read, sight
+from tfm_core.inspect.tensors.text import shape_of
 from tfm_core.plots import by_hand as plots
 from tfm_core.plots import tensor_sight
 from tfm_core.plots.attention import SCALES
@@ -42,7 +42,7 @@ PICK = Pick(2, 1, 0)
 
 
 def lines(allowed, pick=PICK, is_scaled=True):
-    x = by_hand.one_hot(3, 3)
+    x = attention.one_hot(3, 3)
     found = attend(x, x, x, allowed, is_scaled=is_scaled)
     return found, plots.attention_lines(found, WORDS, pick, TITLES, TITLES)
 

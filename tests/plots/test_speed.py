@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.inspect.test_training_step import chosen
+from tests.inspect.training_step.test_step import chosen
 from tfm_core.inspect.speed.paired import Spread
-from tfm_core.inspect.training_step import start
-from tfm_core.inspect.training_step_fold import fold, groups_of
-from tfm_core.inspect.training_step_graph import graph_of
+from tfm_core.inspect.training_step.fold import fold, groups_of
+from tfm_core.inspect.training_step.graph import graph_of
+from tfm_core.inspect.training_step.step import start
 from tfm_core.plots import speed, training_step
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from tfm_core.inspect.embeddings import Table, look_up, principal
-from tfm_core.inspect.padding import batch
-from tfm_core.inspect.positions import cosines
-from tfm_core.inspect.tokenise import Token
-from tfm_core.inspect.word_classes import CLASSES
+from tfm_core.inspect.positions.tables import cosines
+from tfm_core.inspect.text.embeddings import Table, look_up, principal
+from tfm_core.inspect.text.padding import batch
+from tfm_core.inspect.text.tokenise import Token
+from tfm_core.inspect.text.word_classes import CLASSES
 from tfm_core.plots import embeddings, embeddings_moving, token_batch, tokens
 
 RNG = np.random.default_rng(5)

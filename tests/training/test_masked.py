@@ -10,8 +10,8 @@ from torch import nn
 from tests.training.test_loop import experiment
 from tfm_core.data.text.masked_words import posterior
 from tfm_core.data.vocabulary import MASK, PAD
-from tfm_core.inspect.capture import capture
 from tfm_core.layers.blocks import tokens_at
+from tfm_core.probe.capture import capture
 from tfm_core.training.events import Measured, Started, Step
 from tfm_core.training.loop import build, train
 from tfm_core.training.masked import HIDDEN, RANDOM

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tfm_core.inspect import by_hand_arithmetic as arithmetic
-from tfm_core.inspect.by_hand import Attended, Floats, MultiHead
-from tfm_core.inspect.by_hand_arithmetic import Say
+from tfm_core.inspect.by_hand import arithmetic
+from tfm_core.inspect.by_hand.arithmetic import Say
+from tfm_core.inspect.by_hand.attention import Attended, Floats, MultiHead
 from tfm_core.plots.by_hand_boards import Pick, board, mask_board, numbered
 from tfm_core.plots.sheet import Line
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.by_hand_forms import Form
+    from tfm_core.inspect.by_hand.forms import Form
 
 
 def projection_line(

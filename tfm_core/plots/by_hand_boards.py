@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tfm_core.inspect.by_hand import Bools, Floats
-from tfm_core.inspect.by_hand_arithmetic import Say
+from tfm_core.inspect.by_hand.arithmetic import Say
+from tfm_core.inspect.by_hand.attention import Bools, Floats
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.sheet import PLAIN, Board, Cell, Panel, shades, written

@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from tfm_core.inspect.by_hand import Floats
+from tfm_core.inspect.by_hand.attention import Floats
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, PURPLE, SKY, VERMILION
 
 _COLOURS = (GREEN, VERMILION, PURPLE, OCHRE, SKY, GREY)

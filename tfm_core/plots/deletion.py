@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
-from tfm_core.inspect.deletion import Deletion
-from tfm_core.inspect.explanations import EXPLANATIONS
+from tfm_core.inspect.attention.deletion import Deletion
+from tfm_core.inspect.attention.explanations import EXPLANATIONS
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 
 _LOOKS: dict[str, dict[str, str]] = {

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.embeddings import Lookup
+from tfm_core.inspect.text.embeddings import Lookup
 from tfm_core.plots.attention import Floats, Theme, short
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.positions import matrix

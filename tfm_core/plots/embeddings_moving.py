@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.embeddings import Projection, Table
-from tfm_core.inspect.word_classes import CLASSES
+from tfm_core.inspect.text.embeddings import Projection, Table
+from tfm_core.inspect.text.word_classes import CLASSES
 from tfm_core.plots import label_sides
 from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, ORANGE, PURPLE, SKY, VERMILION

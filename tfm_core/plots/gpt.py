@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.gpt_reading import Digits, Looked
+from tfm_core.inspect.text.gpt_reading import Digits, Looked
 from tfm_core.plots.attention import LEGEND
 from tfm_core.plots.language import visible
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from tfm_core.inspect.head_roles import ROLES
-from tfm_core.inspect.head_statistics import HeadStatistics
+from tfm_core.inspect.attention.head_roles import ROLES
+from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
 
 MEASURES: dict[str, str] = {  # column of the table -> title of the axis

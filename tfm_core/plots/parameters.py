@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.parameter_table import Row
+from tfm_core.facts.parameter_table import Row
 from tfm_core.plots.palette import COLOURS, GREY, INKS, ThemeName
 
 Floats = npt.NDArray[np.floating[Any]]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.intervals import wilson
-from tfm_core.inspect.judgement import Judgement
-from tfm_core.inspect.practice import SPLITS, Splits
+from tfm_core.inspect.practice.intervals import wilson
+from tfm_core.inspect.practice.judgement import Judgement
+from tfm_core.inspect.practice.lesson import SPLITS, Splits
 from tfm_core.plots.attention import Theme
 from tfm_core.plots.palette import CARDS, COLOURS, INKS
 from tfm_core.plots.positions import MARGIN, axes

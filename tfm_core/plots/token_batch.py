@@ -10,7 +10,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.data.vocabulary import SPECIALS
-from tfm_core.inspect.padding import Batch
+from tfm_core.inspect.text.padding import Batch
 from tfm_core.plots.attention import SCALES, Theme
 from tfm_core.plots.palette import CARDS, INKS
 

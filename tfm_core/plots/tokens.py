@@ -11,7 +11,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from tfm_core.inspect.tokenise import Token
+from tfm_core.inspect.text.tokenise import Token
 from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
 from tfm_core.plots.positions import axes

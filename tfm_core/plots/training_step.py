@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.training_step_batch import Answer
-from tfm_core.inspect.training_step_fold import Folded, Group
-from tfm_core.inspect.training_step_graph import LOSS
+from tfm_core.inspect.training_step.batch import Answer
+from tfm_core.inspect.training_step.fold import Folded, Group
+from tfm_core.inspect.training_step.graph import LOSS
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
 
 Floats = npt.NDArray[np.floating[Any]]

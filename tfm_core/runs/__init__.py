@@ -1,9 +1,9 @@
 """Runs: folders that a worker process writes and everybody reads. Reading needs no torch."""
 
+from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves, EventReader, Series
 from tfm_core.runs.process import Mark
 from tfm_core.runs.run import Meta, Run, RunDamaged
-from tfm_core.runs.snapshots import Probe, Snapshot
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound, RunStore
 

@@ -159,12 +159,12 @@ class _Execution:
         self.recorder.progress(step=trainer.step, epoch=epoch, seconds=trainer.seconds)
 
     def _snapshot(self, trainer: Trainer) -> None:
-        from tfm_core.inspect import snapshot
+        from tfm_core.probe import snapshot
 
         snapshots.write(self.run.folder, snapshot.take(trainer))
 
     def _write_probe(self, trainer: Trainer) -> None:
-        from tfm_core.inspect import snapshot
+        from tfm_core.probe import snapshot
 
         snapshots.write_probe(self.run.folder, snapshot.probe_of(trainer))
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs import claim, requests, snapshots, tickets
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.requests import RequestKind
-from tfm_core.runs.snapshots import Probe, Snapshot
 from tfm_core.runs.status import Status, read_status, write_status
 
 

@@ -9,59 +9,16 @@ import json
 import os
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
-
-Array = npt.NDArray[Any]
-MOST_EMBEDDED = 65_536
-"""Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
-    """One look inside, on the P examples of the probe.
-
-    attention: module name -> float16 (P, H, Q, K), padded with zeros.
-    probabilities: float16 (P, classes), pictures only.
-    ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
-    tokens, texts: the predictions as tokens and as a person reads them, likewise.
-    positions: parameter name -> float16 (rows, d_model), learned positions only.
-    embeddings: module name -> float16 (vocabulary, d_model), tables of words that are small.
-    """
-
-    step: int
-    attention: dict[str, Array] = field(default_factory=dict)
-    probabilities: Array | None = None
-    ids: Array | None = None
-    confidence: Array | None = None
-    tokens: list[list[str]] | None = None
-    texts: list[str] | None = None
-    positions: dict[str, Array] = field(default_factory=dict)
-    embeddings: dict[str, Array] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Probe:
-    """The fixed examples that every snapshot of a run looks at.
-
-    items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
-    items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
-    and ``alignment`` (see ``inspect.caption_items``). images: (P, C, height, width) uint8, but
-    for texts.
-    """
-
-    kind: str
-    items: list[dict[str, Any]]
-    images: Array | None = None
 
 
 def snapshot_path(folder: Path, step: int) -> Path:

@@ -1,0 +1,1 @@
+"""Build and Parameters: the model as diagram, equations, code and tables."""

@@ -1,0 +1,73 @@
+"""The ends of the Build page: the model's size, its settings, and the whole file."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import controls, drafts, show, state
+from pages.ui.fields import settings_of
+from pages.ui.model_choice import Chosen
+from tfm_core.facts.compute import macs
+from tfm_core.inspect.source import file as source
+
+
+def facts(chosen: Chosen) -> None:
+    """Show the size of the model in a few numbers."""
+    from tfm_core.facts.parameter_table import parameter_table
+
+    known = chosen.architecture
+    total = parameter_table(chosen.model, chosen.shape).total
+    work = sum(
+        macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len).values()
+    )
+    words = _("**{n}** parameters · **{macs}** multiply-accumulates for one full example").format(
+        n=f"{total:,}", macs=show.count(work)
+    )
+    if known.n_parameters == total and known.source:
+        words += _(" · :green[:material/check: the published count], {source}").format(
+            source=known.source
+        )
+    elif known.source:
+        words += f" · {known.source}"
+    st.markdown(words)
+
+
+def editor() -> None:
+    """Draw the architecture's settings; what does not fit together stands beside its control."""
+    with st.expander(_("Change the model"), icon=":material/tune:", expanded=False):
+        first, second = st.columns([3, 2])
+        with first:
+            controls.family()
+        with second:
+            controls.task()
+        draft = state.draft()
+        checked = drafts.check(draft)
+        for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
+            controls.complaint(sentence)
+        found = settings_of(drafts.family_of(draft), drafts.task_of(draft))
+        controls.group(_("Architecture"), [s for s in found if s.section == "model"], checked)
+
+
+def code(chosen: Chosen, title: str) -> None:
+    """Offer the whole model as one file that runs with torch alone."""
+    text = source.source_code(chosen.model, chosen.shape)
+    st.header(title, anchor=False)
+    words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
+    if chosen.experiment is not None:  # a published model has no run here
+        words += _(
+            "; with the path of a run's `checkpoints/last/checkpoint.safetensors` it has the run's "
+            "weights"
+        )
+    st.markdown(f"{words}.")
+    st.download_button(
+        _("Download model.py"), text, "model.py", "text/x-python", icon=":material/download:"
+    )
+    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
+        _("{n} lines of PyTorch").format(n=len(text.splitlines())),
+        icon=":material/code:",
+        key="build-code",
+        on_change="rerun",
+    )
+    if whole.open:
+        whole.code(text, language="python")

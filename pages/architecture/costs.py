@@ -1,0 +1,222 @@
+"""Compute and memory of the Parameters page: for a batch and lengths of choice, and growth."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import forecast, show, state
+from pages.ui.model_choice import Chosen
+from tfm_core.config.shape import CaptionShape, ImageShape
+from tfm_core.facts.compute import Memory, grown, lengths, macs, memory
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.plots import compute as plots
+
+FACTORS = (1, 2, 3, 4, 6, 8)
+
+
+def page(chosen: Chosen) -> None:
+    """Choose batch and length; show arithmetic, memory, time and growth."""
+    batch, src, tgt = _sizes(chosen)
+    work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
+    total = parameter_table(chosen.model, chosen.shape).total
+    moments = 1 if _optimizer(chosen) == "sgd" else 2
+    kept = memory(
+        chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt, moments=moments
+    )
+    _totals(chosen, sum(work.values()), kept)
+    _time(chosen)
+    left, right = st.columns(2)
+    with left:
+        unit, divisor = _unit(max(work.values()))
+        scaled = {name: value / divisor for name, value in work.items()}
+        show.figure(
+            plots.bars(scaled, _("{unit}, one forward pass").format(unit=unit)),
+            _(
+                "1 MAC is 2 FLOPs. Cross-attention is all that the attention computes: scores, "
+                "matrices and contexts."
+            )
+            if chosen.model.family == "recurrent"
+            else _("1 MAC is 2 FLOPs. Scores are queries times keys and weights times values."),
+            key="costs-macs",
+        )
+    with right:
+        show.figure(
+            plots.bars(_mib(kept), _("MiB, one training step in fp32")),
+            _("Activations grow with the batch; the rest with the parameters alone."),
+            key="costs-memory",
+        )
+    _growth(chosen, batch, src, tgt)
+
+
+def _sizes(chosen: Chosen) -> tuple[int, int, int]:
+    known = chosen.architecture
+    columns = st.columns(3)
+    first = chosen.experiment.training.batch_size if chosen.experiment else 1
+    name = f"costs-{chosen.name}"
+    with columns[0]:
+        batch = st.number_input(_("Batch"), 1, 8192, first, key=f"{name}-batch-{first}")
+    if isinstance(chosen.shape, ImageShape):
+        return int(batch), 0, 0
+    if isinstance(chosen.shape, CaptionShape):
+        with columns[1]:
+            tgt = st.number_input(
+                _("Words with <bos>"), 1, chosen.shape.tgt_len, known.tgt_len, key=f"{name}-words"
+            )
+        return int(batch), 0, int(tgt)
+    limit = getattr(chosen.model, "max_len", 8192)
+    has_source = chosen.shape.has_source
+    with columns[1]:
+        src = (
+            st.number_input(
+                _("Source tokens"), 1, 8192, known.src_len, key=f"{name}-src-{known.src_len}"
+            )
+            if has_source
+            else 0
+        )
+    with columns[2]:
+        tgt = st.number_input(
+            _("Target tokens") if has_source else _("Tokens"),
+            1,
+            8192,
+            known.tgt_len,
+            key=f"{name}-tgt-{known.tgt_len}",
+        )
+    longest = src + tgt if chosen.model.family == "decoder-only" else max(src, tgt)
+    if chosen.model.position == "learned" and longest > limit:
+        st.caption(
+            _(":red[:material/error: The learned position table has {limit} rows, and this is a "
+              "sequence of {n}; the model could not read it.]").format(limit=limit, n=longest)
+        )  # fmt: skip
+    return int(batch), int(src), int(tgt)
+
+
+def _optimizer(chosen: Chosen) -> str:
+    return "adamw" if chosen.experiment is None else chosen.experiment.training.optimizer
+
+
+def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
+    state_words = _("the momentum of SGD") if _optimizer(chosen) == "sgd" else _("Adam's moments")
+    words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
+    if chosen.model.family != "recurrent":  # which keeps every weight anyway
+        words += " " + _(
+            "Activations are those with a fused attention kernel; where every attention weight is "
+            "kept, they are {n}."
+        ).format(n=show.size(kept.watched))
+    with st.container(horizontal=True):
+        st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
+        st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)
+        st.metric(
+            _("Training step, in FLOPs"),
+            show.count(6 * work),
+            help=_("The backward pass costs about two forward passes."),
+            border=True,
+        )
+        st.metric(
+            _("Memory of a step"),
+            show.size(kept.total),
+            help=words,
+            border=True,
+        )
+
+
+def _time(chosen: Chosen) -> None:
+    if chosen.experiment is None:
+        st.caption(_("Step time is measured for the configuration being edited and for runs."))
+        return
+    device = state.device()
+    run = chosen.run
+    if run is not None and run.status.step and run.status.seconds:
+        status = run.status
+        st.markdown(
+            _("Measured in this run: **{ms} ms** a step on {device}.").format(
+                ms=f"{1000 * status.seconds / status.step:.1f}", device=show.device(status.device)
+            )
+        )
+    st.fragment(_estimate, run_every=None)(chosen, device)
+
+
+def _estimate(chosen: Chosen, device: str) -> None:
+    assert chosen.experiment is not None
+    try:
+        found = forecast.answer(forecast.estimate(chosen.experiment, device))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    if found is None:
+        st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
+        return
+    how = _("measured here just now") if found.measured else _("estimated, too large to try")
+    st.markdown(
+        _("A training step takes about **{ms} ms** on {device}, {how}.").format(
+            ms=f"{1000 * found.seconds_per_step:.1f}", device=show.device(device), how=how
+        )
+    )
+
+
+def _mib(kept: Memory) -> dict[str, float]:
+    parts = {
+        "weights": kept.weights,
+        "gradients": kept.gradients,
+        "optimiser": kept.optimizer,
+        "activations": kept.activations,
+    }
+    return {name: value / 2**20 for name, value in parts.items()}
+
+
+def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
+    names = {"length": _("Length"), "width": _("Width"), "depth": _("Depth")}
+    axis = st.segmented_control(
+        _("How the arithmetic grows with"),
+        list(names),
+        format_func=names.__getitem__,
+        default="length",
+        key="costs-axis",
+        persist_state="session",
+    )
+    axis = axis or "length"
+    found: dict[str, list[float]] = {}
+    xs: list[int] = []
+    for factor in FACTORS:
+        model, shape = grown(chosen.model, chosen.shape, axis, factor)
+        long = factor if axis == "length" else 1
+        seen = lengths(model, shape, src * long, tgt * long)
+        xs.append(max(seen.encoder, seen.decoder) if axis == "length" else factor)
+        work = macs(model, shape, batch=batch, src_len=src * long, tgt_len=tgt * long)
+        for name, value in work.items():
+            found.setdefault(name, []).append(value)
+    unit, divisor = _unit(max(max(values) for values in found.values()))
+    is_recurrent = chosen.model.family == "recurrent"
+    titles = {
+        "length": _("tokens of one example"),
+        "width": _("times d_model") if is_recurrent else _("times d_model, heads and d_ff"),
+        "depth": _("times the layers"),
+    }
+    words = (_RECURRENT if is_recurrent else _WORDS)[axis]
+    scaled = {name: [value / divisor for value in values] for name, values in found.items()}
+    show.figure(plots.growth(xs, scaled, titles[axis], unit), words, key="costs-growth")
+
+
+def _unit(most: float) -> tuple[str, float]:
+    """Return the unit in which the largest of some MACs can be read, and its size."""
+    for unit, divisor in (("TMAC", 1e12), ("GMAC", 1e9), ("MMAC", 1e6)):
+        if most >= divisor:
+            return unit, divisor
+    return "kMAC", 1e3
+
+
+_WORDS = {
+    "length": _("Look for the curve that bends: scores grow with the square of the number of "
+                "tokens, and so does what cross-attention weighs; nothing else grows faster than "
+                "the length."),
+    "width": _("Matrices from width to width grow with its square; scores, embedding and an "
+               "output to words or classes only in proportion."),
+    "depth": _("Everything inside the blocks grows in proportion; embedding and output stay."),
+}  # fmt: skip
+_RECURRENT = {
+    "length": _("Look for the curve that bends: every target token asks every source token, so "
+                "the attention grows with the product of both lengths; the recurrence in "
+                "proportion, but step after step."),
+    "width": _("Matrices grow with the square of the width; the scores of words in proportion."),
+    "depth": _("The recurrence grows in proportion; attention and output stay."),
+}  # fmt: skip

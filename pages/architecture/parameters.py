@@ -1,0 +1,31 @@
+"""Parameters: where they are, what they cost, and how two models differ."""
+
+import streamlit as st
+
+from pages.architecture import costs, table
+from pages.i18n import _
+from pages.ui import model_choice, show
+
+show.header("parameters")
+left, right = st.columns(2)
+with left:
+    chosen = model_choice.chosen()
+with right:
+    other = model_choice.other()
+table.metrics(chosen)
+if other is not None:
+    table.compare(chosen, other)
+counts, compute, weights = st.tabs(  # only what is open is computed and drawn
+    [_("Parameters"), _("Compute and memory"), _("Weights")],
+    key="parameters-tab",
+    on_change="rerun",
+)
+if counts.open:
+    with counts:
+        table.table(chosen)
+if compute.open:
+    with compute:
+        costs.page(chosen)
+if weights.open:
+    with weights:
+        table.weights(chosen)

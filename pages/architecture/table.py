@@ -1,0 +1,156 @@
+"""The counts of the Parameters page: table, treemap, comparison, weights before and after."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show, state
+from pages.ui.model_choice import Chosen
+from tfm_core.facts.compute import macs
+from tfm_core.facts.differences import differences
+from tfm_core.facts.parameter_table import Row, parameter_table
+from tfm_core.inspect.attention.weights import Histogram, has_weights, weight_histograms
+from tfm_core.plots import parameters as plots
+from tfm_core.runs.run import Run
+
+
+def metrics(chosen: Chosen) -> None:
+    """Show how many parameters there are, and whether that is the published number."""
+    known = chosen.architecture
+    total = parameter_table(chosen.model, chosen.shape).total
+    words = _("**{n}** parameters, {size} in fp32").format(
+        n=f"{total:,}", size=show.size(4 * total)
+    )
+    if known.n_parameters == total and known.source:
+        words += _(" · :green[:material/check: the published count], {source}").format(
+            source=known.source
+        )
+    elif known.source:
+        words += f" · {known.source}"
+    st.markdown(words)
+
+
+def compare(chosen: Chosen, other: Chosen) -> None:
+    """Show two models side by side, and their differences in words."""
+    with st.container(border=True):
+        for column, one in zip(st.columns(2), (chosen, other), strict=True):
+            known = one.architecture
+            work = macs(one.model, one.shape, src_len=known.src_len, tgt_len=known.tgt_len)
+            with column:
+                st.markdown(f"**{one.label}**")
+                st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
+                st.metric(_("One full example"), show.count(sum(work.values())) + " MAC")
+        found = differences(chosen.architecture, other.architecture)
+        if found:
+            st.markdown("\n".join(f"- {sentence}" for sentence in found))
+        else:
+            st.caption(_("Both are the same model."))
+
+
+def table(chosen: Chosen) -> None:
+    """Show the per-layer table, searchable and to download, and the treemap."""
+    known = parameter_table(chosen.model, chosen.shape)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = st.text_input(
+            _("Search"),
+            key="parameters-search",
+            placeholder=_("attention, norm, embedding …"),
+            icon=":material/search:",
+            persist_state="session",
+        )
+        is_folded = st.toggle(
+            _("Fold equal blocks"), value=True, key="parameters-fold", persist_state="session"
+        )
+    rows = known.folded if is_folded else known.rows
+    found = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
+    if not found:
+        st.caption(_("No module has “{words}” in its name.").format(words=words.strip()[:40]))
+        return
+    frame = _frame(found)
+    hidden = {"kind"} | ({"trainable"} if frame["trainable"].all() else set())  # nothing to tell
+    st.dataframe(
+        frame,
+        hide_index=True,
+        column_order=[name for name in frame.columns if name not in hidden],
+        column_config={
+            "module": st.column_config.TextColumn(_("Module"), width=340),
+            "shape": st.column_config.TextColumn(_("Shape")),
+            "parameters": st.column_config.NumberColumn(_("Parameters"), format="localized"),
+            "formula": st.column_config.TextColumn(_("How it comes about")),
+            "share": st.column_config.ProgressColumn(
+                _("Share"), format="percent", min_value=0, max_value=1
+            ),
+            "trainable": st.column_config.CheckboxColumn(_("Trainable")),
+            "tied to": st.column_config.TextColumn(_("Tied to")),
+        },
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(
+            _("Shown: **{n}** of {total} parameters").format(
+                n=f"{sum(row.n_parameters for row in found):,}", total=f"{known.total:,}"
+            ),
+            width="content",
+        )
+        st.download_button(
+            _("Download CSV"),
+            frame.to_csv(index=False),
+            "parameters.csv",
+            "text/csv",
+            icon=":material/download:",
+        )
+    show.figure(
+        plots.treemap(known.folded, known.total, state.theme()),
+        _("Areas are parameters. Look for who holds most of them: wide models the feed-forward "
+          "layers, small ones with many words the embeddings. A click goes inside."),
+        key="parameters-treemap",
+    )  # fmt: skip
+
+
+def _frame(rows: list[Row]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "module": [row.module or "cls" for row in rows],
+            "kind": [row.kind for row in rows],
+            "shape": [row.shape for row in rows],
+            "parameters": [row.n_parameters for row in rows],
+            "formula": [row.formula for row in rows],
+            "share": [row.share for row in rows],
+            "trainable": [row.is_trainable for row in rows],
+            "tied to": [row.tied_to for row in rows],
+        }
+    )
+
+
+def weights(chosen: Chosen) -> None:
+    """Show the weights of a run before and after its training."""
+    run = chosen.run
+    if run is None:
+        st.info(_("Weights belong to a run: choose one above, or train one."))
+        st.page_link(state.PAGES["runs"], label=_("See all runs"), icon=":material/list:")
+        return
+    if not has_weights(run):
+        st.info(_("This run has left no weights yet; they are kept while it trains."))
+        return
+    try:
+        found = _histograms(run.id, run.status.step, run)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    name = st.selectbox(_("Which weights"), list(found), key="parameters-weights")
+    one = found[name]
+    show.figure(
+        plots.histograms(
+            {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name
+        ),
+        _(
+            "Look for weights that left their first distribution: training moved them. {words}"
+        ).format(words=one.words),
+        key="parameters-histogram",
+    )
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def _histograms(run_id: str, step: int, _run: Run) -> dict[str, Histogram]:
+    return weight_histograms(_run)

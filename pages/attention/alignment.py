@@ -1,0 +1,126 @@
+"""The known answer: which head looks at the source words that a target word truly comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.attention import selection as chosen
+from pages.attention.selection_link import Selection
+from pages.i18n import _
+from pages.ui import runs_access, show
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention.example import Example
+from tfm_core.plots.head_scores import score_lines
+from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.palette import ORANGE
+from tfm_core.runs.run import Run
+
+_TABLE = "attention-alignment-table"
+
+
+def scores(run: Run, selection: Selection, step: int) -> None:
+    """Show the score of every head over the training, and name the one that learned to align."""
+    frame = _scores(run.folder, tuple(run.snapshot_steps()), run.id)
+    best = alignment.best_head(frame, step)
+    if best is None:
+        show.problem(_("The heads of this step cannot be scored."))
+        return
+    formed = alignment.formed_at(frame, best.module, best.head)
+    truth = _truth(run.experiment)
+    st.markdown(_sentence(best, formed, truth))
+    left, right = st.columns([5, 4], gap="medium")
+    with left:
+        figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
+        words = _(
+            "The share of each head’s attention that lies on {truth}. Dotted: what even attention "
+            "would have. Look for the step at which one line leaves the others."
+        ).format(truth=truth)
+        show.live_figure(figure, words, key="attention-alignment")
+    with right:
+        _table(run, frame[frame["step"] == step].reset_index(drop=True))
+
+
+def outline(figure: go.Figure, experiment: Experiment, example: Example, module: str) -> bool:
+    """Outline the true cells on a map; return whether there are any."""
+    try:
+        cells = alignment.truth_on_map(experiment, example.item, module)
+    except ValueError:
+        return False
+    if not cells.any():
+        return False
+    outline_cells(figure, cells, ORANGE)
+    return True
+
+
+def _truth(experiment: Experiment) -> str:
+    """Return what a head should look at, as it stands in a sentence."""
+    if experiment.model.family == "captioner":
+        return _("the digit that the next word names")
+    return _("the true source words")
+
+
+def _sentence(best: alignment.BestHead, formed: int | None, truth: str) -> str:
+    figures = _("{share} of its attention lies on {truth}; alignment error rate {aer}.")
+    words = figures.format(share=show.percent(best.share), truth=truth, aer=f"{best.aer:.3f}")
+    place = {"layer": best.layer + 1, "head": best.head + 1}
+    if not best.has_learned:
+        return (
+            _("No head has learned to align; the nearest is layer {layer}, head {head}: ").format(
+                **place
+            )
+            + words
+        )
+    name = _("**Layer {layer}, head {head}** learned to align: ").format(**place)
+    since = (
+        ""
+        if formed is None
+        else _(" It has done so from step {step} on.").format(step=f"{formed:,}")
+    )
+    return name + words + since
+
+
+def _table(run: Run, frame: pd.DataFrame) -> None:
+    frame = frame.sort_values("share", ascending=False).reset_index(drop=True)
+
+    def picked() -> None:
+        rows = st.session_state[_TABLE].selection.rows
+        if rows and rows[0] < len(frame):
+            row = frame.iloc[rows[0]]
+            chosen.choose(
+                run.id, kind=row["kind"], layer=int(row["layer"]) - 1, head=int(row["head"]) - 1
+            )
+
+    share = st.column_config.ProgressColumn
+    st.dataframe(
+        frame[["layer", "head", "share", "aer"]],
+        key=_TABLE,
+        hide_index=True,
+        on_select=picked,
+        selection_mode="single-row",
+        height=min(340, 38 + 35 * max(1, len(frame))),
+        column_config={
+            "layer": _("Layer"),
+            "head": _("Head"),
+            "share": share(_("On the truth"), format="percent", min_value=0, max_value=1),
+            "aer": st.column_config.NumberColumn(
+                _("Error rate"),
+                format="%.3f",
+                help=_(
+                    "Alignment error rate (Och & Ney 2003). 0: the strongest cell of every row is "
+                    "a true one."
+                ),
+            ),
+        },
+    )
+    st.caption(_("A click beside a row opens that head; the true cells are outlined on its map."))
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _scores(folder: Path, steps: tuple[int, ...], run_id: str) -> pd.DataFrame:
+    """Return the scores at every snapshot. The steps are in the key: a live run gets new ones."""
+    return alignment.score_over_training(runs_access.store().get(run_id))

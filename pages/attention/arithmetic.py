@@ -1,0 +1,197 @@
+"""The arithmetic of one cell: query, key, products, scale, mask, softmax, and what it brings."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.attention import selection as chosen
+from pages.attention.selection_link import Selection
+from pages.i18n import _
+from pages.ui import show
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.attention.cell import Cell, Trace, dimensions_table, row_table, traced
+from tfm_core.inspect.attention.cell import cell as cell_of
+from tfm_core.inspect.attention.example import Example
+from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.palette import VERMILION
+from tfm_core.probe.labels import Axes
+from tfm_core.runs.run import Run
+
+
+def place_of(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
+    """Return the cell that is looked at: the chosen one, else the strongest of the head."""
+    if selection.cell is not None:
+        query, key = selection.cell
+        return min(query, len(names.query) - 1), min(key, len(names.key) - 1)
+    weights = example.maps([module])[0, selection.head]
+    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
+    return int(query), int(key)
+
+
+def outline(figure: go.Figure, place: tuple[int, int], names: Axes) -> None:
+    """Outline the cell on the map."""
+    cells = np.zeros(names.may_attend.shape, np.bool_)
+    cells[place] = True
+    outline_cells(figure, cells, VERMILION, 3)
+
+
+def arithmetic(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:
+    """Show how the weight of the chosen cell is computed, with the model's own numbers."""
+    place = place_of(example, selection, module, names)
+    _pickers(run, place, names)
+    try:
+        trace = _trace(run, example)
+        found = cell_of(run.experiment, trace, module, selection.head, *place)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    if trace.step != example.step:
+        st.info(
+            _(
+                "Weights of the model are kept for its last checkpoint alone, so the numbers below "
+                "are of step {last}; the map above is of step {step}."
+            ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
+            icon=":material/history:",
+        )
+    _steps(found)
+
+
+def _pickers(run: Run, place: tuple[int, int], names: Axes) -> None:
+    query_key, key_key = "attention-cell-query", "attention-cell-key"
+    st.session_state[query_key], st.session_state[key_key] = place
+
+    def picked() -> None:
+        chosen.choose(run.id, cell=(st.session_state[query_key], st.session_state[key_key]))
+
+    left, right = st.columns(2)
+    left.selectbox(
+        _("Query, the token that asks"),
+        range(len(names.query)),
+        format_func=lambda i: f"{i + 1}: {names.query[i]}",
+        key=query_key,
+        on_change=picked,
+    )
+    right.selectbox(
+        _("Key, the token that is asked"),
+        range(len(names.key)),
+        format_func=lambda i: f"{i + 1}: {names.key[i]}",
+        key=key_key,
+        on_change=picked,
+    )
+
+
+def _steps(found: Cell) -> None:
+    dims = dimensions_table(found)
+    number = st.column_config.NumberColumn
+    if found.is_tanh:
+        st.markdown(
+            _("**1. v times tanh(query + key)**, dimension by dimension, and summed; the query is "
+              "the decoder’s state and the key the encoder’s, each through its matrix")
+        )  # fmt: skip
+    else:
+        st.markdown(_("**1. The query times the key**, dimension by dimension, and summed"))
+    st.dataframe(
+        dims[["dimension", "query", "key", "product"]],
+        hide_index=True,
+        height=min(248, 38 + 35 * len(dims)),
+        column_config={
+            "dimension": number(_("Dimension"), width="small"),
+            "query": number(_("Query"), format="%.4f"),
+            "key": number(_("Key"), format="%.4f"),
+            "product": number(_("Product"), format="%.4f"),
+        },
+    )
+    formula = r"v \cdot \tanh(q + k)" if found.is_tanh else r"q \cdot k"
+    show.formula(rf"{formula} = {found.dot:.4f}")
+    if found.scale == 1:
+        st.markdown(_("**2. The mask**: this attention does not scale its scores"))
+    else:
+        st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
+        bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
+        show.formula(
+            rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
+            rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
+        )
+    st.caption(
+        _("The mask lets this query read this key.")
+        if found.may_attend
+        else _("The mask forbids this key: its score becomes minus infinity, its weight exactly 0.")
+    )
+    _softmax(found)
+    _output(found)
+
+
+def _softmax(found: Cell) -> None:
+    st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
+    number = st.column_config.NumberColumn
+    rows = row_table(found)
+    if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
+        rows = rows.drop(columns="may_attend")
+    here = np.arange(len(rows)) == found.key_place  # in the cell: another column would hide weights
+    rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])
+    st.dataframe(
+        rows,
+        hide_index=True,
+        height=min(318, 38 + 35 * len(rows)),
+        column_config={
+            "key": number(_("Key"), width="small"),
+            "token": st.column_config.TextColumn(_("Token"), width="small"),
+            "score": number(_("Score"), format="%.4f"),
+            "may_attend": st.column_config.CheckboxColumn(_("May attend"), width="small"),
+            "exponential": number(_("e^(score − largest)"), format="%.4f"),
+            "weight": st.column_config.ProgressColumn(
+                _("Weight"), min_value=0, max_value=1, format="%.4f"
+            ),
+        },
+    )
+    mine = float(found.exponentials[found.key_place])
+    show.formula(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
+
+
+def _output(found: Cell) -> None:
+    st.markdown(_("**4. What it brings**: the weight times the value of the key"))
+    dims = dimensions_table(found)
+    number = st.column_config.NumberColumn
+    st.dataframe(
+        dims[["dimension", "value", "contribution", "output"]],
+        hide_index=True,
+        height=min(248, 38 + 35 * len(dims)),
+        column_config={
+            "dimension": number(_("Dimension"), width="small"),
+            "value": number(_("Value"), format="%.4f"),
+            "contribution": number(_("Weight × value"), format="%.4f"),
+            "output": number(_("Output of the head"), format="%.4f"),
+        },
+    )
+    st.markdown(
+        _(
+            "“{key}” makes **{share}** of what the head hands on at “{query}” (by direction; by "
+            "length {norm})."
+        ).format(
+            key=found.key_token,
+            query=found.query_token,
+            share=f"{found.share * 100:.1f} %",
+            norm=f"{found.norm_share * 100:.1f} %",
+        )
+    )
+
+
+def _trace(run: Run, example: Example) -> Trace:
+    picture = None if example.picture is None else example.picture.tobytes()
+    shape = () if example.picture is None else example.picture.shape
+    item = json.dumps({name: list(example.item.get(name, ())) for name in ("src", "tgt")})
+    return _kept(run.folder, trained.checkpoint_mark(run), item, picture, shape)
+
+
+@lru_cache(maxsize=8)
+def _kept(
+    folder: Path, mark: int, item: str, picture: bytes | None, shape: tuple[int, ...]
+) -> Trace:
+    pixels = None if picture is None else np.frombuffer(picture, np.uint8).reshape(shape)
+    return traced(Run(folder), json.loads(item), pixels)

@@ -1,0 +1,209 @@
+"""What is looked at: which step of the training, which attention."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import streamlit as st
+
+from pages.attention import selection as chosen
+from pages.attention import selection_link
+from pages.attention.selection_link import Offer, Selection
+from pages.i18n import _
+from tfm_core.probe.labels import KINDS, axes, has_cls, modules_by_kind
+from tfm_core.probe.types import Probe
+from tfm_core.runs.run import Run
+
+MEAN = "mean"
+_PATCHES = ("patches", "picture")  # kinds of attention that share themselves out thinly
+FRAME_SECONDS = 0.7  # how long a snapshot stands while the training plays
+
+
+def offer_of(run: Run, probe: Probe) -> Offer:
+    """Return what there is to look at in a run."""
+    experiment = run.experiment
+    modules = modules_by_kind(experiment)
+    kinds = {name: len(names) for name, names in modules.items()}
+    for name in ("cross", "picture"):  # first what shows most
+        if name in kinds:
+            kinds = {name: kinds.pop(name), **kinds}
+    patches: tuple[str, ...] = ()
+    if "patches" in modules:
+        names = axes(experiment, {}, modules["patches"][0]).query
+        patches = (*names, MEAN) if has_cls(experiment) else (MEAN, *names)
+    steps = tuple(run.snapshot_steps())
+    return Offer(kinds, experiment.model.n_heads, len(probe.items), steps, patches)
+
+
+def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:
+    """Move through the training; return the step that is shown."""
+    step = selection_link.nearest_step(selection.step, steps)
+    place = steps.index(step)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _move(run, steps, place, -1, _("Back"), _("The snapshot before"))
+        if len(steps) > 1:
+            key = _key("step")
+            st.session_state[key] = step
+            st.select_slider(
+                _("Step of the training"),
+                steps,
+                format_func=lambda value: f"{value:,}",
+                key=key,
+                on_change=lambda: _to_step(run, st.session_state[key]),
+                help=_("Snapshots are dense at the start, where most changes, and rarer later."),
+            )
+        else:
+            st.markdown(_("Step {step}, the only snapshot so far").format(step=f"{step:,}"))
+        _move(run, steps, place, 1, _("Next"), _("The snapshot after"))
+        if len(steps) > 1:
+            _play(run, steps)
+        if live:
+            follow(run, selection, step)
+    return step
+
+
+def film_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
+    """Show the step at which the film was left; one who follows the newest goes on doing so."""
+    follows = selection.step is None and step == steps[-1]
+    _to_step(run, None if follows else step)
+
+
+def play_on(run: Run, selection: Selection, steps: tuple[int, ...]) -> bool:
+    """Show the next snapshot where its time has come; return whether the last one is reached."""
+    now = time.monotonic()
+    since = chosen.playing_since()
+    if since is not None and now - since < FRAME_SECONDS * 0.8:
+        return False
+    later = [step for step in steps if step > selection_link.nearest_step(selection.step, steps)]
+    is_over = len(later) <= 1
+    chosen.set_playing(None if is_over else now)
+    chosen.choose(run.id, step=later[0] if later else steps[-1])
+    return is_over
+
+
+def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
+    """Choose which attention of the model is shown, where it has several."""
+    if len(offer.kinds) > 1:
+        names = {name: _(KINDS[name].label) for name in offer.kinds}
+        segments(
+            _("Attention"),
+            names,
+            selection.kind,
+            "kind",
+            lambda kind: chosen.choose(
+                run.id, kind=kind, layer=min(selection.layer, offer.kinds[kind] - 1)
+            ),
+        )
+
+
+def full_scale(kind: str) -> bool:
+    """Choose what the darkest colour means; return whether it is a weight of 1."""
+    key = _key(f"scale-{'patches' if kind in _PATCHES else 'text'}")
+    names = {True: _("0 to 1"), False: _("0 to the largest")}
+    picked = st.segmented_control(
+        _("Colours"),
+        list(names),
+        format_func=names.__getitem__,
+        default=kind not in _PATCHES,
+        key=key,
+        persist_state="session",
+        help=_(
+            "“0 to 1” compares heads and steps honestly. “0 to the largest” shows the pattern of "
+            "heads that share their attention out thinly."
+        ),
+    )
+    return kind not in _PATCHES if picked is None else picked
+
+
+def _move(
+    run: Run, steps: tuple[int, ...], place: int, by: int, label: str, help_text: str
+) -> None:
+    to = place + by
+    st.button(
+        label,
+        icon=":material/skip_previous:" if by < 0 else ":material/skip_next:",
+        key=_key("previous" if by < 0 else "next"),
+        help=help_text,
+        disabled=not 0 <= to < len(steps),
+        on_click=_to_step,
+        args=(run, steps[max(0, min(to, len(steps) - 1))]),
+    )
+
+
+def _play(run: Run, steps: tuple[int, ...]) -> None:
+    is_on = chosen.playing_since() is not None
+
+    def turn() -> None:
+        chosen.set_playing(None if is_on else time.monotonic())
+        if is_on:
+            chosen.choose(run.id)  # say in the link where it stopped
+        else:
+            chosen.choose(run.id, step=steps[0])
+
+    if st.button(
+        _("Stop") if is_on else _("Play"),
+        icon=":material/pause:" if is_on else ":material/play_arrow:",
+        key=_key("play"),
+        help=_("Stop here") if is_on else _("Play the training from its first snapshot"),
+        on_click=turn,
+    ):
+        st.rerun()  # the page decides how often it is drawn again
+
+
+def follow(run: Run, selection: Selection, step: int) -> None:
+    """Choose whether new snapshots of a run that trains are shown as they come."""
+    key = _key("follow")
+    st.session_state[key] = selection.step is None
+
+    def turn() -> None:
+        chosen.choose(run.id, step=None if st.session_state[key] else step)
+
+    st.toggle(
+        _("Follow the newest"),
+        key=key,
+        on_change=turn,
+        help=_("Show each new snapshot as it comes; everything else you chose stays."),
+    )
+
+
+def _to_step(run: Run, step: int | None) -> None:
+    if chosen.is_own():  # a late word of a slider that is about to go
+        return
+    chosen.set_playing(None)
+    chosen.choose(run.id, step=step)
+
+
+def segments(
+    label: str,
+    names: dict[str, str],
+    value: str | None,
+    name: str,
+    on_pick: Callable[[Any], None],
+    help_text: str | None = None,
+    *,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
+) -> None:
+    """Offer a few choices, value -> label; what is chosen stays so when it is clicked again."""
+    key = _key(name)
+    st.session_state[key] = value
+
+    def picked() -> None:
+        if st.session_state[key] is not None:
+            on_pick(st.session_state[key])
+
+    st.segmented_control(
+        label,
+        list(names),
+        format_func=names.__getitem__,
+        key=key,
+        on_change=picked,
+        help=help_text,
+        wrap=True,
+        label_visibility=label_visibility,
+    )
+
+
+def _key(name: str) -> str:
+    return f"attention-{name}"

@@ -1,0 +1,105 @@
+"""Explanations of one picture side by side, and the curve that says which of them matters."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _, content
+from pages.ui import show, state
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.attention.explanations import EXPLANATIONS, FILLS, Explained, explained
+from tfm_core.plots.deletion import deletion_curves
+from tfm_core.plots.patches import patch_overlay
+from tfm_core.runs.run import Run
+
+_CLASS, _FILL = "attention-explained-class", "attention-fill"
+
+
+def explanations(run: Run, example: Example) -> None:
+    """Show three explanations of the answer, and what the model does without what they name."""
+    assert example.picture is not None
+    names = run.experiment.task.facts.class_names
+    target, fill = _controls(names)
+    try:
+        found = _kept(
+            run.folder,
+            trained.checkpoint_mark(run),
+            example.picture.tobytes(),
+            example.picture.shape,
+            target,
+            fill,
+        )
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    name = names[found.target]
+    share = show.percent(float(found.probabilities[found.target]))
+    st.markdown(
+        _("What speaks for **{name}**, to which the model of step {step} gives {share}?").format(
+            name=name, step=f"{found.step:,}", share=share
+        )
+    )
+    for column, (kind, values) in zip(st.columns(3), found.maps.items(), strict=True):
+        with column:
+            st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
+            figure = patch_overlay(values, example.picture, theme=state.theme())
+            figure.update_layout(height=300, margin={"l": 4, "r": 4, "t": 44, "b": 4})
+            show.live_figure(figure, _(EXPLANATIONS[kind].help), key=f"attention-explain-{kind}")
+    words = _(
+        "Patches are taken away, the most important first. The faster the curve falls, the more "
+        "the model needs what the explanation names; grey is a random order."
+    )
+    show.live_figure(
+        deletion_curves(found.deletion, class_name=name), words, key="attention-deletion"
+    )
+    st.markdown(_verdict(found))
+    st.markdown(content("attention_explanation"))
+
+
+def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
+    left, right = st.columns(2)
+    target = left.selectbox(
+        _("The class to explain"),
+        [None, *range(len(names))],
+        format_func=lambda place: _("The one it predicts") if place is None else names[place],
+        key=_CLASS,
+        persist_state="session",
+        help=_("Rollout and attention are the same for every class; relevance is not."),
+    )
+    fill = right.selectbox(
+        _("What stands where a patch was"),
+        list(FILLS),
+        format_func=lambda name: _(FILLS[name].label),
+        key=_FILL,
+        persist_state="session",
+        help=_("A picture with a hole is no picture of the training; try both."),
+    )
+    return target, fill
+
+
+def _verdict(found: Explained) -> str:
+    best = found.deletion.best
+    area, random = found.deletion.areas[best], found.deletion.random_area
+    words = {"name": _(EXPLANATIONS[best].label), "area": f"{area:.2f}", "random": f"{random:.2f}"}
+    if area >= random:
+        return _(
+            "On this picture no explanation beats a random order ({name} comes nearest: an area of "
+            "{area} against {random})."
+        ).format(**words)
+    return _(
+        "On this picture **{name}** names best what the model needs: an area of {area} under its "
+        "curve, against {random} in random order."
+    ).format(**words)
+
+
+@lru_cache(maxsize=16)
+def _kept(
+    folder: Path, mark: int, picture: bytes, shape: tuple[int, ...], target: int | None, fill: str
+) -> Explained:
+    pixels = np.frombuffer(picture, np.uint8).reshape(shape)
+    return explained(Run(folder), pixels, target, fill=fill)

@@ -1,0 +1,77 @@
+"""The film of a run: every snapshot's maps of the chosen attention, read once and kept."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pages.attention import statistics
+from pages.attention.selection_link import Selection
+from pages.components.film import Film, Frame
+from pages.i18n import _
+from pages.ui import runs_access, show
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.plots.palette import COLOURS
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.types import Probe
+from tfm_core.runs.run import Run
+
+MOST_VALUES = 2_000_000  # of a whole film: 4 MB of float16
+MOST_POINTS = 200
+
+
+def film_of(
+    run: Run, probe: Probe, selection: Selection, steps: tuple[int, ...], step: int
+) -> Film | None:
+    """Return the film of what is chosen; None where there is none, or it is too much to send."""
+    if selection.example is None or len(steps) < 2:
+        return None
+    experiment = run.experiment
+    item = probe.items[selection.example]
+    modules = modules_by_kind(experiment)[selection.kind]
+    n_cells = axes(experiment, item, modules[0]).may_attend.size
+    if len(steps) * len(modules) * experiment.model.n_heads * n_cells > MOST_VALUES:
+        return None
+    frames, maps = [], []
+    for moment in steps:
+        try:
+            example = example_of(
+                experiment, probe, statistics.snapshot(run, moment), selection.example
+            )
+            maps.append(example.maps(modules))
+        except ValueError:
+            continue  # the page says what is wrong with it where that step is asked for
+        labels = statistics.labels(run, moment, modules)
+        frames.append(_frame(experiment, example, labels))
+    if step not in [frame.step for frame in frames]:
+        return None
+    name = f"{run.id} {selection.kind} {selection.example}"
+    return Film(name, frames, np.stack(maps), _curve(run))
+
+
+def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:
+    if example.probabilities is not None:
+        best = int(example.probabilities.argmax())
+        name = experiment.task.facts.class_names[best]
+        share = show.percent(float(example.probabilities[best]))
+        words = _("{name}, with {share}").format(name=name, share=share)
+        return Frame(example.step, words, best == example.item["label"], labels)
+    if example.answer is None:
+        return Frame(example.step, labels=labels)
+    if experiment.task.facts.answer == "text":  # it may go on in many ways: nothing is right
+        return Frame(example.step, example.answer_text, labels=labels)
+    is_right = tuple(example.answer) == tuple(example.item["tgt"])
+    return Frame(example.step, example.answer_text, is_right, labels)
+
+
+def _curve(run: Run) -> tuple[list[int], list[float], str, str] | None:
+    """Return the training loss, its points as dense at the start as the snapshots are."""
+    points = runs_access.curves(run).steps
+    steps, loss = np.asarray(points["step"]), np.asarray(points["loss"])
+    known = np.isfinite(loss)
+    steps, loss = steps[known], loss[known]
+    if len(steps) < 2:
+        return None
+    chosen = np.unique(np.geomspace(1, len(steps), MOST_POINTS).astype(int) - 1)
+    values = [round(float(value), 4) for value in loss[chosen]]
+    return [int(step) for step in steps[chosen]], values, _("Training loss"), COLOURS["train"]

@@ -1,0 +1,166 @@
+"""What heads do: one row a head with its figures, to sort, to filter and to open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from pages.attention import selection as chosen
+from pages.attention import statistics as look_statistics
+from pages.attention.selection_link import Offer, Selection
+from pages.i18n import _
+from pages.ui import show
+from tfm_core.inspect.attention import head_statistics
+from tfm_core.inspect.attention.head_roles import ROLES
+from tfm_core.inspect.attention.head_statistics import HeadStatistics
+from tfm_core.probe.labels import KINDS, modules_by_kind
+from tfm_core.runs.run import Run
+
+_FIGURE, _LEAST, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
+_TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
+
+
+def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
+    """Show the figures of the heads; a chosen row opens its head."""
+    try:
+        found, words = _measured(run, step)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    frame = head_statistics.table(run.experiment, found)
+    unit = next(iter(found.values())).unit
+    _filter(frame, selection)
+    if not st.session_state.get(_ALL) and len(offer.kinds) > 1:
+        frame = frame[frame["kind"] == selection.kind]
+    frame = frame.dropna(axis=1, how="all").reset_index(drop=True)
+    said = ["module", "kind"] if frame["kind"].nunique() == 1 else ["module"]  # above, already
+
+    def picked() -> None:
+        rows = st.session_state[_TABLE].selection.rows
+        if rows and rows[0] < len(frame):
+            row = frame.iloc[rows[0]]
+            chosen.choose(
+                run.id, kind=row["kind"], layer=int(row["layer"]) - 1, head=int(row["head"]) - 1
+            )
+
+    st.dataframe(
+        frame.drop(columns=said).replace(
+            {"kind": {name: _(kind.label) for name, kind in KINDS.items()}}
+        ),
+        key=_TABLE,
+        hide_index=True,
+        on_select=picked,
+        selection_mode="single-row",
+        height=min(460, 38 + 35 * max(1, len(frame))),
+        column_config=_columns(unit),
+    )
+    st.caption(
+        words
+        + _(
+            " A click on a column’s name sorts, a click beside a row opens that head. Padding must "
+            "be 0: the mask hides it."
+        )
+    )
+
+
+def _measured(run: Run, step: int) -> tuple[Mapping[str, HeadStatistics], str]:
+    """Return the figures, and where they were measured: a sentence. Raises ValueError."""
+    if run.has_checkpoint:
+        st.toggle(
+            _("Over the validation set"),
+            key=_VALIDATION,
+            help=_(
+                "Off: on the few examples that every snapshot keeps, at the step that is shown. "
+                "On: on up to 1,000 validation examples, with the last checkpoint."
+            ),
+        )
+        if st.session_state.get(_VALIDATION):
+            with st.spinner(_("Reading the validation set …")):
+                found = look_statistics.over_validation(run)
+            sentence = _(
+                "Measured on {n} of {all} validation examples, with the weights of step {step}."
+            )
+            return found.statistics, sentence.format(
+                n=f"{found.n_examples:,}", all=f"{found.n_all:,}", step=f"{found.step:,}"
+            )
+    statistics = look_statistics.statistics(run, step)
+    sentence = _("Measured on the run’s {n} examples at step {step}.")
+    n_examples = next(iter(statistics.values())).n_examples
+    return statistics, sentence.format(n=n_examples, step=f"{step:,}")
+
+
+def faded(run: Run, selection: Selection, step: int) -> list[bool]:
+    """Return the heads of the grid that the filter leaves out, row by row."""
+    name = st.session_state.get(_FIGURE)
+    least = st.session_state.get(_LEAST, 0.0)
+    if not name or not least or selection.deeper != "heads":
+        return []
+    try:
+        found = look_statistics.statistics(run, step)
+    except ValueError:
+        return []
+    frame = head_statistics.table(run.experiment, found)
+    if name not in frame:
+        return []
+    modules = modules_by_kind(run.experiment)[selection.kind]
+    shown = frame[frame["module"].isin(modules)].sort_values(["layer", "head"])
+    return [not value >= least for value in shown[name]]
+
+
+def _filter(frame: pd.DataFrame, selection: Selection) -> None:
+    names = [name for name in ("evenness", *ROLES) if name in frame and frame[name].notna().any()]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox(
+            _("Keep the heads with much"),
+            names,
+            index=None,
+            format_func=lambda name: _label(name),
+            key=_FIGURE,
+            placeholder=_("all heads"),
+            help=_("The other heads fade in the grid above."),
+            width=260,
+        )
+        if st.session_state.get(_FIGURE):
+            st.slider(_("at least"), 0.0, 1.0, 0.5, 0.05, key=_LEAST, width=260)
+        if frame["kind"].nunique() > 1:
+            st.toggle(_("Every kind of attention"), key=_ALL)
+
+
+def _label(name: str) -> str:
+    return _("even spread") if name == "evenness" else _(ROLES[name].label)
+
+
+def _columns(unit: str) -> dict[str, object]:
+    share = st.column_config.ProgressColumn
+    columns: dict[str, object] = {
+        "kind": _("Attention"),
+        "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
+        "head": st.column_config.NumberColumn(_("Head"), width="small"),
+        "label": st.column_config.TextColumn(_("What it does"), width="medium"),
+        "entropy": st.column_config.NumberColumn(
+            _("Entropy (nats)"), format="%.2f", help=_("0: each query reads one key alone.")
+        ),
+        "evenness": share(
+            _("Even spread"),
+            format="percent",
+            min_value=0,
+            max_value=1,
+            help=_("Entropy over that of even attention: 100 % reads everything alike."),
+        ),
+        "distance": st.column_config.NumberColumn(
+            _("Distance ({unit})").format(unit=unit),
+            format="%.2f",
+            help=_("Mean distance between a query and what it reads."),
+        ),
+    }
+    for name, role in ROLES.items():
+        columns[name] = share(
+            _(role.label).capitalize(),
+            format="percent",
+            min_value=0,
+            max_value=1,
+            help=_(role.help),
+        )
+    return columns

@@ -1,0 +1,94 @@
+"""An example of the validation set, chosen by what went wrong with it."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.attention import selection as chosen
+from pages.attention.selection_link import Selection
+from pages.i18n import _
+from pages.ui import show
+from tfm_core.inspect.attention import own_example, trained
+from tfm_core.inspect.attention.example import Example
+from tfm_core.inspect.text import caption_look
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.attention.mistakes import Reading, Readings
+
+
+_KEY = "attention-mistake"
+
+
+def pick(run: Run, selection: Selection) -> Example | None:
+    """Offer what went wrong, and look at the chosen one. Raises ValueError without weights."""
+    with st.spinner(_("Reading the validation set …")):
+        readings = _kept(run.folder, trained.checkpoint_mark(run))
+    st.markdown(_sentence(readings))
+    if not readings.found:
+        return None
+    known = {reading.place: reading for reading in readings.found}
+    wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
+    if wanted not in known:
+        show.problem(
+            _("Validation example {n} is not among those listed here any more.").format(
+                n=wanted + 1
+            )
+        )
+        wanted = next(iter(known))
+    st.session_state[_KEY] = wanted
+    place = st.selectbox(
+        _("What went wrong, the surest first; then what was right but least sure"),
+        list(known),
+        format_func=lambda place: _name(known[place]),
+        key=_KEY,
+        on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
+    )
+    reading = known[place]
+    if reading.picture is None:
+        return own_example.look_at_text(run, reading.item["src_text"])
+    if "tgt" in reading.item:
+        return caption_look.look_at_picture(run, reading.picture, reading.item).example
+    example = own_example.look_at_picture(run, reading.picture)
+    return dataclasses.replace(example, item=reading.item)
+
+
+def _sentence(readings: Readings) -> str:
+    words = {"n": f"{readings.n_read:,}", "wrong": f"{readings.n_wrong:,}"}
+    if readings.n_wrong == 0:
+        return _("All of the first {n} validation examples were right.").format(**words)
+    share = show.percent(readings.n_wrong / readings.n_read)
+    return _("**{wrong}** of the first {n} validation examples went wrong ({share}).").format(
+        **words, share=share
+    )
+
+
+def _name(reading: Reading) -> str:
+    sure = show.percent(reading.confidence)
+    words = {
+        "said": reading.said or "–",
+        "truth": reading.truth,
+        "sure": sure,
+        "n": reading.place + 1,
+    }
+    if reading.picture is not None:
+        rule = _("Picture {n}: {truth} taken for {said}, with {sure}")
+        if reading.is_right:
+            rule = _("Picture {n}: {truth}, right with {sure}")
+        return rule.format(**words)
+    rule = _("{source} → {said}, but it is {truth} ({sure})")
+    if reading.is_right:
+        rule = _("{source} → {said}, right ({sure})")
+    return rule.format(source=reading.item["src_text"], **words)
+
+
+@lru_cache(maxsize=4)
+def _kept(folder: Path, mark: int) -> Readings:
+    from tfm_core.inspect.attention.mistakes import what_went_wrong
+
+    return what_went_wrong(Run(folder))

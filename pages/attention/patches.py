@@ -1,0 +1,133 @@
+"""What a patch, or a word, looks at, over the picture."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.attention import selection as chosen
+from pages.attention.controls import MEAN
+from pages.attention.selection_link import Offer, Selection
+from pages.i18n import _
+from pages.ui import show, state
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.example import Example
+from tfm_core.plots import attention as plots
+from tfm_core.plots import patches as patch_plots
+from tfm_core.plots.caption_strip import caption_strip
+from tfm_core.plots.template import template
+from tfm_core.probe.labels import CLS, axes, has_cls, modules_by_kind, patches_per_side
+from tfm_core.runs.run import Run
+
+
+def over_picture(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
+    """Show the chosen head over the picture: what words look at, or what patches look at."""
+    if selection.kind == "patches":
+        patches(run, example, selection, offer)
+    elif selection.kind == "picture":
+        words(run, example, selection)
+    else:
+        assert example.picture is not None
+        st.image(example.picture[0], width=160, caption=_("The picture that is described"))
+
+
+def words(run: Run, example: Example, selection: Selection) -> None:
+    """Show the picture once for each word, with what the word before it looks at."""
+    assert example.picture is not None
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    weights = example.maps([module])[0, selection.head]  # (Q, patches)
+    side = patches_per_side(run.experiment)
+    name = _("**Layer {layer}, head {head}, over the picture**")
+    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
+    figure = caption_strip(
+        weights.reshape(len(weights), side, side),
+        example.picture,
+        [*example.item["tgt"], "<eos>"],
+        [*example.item["boxes"], None],
+        state.theme(),
+    )
+    show.figure(
+        figure,
+        _(
+            "Where this head looks while each word is written. Outlined: the digit that the word "
+            "names. Look for heads whose orange jumps into the outline."
+        ),
+        key="attention-words",
+    )
+    st.page_link(
+        state.PAGES["captions"],
+        label=_("Compose a picture of your own"),
+        icon=":material/image_search:",
+    )
+
+
+def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
+    """Show what a patch looks at, over the picture; a click on a patch lets that one ask."""
+    assert example.picture is not None
+    experiment = run.experiment
+    module = modules_by_kind(experiment)[selection.kind][selection.layer]
+    names = axes(experiment, {}, module).query
+    query = None if selection.patch == MEAN else names.index(selection.patch)
+    weights = example.maps([module])[0, selection.head]
+    name = _("**Layer {layer}, head {head}, over the picture**")
+    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
+    _patch_picker(run, selection, offer)
+    side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
+    first = int(has_cls(experiment))
+    place = None if query is None or query < first else divmod(query - first, len(side_weights))
+    figure = patch_plots.patch_overlay(
+        side_weights, example.picture, theme=state.theme(), chosen=place
+    ).update_layout(template=template(state.theme()))
+    key = "attention-patches"
+
+    def picked() -> None:
+        points = st.session_state[key].selection.point_indices
+        if points and 0 <= points[0] + first < len(names):
+            name = names[points[0] + first]
+            chosen.choose(run.id, patch=MEAN if name == selection.patch else name)
+
+    st.plotly_chart(
+        figure,
+        theme=None,
+        key=key,
+        on_select=picked,
+        selection_mode="points",
+        config={"displayModeBar": False},
+    )
+    st.caption(_patch_words(experiment, weights, selection.patch, query))
+
+
+def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
+    key = "attention-patch"
+    st.session_state[key] = selection.patch
+    names = {MEAN: _("All of them, on average"), CLS: _("The CLS token")}
+    st.selectbox(
+        _("Which patch asks (row,column)"),
+        offer.patches,
+        format_func=lambda name: names.get(name, name),
+        key=key,
+        on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
+        help=_("Or click on a patch of the picture; click it again for the average."),
+    )
+
+
+def _patch_words(
+    experiment: Experiment, weights: plots.Floats, patch: str, query: int | None
+) -> str:
+    if query is None:
+        words = _(
+            "How much attention each patch receives, on average over all that ask. Look for "
+            "strokes that many patches read."
+        )
+    elif patch == CLS:
+        words = _("Where the CLS token, which the classifier reads, looks in the picture.")
+    else:
+        words = _(
+            "Where the outlined patch looks. Look for patches of the same stroke, or its "
+            "neighbours."
+        )
+    if has_cls(experiment):
+        row = weights.mean(0) if query is None else weights[query]
+        words += _(" The CLS token, outside the picture, gets {share}.").format(
+            share=show.percent(float(row[0]))
+        )
+    return words

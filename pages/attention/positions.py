@@ -1,0 +1,48 @@
+"""What the positions of a Vision Transformer have learned: which patches are neighbours."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.attention import statistics
+from pages.i18n import _
+from pages.ui import show, state
+from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
+from tfm_core.inspect.positions.similarity import geometry, tiles_of
+from tfm_core.plots.position_tiles import position_tiles
+from tfm_core.runs.run import Run
+
+
+def are_learned(experiment: Experiment) -> bool:
+    """Return whether the model has positions that the training changes."""
+    model = experiment.model
+    return isinstance(model, ViTConfig | CaptionerConfig) and model.position == "learned"
+
+
+def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
+    """Show how alike the position of each patch is to those of all others, at a step."""
+    try:
+        tiles = tiles_of(run.experiment, statistics.snapshot(run, step))
+        first = tiles_of(run.experiment, statistics.snapshot(run, steps[0]))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    words = _(
+        "One tile a patch, where the patch lies: how alike its position vector is to that of every "
+        "patch. Look for the row and the column of the patch standing out; move through the "
+        "training to see them form."
+    )
+    figure = position_tiles(tiles, state.theme())
+    figure.update_layout(margin={"b": 48}).update_xaxes(title={"standoff": 24})
+    show.live_figure(figure, words, key="attention-positions")
+    st.markdown(
+        _(
+            "Patches of one row or column are more alike than others by **{now}** at step {step}; "
+            "at step {first_step} it was {then} (cosine similarity)."
+        ).format(
+            now=f"{geometry(tiles):+.3f}",
+            step=f"{step:,}",
+            first_step=f"{steps[0]:,}",
+            then=f"{geometry(first):+.3f}",
+        )
+    )

@@ -1,0 +1,92 @@
+"""What the attention page shows now, mirrored in the link.
+
+This module owns the keys of ``st.session_state`` that remember it when the page is left.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from pages.attention.selection_link import NAMES, Offer, Selection, resolve, to_query
+
+_KEY = "attention"
+_PLAYING = "attention-playing"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What was shown last, the sentences that go with it, and what the link said then."""
+
+    run_id: str
+    selection: Selection
+    problems: tuple[str, ...] = ()
+    link: Mapping[str, str] = field(default_factory=dict)
+
+
+def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
+    """Return what to show of a run, and what in the link could not be followed, in sentences."""
+    link = _linked()
+    kept: _Kept | None = st.session_state.get(_KEY)
+    if kept is not None and kept.run_id != run_id:  # what the link says is of another run
+        fresh = dataclasses.replace(
+            kept.selection, example=0, step=None, text="", versus="", own=""
+        )
+        selection, problems = resolve(to_query(fresh), offer)[0], ()
+    elif kept is not None and link in ({}, kept.link):
+        selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
+    else:  # a link was opened, or the browser went back
+        selection, found = resolve(link, offer)
+        problems = tuple(found)
+    _keep(run_id, selection, problems, say=bool(link) and not _is_playing())
+    return selection, problems
+
+
+def choose(run_id: str, **changes: Any) -> None:
+    """Show something else of a run, and say so in the link."""
+    kept: _Kept = st.session_state[_KEY]
+    selection = dataclasses.replace(kept.selection, **changes)
+    _keep(run_id, selection, say=not _is_playing())
+
+
+def is_own() -> bool:
+    """Return whether an example of the user's own is looked at, none of the run's."""
+    kept: _Kept | None = st.session_state.get(_KEY)
+    return kept is not None and kept.selection.example is None
+
+
+def playing_since() -> float | None:
+    """Return when the last snapshot was shown while the training plays, or None."""
+    return st.session_state.get(_PLAYING)
+
+
+def set_playing(moment: float | None) -> None:
+    """Play the training, or stop. While it plays the link stands still: each change of it is an
+    entry in the browser's history.
+    """
+    if moment is None:
+        st.session_state.pop(_PLAYING, None)
+    else:
+        st.session_state[_PLAYING] = moment
+
+
+def _is_playing() -> bool:
+    return playing_since() is not None
+
+
+def _linked() -> dict[str, str]:
+    return {name: st.query_params[name] for name in NAMES if name in st.query_params}
+
+
+def _keep(run_id: str, selection: Selection, problems: tuple[str, ...] = (), *, say: bool) -> None:
+    link = _linked()
+    wanted = to_query(selection)
+    if say and link != wanted:
+        others = {key: value for key, value in st.query_params.items() if key not in NAMES}
+        st.query_params.from_dict({**others, "run": run_id, **wanted})
+        link = wanted
+    st.session_state[_KEY] = _Kept(run_id, selection, problems, link)

@@ -1,0 +1,220 @@
+"""Take it away: the view as a picture, as a page that works offline, as numbers, as a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+import streamlit as st
+
+from pages.attention import statistics
+from pages.attention.selection_link import Selection
+from pages.components.film import Film, still
+from pages.components.head_grid import pack
+from pages.components.head_lines import pack_lines
+from pages.components.standalone import standalone
+from pages.i18n import _
+from pages.ui import state
+from tfm_core.inspect.attention import head_statistics
+from tfm_core.inspect.attention.example import Example
+from tfm_core.plots import export
+from tfm_core.plots.attention import head_map
+from tfm_core.plots.map_image import map_png, map_svg
+from tfm_core.plots.palette import COLOURS
+from tfm_core.probe.labels import KINDS, axes, modules_by_kind
+from tfm_core.runs.run import Run
+
+
+def take_away(
+    run: Run,
+    example: Example,
+    selection: Selection,
+    *,
+    top: float | None,
+    film: Film | None,
+    step: int,
+) -> None:
+    """Offer what is shown as files, and the link that opens it again."""
+    name = f"attention-{selection.kind}-step-{example.step}"
+    one = f"{name}-layer-{selection.layer + 1}-head-{selection.head + 1}"
+    left, middle, right = st.columns(3, gap="medium")
+    with left:
+        st.markdown(_("**All heads**"))
+        _download(
+            _("Page that plays"),
+            partial(_page, run, example, selection, top, film),
+            f"{name}.html",
+            "text/html",
+            _("All heads, every snapshot, the lines of a head: opens offline."),
+        )
+        _download(
+            _("Numbers (CSV)"),
+            partial(_all_numbers, run, example, selection),
+            f"{name}.csv",
+            "text/csv",
+            _("Every weight of every head, one a line."),
+        )
+        st.caption(_("PNG and SVG of the grid: the buttons below it."))
+    with middle:
+        st.markdown(_("**This head**"))
+        _download(
+            _("Interactive page"),
+            partial(_map_page, run, example, selection, top),
+            f"{one}.html",
+            "text/html",
+            _("The map with zoom and hover: opens offline, 4.5 MB."),
+        )
+        _download(
+            "SVG",
+            partial(_map, run, example, selection, top, "svg"),
+            f"{one}.svg",
+            "image/svg+xml",
+            _("Sharp at any size, with all tokens."),
+        )
+        _download(
+            "PNG",
+            partial(_map, run, example, selection, top, "png"),
+            f"{one}.png",
+            "image/png",
+            _("The cells alone, 24 pixels each."),
+        )
+        _download(
+            _("Numbers (CSV)"),
+            partial(_one_numbers, run, example, selection),
+            f"{one}.csv",
+            "text/csv",
+            _("One line a cell: tokens and weight."),
+        )
+        st.caption(_("PNG and SVG of the lines: the buttons below them."))
+    with right:
+        st.markdown(_("**What heads do**"))
+        _download(
+            _("Figures (CSV)"),
+            partial(_figures, run, step),
+            f"heads-step-{step}.csv",
+            "text/csv",
+            _("Every figure of every head, of all kinds."),
+        )
+        st.markdown(_("**The link to this view**"))
+        st.code(state.run_link(run.id), language=None, wrap_lines=True)
+
+
+def _download(label: str, make: Callable[[], bytes], name: str, mime: str, help_text: str) -> None:
+    st.download_button(
+        label,
+        make,
+        file_name=name,
+        mime=mime,
+        help=help_text,
+        key=f"attention-take-{name.rpartition('.')[2]}-{label}-{'layer' in name}",
+        icon=":material/download:",
+        on_click="ignore",
+        width="stretch",
+    )
+
+
+def _page(
+    run: Run, example: Example, selection: Selection, top: float | None, film: Film | None
+) -> bytes:
+    modules = modules_by_kind(run.experiment)[selection.kind]
+    names = axes(run.experiment, example.item, modules[0])
+    kind = KINDS[selection.kind]
+    maps = example.maps(modules)
+    labels = statistics.labels(run, example.step, modules)
+    grid = pack(
+        maps,
+        names.query,
+        names.key,
+        chosen=(selection.layer, selection.head),
+        theme="light",
+        may_attend=names.may_attend,
+        top=top,
+        film=still(maps, example.step, labels) if film is None else film,
+        step=example.step,
+    )
+    lines = pack_lines(
+        maps[selection.layer, selection.head],
+        names.query,
+        names.key,
+        titles=(kind.query, kind.key),
+        ink=COLOURS["cross"],
+        pin=selection.pin,
+        may_attend=names.may_attend,
+    )
+    return standalone(
+        grid,
+        lines,
+        title=f"{kind.label}: {run.meta.name}",
+        words=f"{kind.help} {kind.look_for}",
+        which=_("Layer {layer}, head {head}").format(
+            layer=selection.layer + 1, head=selection.head + 1
+        ),
+        theme="light",
+    )
+
+
+def _map(run: Run, example: Example, selection: Selection, top: float | None, form: str) -> bytes:
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    names = axes(run.experiment, example.item, module)
+    weights = example.maps([module])[0, selection.head]
+    if form == "png":
+        return map_png(weights, may_attend=names.may_attend, top=top)
+    kind = KINDS[selection.kind]
+    return map_svg(
+        weights,
+        names.query,
+        names.key,
+        title=_title(run, example, selection),
+        may_attend=names.may_attend,
+        top=top,
+        query_title=kind.query,
+        key_title=kind.key,
+    )
+
+
+def _map_page(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    names = axes(run.experiment, example.item, module)
+    kind = KINDS[selection.kind]
+    figure = head_map(
+        example.maps([module])[0, selection.head],
+        names.query,
+        names.key,
+        may_attend=names.may_attend,
+        top=top,
+        query_title=kind.query,
+        key_title=kind.key,
+    )
+    return export.page(figure, title=_title(run, example, selection), words=kind.look_for)
+
+
+def _one_numbers(run: Run, example: Example, selection: Selection) -> bytes:
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    names = axes(run.experiment, example.item, module)
+    weights = example.maps([module])[0, selection.head]
+    return export.csv(export.map_table(weights, names.query, names.key, names.may_attend))
+
+
+def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
+    tables = []
+    for layer, module in enumerate(modules_by_kind(run.experiment)[selection.kind], 1):
+        names = axes(run.experiment, example.item, module)
+        for head, weights in enumerate(example.maps([module])[0], 1):
+            table = export.map_table(weights, names.query, names.key, names.may_attend)
+            table.insert(0, "head", head)
+            table.insert(0, "layer", layer)
+            tables.append(table)
+    return export.csv(pd.concat(tables))
+
+
+def _figures(run: Run, step: int) -> bytes:
+    found = statistics.statistics(run, step)
+    return export.csv(head_statistics.table(run.experiment, found))
+
+
+def _title(run: Run, example: Example, selection: Selection) -> str:
+    return (
+        f"{run.meta.name}: {KINDS[selection.kind].label}, layer {selection.layer + 1}, "
+        f"head {selection.head + 1}, step {example.step:,}"
+    )

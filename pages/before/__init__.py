@@ -1,0 +1,1 @@
+"""Before the Transformer: recurrent networks with attention."""

@@ -1,0 +1,163 @@
+"""Three attentions on one task: one press trains them, curves, figures and maps stand together."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.before import maps
+from pages.before.maps import FIGURES, LABELS, SHORT
+from pages.i18n import _
+from pages.ui import comparison, run_actions, runs_access, show, state
+from tfm_core.config import TEXT_TASKS
+from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention.rnn_attention import Contest, Looked
+from tfm_core.plots import before as plots
+from tfm_core.runs.run import Run
+
+FIRST_STEPS = 600
+_CONTEST = "before-contest"
+
+
+def view() -> None:
+    """Offer the press, and draw what was trained before."""
+    _press()
+    contests = rnn_attention.contests(runs_access.store().list())
+    if not contests:
+        st.info(
+            _(
+                "Nothing to compare yet: the button trains all three, one after the other; "
+                "curves and maps appear here while they learn."
+            ),
+            icon=":material/info:",
+        )
+        return
+    contest = comparison.picked(contests, _name, key=_CONTEST)
+    is_live = comparison.is_live(contest.runs.values())
+    st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
+
+
+def _press() -> None:
+    names = rnn_attention.tasks()
+    columns = st.columns([3, 3, 1, 2], vertical_alignment="bottom")
+    with columns[0]:
+        task = st.selectbox(
+            _("Task"),
+            names,
+            format_func=lambda name: _(TEXT_TASKS[name].label),
+            key="before-task",
+            help=_("All three learn from the same pairs, in the same batches, in the same order."),
+        )
+    with columns[1]:
+        steps = st.slider(_("Steps of each run"), 100, 3000, FIRST_STEPS, step=100,
+                          key="before-steps",
+                          help=_("Batches of 64 pairs."))  # fmt: skip
+    with columns[2]:
+        seed = st.number_input(_("Seed"), 0, 999, 0, key="before-seed")
+    with columns[3]:
+        if st.button(
+            _("Train all three"),
+            type="primary",
+            icon=":material/play_arrow:",
+            key="before-train",
+            width="stretch",
+        ):
+            _start(task or names[0], steps, int(seed))
+
+
+def _start(task: str, steps: int, seed: int) -> None:
+    """Queue one run a model; a refusal is said in its words, and what is queued stays."""
+    racers = rnn_attention.racers(task, steps=steps, seed=seed)
+    for name, racer in racers.items():
+        label = f"{_(TEXT_TASKS[task].label)}: {LABELS[name]}"
+        if run_actions.begin(racer, name=label) is None:
+            return
+    state.notify(_("Three runs wait for their turn; their curves appear here as they learn."))
+    st.session_state.pop(_CONTEST, None)
+    st.rerun()
+
+
+def _draw(contest: Contest, was_live: bool) -> None:
+    if was_live and not comparison.is_live(contest.runs.values()):
+        state.draw_anew()  # once: drawn anew, it no longer ticks
+    looks = {name: rnn_attention.looked(run) for name, run in contest.runs.items()}
+    left, right = st.columns(2, gap="medium")
+    with left:
+        _curves(contest)
+    with right:
+        _table(contest, looks)
+    maps.maps(contest, looks)
+
+
+def _curves(contest: Contest) -> None:
+    series = {}
+    for name, run in contest.runs.items():
+        found = runs_access.curves(run).validation
+        if len(found):
+            series[name] = (LABELS[name], found["step"], found["sequence_accuracy"])
+    if not series:
+        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        return
+    show.live_figure(
+        plots.race(series, _("step"), _("whole sequences right")),
+        _("Unseen examples, measured while training; every token of a sequence must be right."),
+        key="before-curves",
+    )
+
+
+def _table(contest: Contest, looks: dict[str, Looked | None]) -> None:
+    """Show one column a model, one row a figure; a dash where there is none yet."""
+    columns = {SHORT[name]: _column(run, looks[name]) for name, run in contest.runs.items()}
+    st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
+    st.caption(_words(contest))
+
+
+def _column(run: Run, look: Looked | None) -> list[str]:
+    curves, status = runs_access.curves(run), run.status
+    whole = curves.test.last("sequence_accuracy")
+    if whole is None:
+        whole = curves.validation.last("sequence_accuracy")
+    scored = look if look is not None and look.is_scored else None
+    return [
+        "–" if whole is None else show.percent(whole),
+        "–" if scored is None else show.percent(scored.share),
+        "–" if scored is None else f"{scored.aer:.3f}",
+        f"{_parameters(run.id, run):,}",
+        show.duration(status.seconds) if status.seconds else "–",
+        f"{1000 * status.seconds / status.step:.1f} ms" if status.step else "–",
+    ]
+
+
+def _words(contest: Contest) -> str:
+    """Say what the figures are, with the ratio of times where there is one."""
+    words = _(
+        "Unseen sequences, the test set once a run has finished. The share and the alignment error "
+        "rate (Och & Ney 2003; 0 is perfect) are of the head of the cross-attention that aligns "
+        "best. Times are wall clock on this machine, with whatever else it did. "
+    )
+    took = {
+        name: run.status.seconds / run.status.step
+        for name, run in contest.runs.items()
+        if run.status.state == "finished" and run.status.step and run.status.seconds
+    }
+    if {"additive", "one-head"} <= took.keys():
+        words += _("A step of the RNN took **{n} times** as long as one with one head.").format(
+            n=f"{took['additive'] / took['one-head']:.1f}"
+        )
+    return words
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _parameters(run_id: str, _run: Run) -> int:
+    return rnn_attention.n_parameters(_run)
+
+
+def _name(contest: Contest) -> str:
+    run, experiment = next(iter(contest.runs.values())), contest.experiment
+    return _("{task}, {steps} steps, seed {seed}: {n} models, {when}").format(
+        task=_(experiment.task.facts.label),
+        steps=f"{experiment.training.steps:,}",
+        seed=experiment.seed,
+        n=len(contest.runs),
+        when=show.ago(run.meta.created),
+    )

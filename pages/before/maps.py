@@ -1,0 +1,126 @@
+"""What each of the three attends to in one sentence, with the true alignment outlined."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_words, show, state
+from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, Looked
+from tfm_core.plots.attention import head_map
+from tfm_core.plots.outline import outline_cells
+from tfm_core.plots.palette import ORANGE
+from tfm_core.runs.run import Run
+
+LABELS = {
+    "additive": _("RNN, additive attention (2015)"),
+    "one-head": _("Transformer, one head (2017)"),
+    "many-heads": _("Transformer, {n} heads (2017)").format(n=HEADS),
+}
+SHORT = {
+    "additive": _("RNN, additive"),
+    "one-head": _("Transformer, 1 head"),
+    "many-heads": _("Transformer, {n} heads").format(n=HEADS),
+}
+FIGURES = (
+    _("Whole sequences right"),
+    _("Attention on true words"),
+    _("Alignment error rate"),
+    _("Parameters"),
+    _("Trained in"),
+    _("A step"),
+)
+_SOFTMAX = r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj}),\ \ c_t = \sum_j \alpha_{tj} "
+LATEX = {
+    "additive": (
+        r"\begin{gathered} e_{tj} = v^\top \tanh\left(W s_{t-1} + U h_j\right) \\ "
+        rf"{_SOFTMAX} h_j \end{{gathered}}"
+    ),
+    "one-head": (
+        r"\begin{gathered} e_{tj} = q_t^\top k_j / \sqrt{d} \\ "
+        rf"{_SOFTMAX} v_j \end{{gathered}}"
+    ),
+    "many-heads": (
+        r"\begin{gathered} e^h_{tj} = (q^h_t)^\top k^h_j / \sqrt{d/H} \\ "
+        r"\mathrm{out}_t = [c^1_t; \dots; c^H_t]\,W_O \end{gathered}"
+    ),
+}
+ASKS = {
+    "additive": _("Asks with the decoder’s state **before** it reads the token of the row."),
+    "one-head": _("Asks with the token of the row itself; all rows ask at once."),
+    "many-heads": _("{n} patterns, each on a quarter of the width; this one aligns best.").format(
+        n=HEADS
+    ),
+}
+
+
+_SENTENCE = "before-sentence"
+
+
+def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
+    """Draw one map a model, its equation, and the ways to the run."""
+    st.header(_("What each attends to"), anchor=False)
+    known = next((s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), [])
+    place = 0
+    if known:
+        place = st.selectbox(
+            _("Sentence, unseen in training"),
+            range(len(known)),
+            format_func=known.__getitem__,
+            key=f"{_SENTENCE}-{contest.experiment.task.name}",
+        ) or 0  # fmt: skip
+    columns = st.columns(len(contest.runs), gap="medium")
+    for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
+        with column:
+            _one(name, run, looks[name], place)
+    st.caption(
+        _(
+            "Rows write, columns are read: the row of a token writes the token **after** it. "
+            "Orange frames are the true source words. Do the strong cells fill the frames?"
+        )
+    )
+
+
+def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
+    status = run.status
+    st.markdown(f"**{LABELS[name]}**")
+    words = [run_words.badge(status), run_words.progress(status)]
+    st.markdown(" ".join(words))
+    if look is None or place >= len(look.weights):
+        st.info(_("The first look inside is on its way."), icon=":material/hourglass_empty:")
+    else:
+        _map(name, run, look, place)
+    st.latex(LATEX[name])
+    st.caption(ASKS[name])
+    with st.container(horizontal=True):
+        for page, label, icon in (
+            ("attention", _("All its maps"), ":material/grid_on:"),
+            ("train", _("Curves"), ":material/show_chart:"),
+            ("walk", _("Walk"), ":material/directions_walk:"),
+        ):
+            query = {"run": run.id}
+            st.page_link(state.PAGES[page], label=label, icon=icon, query_params=query)
+
+
+def _map(name: str, run: Run, look: Looked, place: int) -> None:
+    names = look.names[place]
+    figure = head_map(
+        look.weights[place][look.head],
+        names.query,
+        names.key,
+        theme=state.theme(),
+        query_title=_("target so far"),
+        key_title=_("source"),
+    )
+    outline_cells(figure, look.truth[place], ORANGE)
+    words = _("Step {step}, over all {n} sentences of the probe: {share} on the true words").format(
+        step=f"{look.step:,}", n=len(look.weights), share=show.percent(look.share)
+    )
+    if not look.is_scored:
+        words = _("Step {step}: this task has no true source words.").format(step=f"{look.step:,}")
+    else:
+        words += _(" (even attention: {even}).").format(even=show.percent(look.even))
+    if len(look.weights[place]) > 1:
+        words += _(" Head {head}.").format(head=look.head + 1)
+    show.live_figure(figure, words, key=f"before-map-{name}")

@@ -1,0 +1,135 @@
+"""Step time against sequence length, measured on this machine while the page stays usable."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+
+import pandas as pd
+import streamlit as st
+
+from pages.before.maps import LABELS
+from pages.i18n import _
+from pages.ui import forecast, show, state
+from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.speed.step_times import BATCH, LENGTHS
+from tfm_core.plots import before as plots
+
+TICK = 1.5
+_ROUND = "before-round"
+
+
+def view() -> None:
+    """Measure on a press; draw what is measured so far."""
+    words, press = st.columns([3, 1], vertical_alignment="center")
+    words.markdown(
+        _(
+            "A recurrent network must finish token 1 before token 2; a Transformer takes all "
+            "tokens of a sequence through the same few products. Forward and backward pass, "
+            "{batch} sequences, width {d}, the work of one thread of this machine."
+        ).format(batch=BATCH, d=rnn_attention.WIDTH)
+    )
+    if press.button(
+        _("Measure now"), type="primary", icon=":material/timer:", key="before-measure",
+        width="stretch",
+    ):  # fmt: skip
+        st.session_state[_ROUND] = _next_round()
+    if st.session_state.get(_ROUND) is None:
+        st.info(
+            _("Nothing is measured yet: the button times the three at {n} lengths, in seconds.")
+            .format(n=len(LENGTHS)),
+            icon=":material/info:",
+        )  # fmt: skip
+        return
+    asked = _asked(st.session_state[_ROUND])
+    is_open = any(not future.done() for future in asked.values())
+    st.fragment(_draw, run_every=TICK if is_open else None)(st.session_state[_ROUND], is_open)
+
+
+def _draw(number: int, was_open: bool) -> None:
+    asked = _asked(number)
+    done = {key: future.result() for key, future in asked.items() if _is_there(future)}
+    if was_open and all(future.done() for future in asked.values()):
+        state.draw_anew()  # once: drawn anew, it no longer ticks
+    if was_open:
+        st.progress(len(done) / len(asked), _("Measuring, {n} of {all} …").format(
+            n=len(done), all=len(asked)))  # fmt: skip
+    whole = [n for n in LENGTHS if all((name, n) in done for name in rnn_attention.RACERS)]
+    if not whole:
+        return
+    times = {name: [1000 * done[name, n] for n in whole] for name in rnn_attention.RACERS}
+    frame = pd.DataFrame(times, index=whole)
+    ratio = frame[["additive"]].div(frame["one-head"], axis=0)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        series = {name: (LABELS[name], frame.index, frame[name]) for name in frame}
+        show.live_figure(
+            plots.times(series, _("tokens of source and target, each"), _("ms a step")),
+            _("Both axes are logarithmic. Which line is steeper, and where?"),
+            key="before-times",
+        )
+    with right:
+        series = {
+            "additive": (_("RNN over Transformer, one head"), ratio.index, ratio["additive"]),
+        }
+        show.live_figure(
+            plots.ratios(series, _("tokens of source and target, each"), _("times as long")),
+            _("How many times as long the sequential model takes. Dotted: as long as the other."),
+            key="before-ratios",
+        )
+    if not was_open:
+        _sentence(frame)
+
+
+def _sentence(frame: pd.DataFrame) -> None:
+    first, last = frame.index[0], frame.index[-1]
+    if first == last:
+        return
+    ratio = frame["additive"] / frame["one-head"]
+    st.markdown(
+        _(
+            "From {a} to {b} tokens, {n} times as many, the RNN’s step grew **{rnn} times**, the "
+            "Transformer’s **{one} times**. At {a} tokens the RNN took **{low} times** as long as "
+            "the Transformer, at {b} **{high} times**."
+        ).format(
+            a=first,
+            b=last,
+            n=last // first,
+            rnn=f"{frame['additive'][last] / frame['additive'][first]:.1f}",
+            one=f"{frame['one-head'][last] / frame['one-head'][first]:.1f}",
+            low=f"{ratio[first]:.1f}",
+            high=f"{ratio[last]:.1f}",
+        )
+    )
+    st.caption(
+        _(
+            "On one thread the Transformer gains from doing few large products instead of many "
+            "small ones. A GPU works out thousands of numbers at the same time; a chain of small "
+            "steps leaves most of it idle. In theory: n steps in a row against a constant number, "
+            "but scores for n × n pairs (Vaswani et al. 2017, Table 1), which additive attention "
+            "has, too."
+        )
+    )
+
+
+def _asked(number: int) -> dict[tuple[str, int], Future[float]]:
+    """Return the time, or its promise, of each model at each length; the short ones come first."""
+    return {
+        (name, length): forecast.step_time(name, length, number)
+        for length in LENGTHS
+        for name in rnn_attention.RACERS
+    }
+
+
+def _is_there(future: Future[float]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None
+
+
+@st.cache_resource(show_spinner=False)
+def _rounds() -> list[int]:
+    return [0]
+
+
+def _next_round() -> int:
+    """Number the measurements of this server, so that each press measures anew."""
+    _rounds()[0] += 1
+    return _rounds()[0]

@@ -1,0 +1,75 @@
+"""Which query, key and number of attention by hand are written out, in lists and by clicks."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.by_hand import words
+from pages.by_hand.words import Given
+from pages.i18n import _
+from pages.ui import url_choice
+from pages.ui.run_words import escape
+from tfm_core.inspect.by_hand import text
+from tfm_core.plots.by_hand_boards import Pick
+
+_PICK = "hand-pick"
+_AT = "at"
+_PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}
+_WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
+
+
+def pickers(given: Given, n_numbers: int) -> Pick:
+    """Show which query, key and number are written out; clicks on the tables choose them too."""
+    n = len(given.words)
+    first = Pick(n - 1, min(1, n - 1), 0)
+    asked = url_choice.opened(_AT, _AT)
+    if asked is not None:
+        try:
+            st.session_state[_PICK] = Pick(*text.places_of(asked, (n, n, n_numbers)))
+        except ValueError as error:
+            url_choice.warn(f"{escape(str(error))} {_('Another number is written out instead.')}")
+    kept: Pick = st.session_state.get(_PICK, first)
+    pick = kept.within(n, n_numbers)
+    url_choice.say(_AT, _AT, None if pick == first else text.text_of_places(_places(pick)))
+    with st.container(horizontal=True):
+        query = _select(_("Query"), "query", given.words, pick.query)
+        key = _select(_("Key"), "key", given.words, pick.key)
+        names = [str(place + 1) for place in range(n_numbers)]
+        dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
+    return Pick(query, key, dimension)
+
+
+def _places(pick: Pick) -> tuple[int, int, int]:
+    return pick.query, pick.key, pick.dimension
+
+
+def _select(label: str, name: str, options: tuple[str, ...] | list[str], place: int) -> int:
+    key = f"hand-at-{name}"
+    st.session_state[key] = place
+
+    def picked() -> None:
+        old: Pick = st.session_state.get(_PICK, Pick(place, place, 0))
+        parts = {"query": old.query, "key": old.key, "dimension": old.dimension}
+        st.session_state[_PICK] = Pick(**{**parts, name: st.session_state[key]})
+
+    return st.selectbox(
+        label, range(len(options)), format_func=lambda i: options[i], key=key, on_change=picked,
+        width=150,
+    )  # fmt: skip
+
+
+def clicked(given: Given, board: str, row: int, column: int) -> None:
+    """Write out the number that was clicked; a click on the mask also turns its cell over."""
+    n = len(given.words)
+    if board == "mask":
+        words.turn(words.mask_kind(), n, row, column)
+    old: Pick = st.session_state.get(_PICK, Pick(n - 1, min(1, n - 1), 0))
+    if board in _PAIRS or board == "mask":
+        new = Pick(row, column, old.dimension)
+    elif board in _WORD_AND_NUMBER:
+        new = Pick(row, old.key, column)
+    elif board == "key":  # laid down: words across
+        new = Pick(old.query, column, row)
+    else:
+        new = Pick(old.query, row, column)
+    st.session_state[_PICK] = new

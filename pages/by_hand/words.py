@@ -1,0 +1,229 @@
+"""The words, their vectors and the mask, as the user sets them; a link carries them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show, typed, url_choice
+from pages.ui.run_words import escape
+from tfm_core.inspect.by_hand import attention
+from tfm_core.inspect.by_hand import text as by_hand_text
+from tfm_core.inspect.by_hand.attention import Bools, Floats
+
+_BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
+_LINK = "vectors"
+_TURNED = "turned"
+_EDITOR = "hand-vectors"
+_LONGEST = 100  # characters of the words together
+MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What attention is computed on: words, vectors (T, D), mask (T, T), with or without scale."""
+
+    words: tuple[str, ...]
+    vectors: Floats
+    allowed: Bools
+    is_scaled: bool
+
+
+def given(stage: str) -> Given:
+    """Ask for words, vectors, mask and scale. Raises ValueError, in a sentence."""
+    with st.container(border=True):
+        left, right = st.columns([2, 3], gap="medium")
+        with left:
+            text, n_numbers = _words(stage)
+            mask_kind, is_scaled = _mask(stage)
+        words = by_hand_text.words_of(typed.within(text, _LONGEST))
+        with right:
+            vectors = _vectors(words, n_numbers)
+    _turned_in_link(mask_kind, len(words))
+    allowed = with_clicks(words, mask_kind)
+    return Given(words, vectors, allowed, is_scaled)
+
+
+def _turned_in_link(kind: str, n_words: int) -> None:
+    """Turn over the cells of the mask that an opened link lists; list those that are turned."""
+    asked = url_choice.opened(_TURNED, _TURNED)
+    if asked is not None:
+        try:
+            st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
+        except ValueError as error:
+            url_choice.warn(f"{escape(str(error))} {_('The mask stays as it is.')}")
+    pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
+    url_choice.say(_TURNED, _TURNED, ",".join(pairs) or None)
+
+
+def _words(stage: str) -> tuple[str, int]:
+    text = st.text_input(
+        _("Your words"),
+        " ".join(attention.FIRST_WORDS),
+        key="words",
+        bind="query-params",
+        help=_("Two to six words, parted by spaces; each gets a vector, in the table."),
+    )
+    picked = st.segmented_control(
+        _("Numbers a word"),
+        range(attention.FEWEST, attention.MOST + 1),
+        default=4 if stage in {"heads", "forms"} else 3,
+        required=True,
+        key=f"numbers-{'heads' if stage in {'heads', 'forms'} else 'one'}",
+        bind="query-params",
+        help=_("The width d_model; heads share it out in equal parts: 5 suits five heads only."),
+    )
+    return text or "", int(picked or 3)
+
+
+def _mask(stage: str) -> tuple[str, bool]:
+    kind = url_choice.choice(
+        _("Mask"),
+        MASKS,
+        key="mask",
+        query="mask",
+        old="mask",
+        help=_(
+            "Causal hides the future; padding forbids the last word, like filler. Or click "
+            "any cell of the mask below to forbid or allow that pair."
+        ),
+    )
+    is_scaled = True
+    if stage != "forms":
+        is_scaled = st.toggle(_("Divide the scores by √d"), True, key="scale", bind="query-params")
+    return kind, is_scaled
+
+
+def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
+    base, version = _base(words, n_numbers)
+    names = [str(place + 1) for place in range(n_numbers)]
+    rows = [
+        {"word": word, **{name: float(value) for name, value in zip(names, row, strict=True)}}
+        for word, row in zip(words, base.tolist(), strict=True)
+    ]
+    number = st.column_config.NumberColumn
+    st.markdown(_("**Their vectors**, one word a row: click a number and type another"))
+    edited = st.data_editor(
+        rows,
+        hide_index=True,
+        column_config={
+            "word": st.column_config.TextColumn(_("word"), disabled=True, width="small"),
+            **{name: number(name, format="%.2f", step=0.01, width="small") for name in names},
+        },
+        key=f"{_EDITOR}-{version}",
+        width="stretch",
+    )
+    _buttons(words, n_numbers, version)
+    values = [[_filled(row[name]) for name in names] for row in edited]
+    vectors = by_hand_text.checked(values)
+    kept = dict(zip(attention.named(words), vectors.tolist(), strict=True))
+    st.session_state.setdefault(_KEPT, {}).update(kept)
+    _say_in_link(vectors)
+    return vectors
+
+
+def _say_in_link(vectors: Floats) -> None:
+    if (vectors == attention.one_hot(*vectors.shape)).all():
+        st.query_params.pop(_LINK, None)
+    else:
+        st.query_params[_LINK] = by_hand_text.text_of(vectors)
+
+
+def _filled(value: object) -> float:
+    return float("nan") if value is None else float(value)  # type: ignore[arg-type]
+
+
+def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
+    """Return what the table starts from, and a number that changes whenever that does."""
+    signature = (words, n_numbers)
+    known: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
+    is_on_page = known is not None and f"{_EDITOR}-{known[2]}" in st.session_state
+    if known is not None and known[0] == signature and (is_on_page or known[3]):
+        st.session_state[_BASE] = (*known[:3], False)
+        return known[1], known[2]
+    made = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
+    if known is None and _LINK in st.query_params:
+        try:
+            made = by_hand_text.vectors_of(st.query_params[_LINK], len(words), n_numbers)
+        except ValueError as error:
+            st.warning(
+                f"{escape(str(error))} {_('One-hot vectors are used instead.')}",
+                icon=":material/link_off:",
+            )
+    return _start_from(signature, made)
+
+
+def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tuple[Floats, int]:
+    """Start the table anew; is_new: it was asked for, so what was typed before is forgotten."""
+    version = 1 + (st.session_state[_BASE][2] if _BASE in st.session_state else 0)
+    st.session_state[_BASE] = (signature, vectors, version, is_new)
+    return vectors, version
+
+
+def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
+    signature, n = (words, n_numbers), len(words)
+    with st.container(horizontal=True, gap="small"):
+        st.button(
+            _("One-hot"),
+            key="hand-one-hot",
+            on_click=lambda: _start_from(signature, attention.one_hot(n, n_numbers), is_new=True),
+            help=_("A single 1 for each word: all words are equally different from each other."),
+        )
+        st.button(
+            _("Random"),
+            key="hand-random",
+            icon=":material/casino:",
+            on_click=lambda: _start_from(
+                signature, attention.random_vectors(n, n_numbers, version), is_new=True
+            ),
+            help=_("Normal numbers with two digits; again draws others."),
+        )
+
+
+def with_clicks(words: tuple[str, ...], kind: str) -> Bools:
+    """Return the mask of a kind with the user's clicks in it."""
+    mask = attention.mask_of(kind, len(words))
+    for query, key in _clicks(kind, len(words)):
+        mask[query, key] = not mask[query, key]
+    return mask
+
+
+def turn(kind: str, n_words: int, query: int, key: int) -> None:
+    """Turn a cell of the mask over."""
+    cells = set(_clicks(kind, n_words))
+    cells ^= {(query, key)}
+    st.session_state[_EDITS] = ((kind, n_words), tuple(sorted(cells)))
+
+
+def _clicks(kind: str, n_words: int) -> tuple[tuple[int, int], ...]:
+    signature, cells = st.session_state.get(_EDITS, (None, ()))
+    return cells if signature == (kind, n_words) else ()
+
+
+def mask_kind() -> str:
+    """Return the kind of mask that is chosen."""
+    kind = st.session_state.get("mask")
+    return kind if kind in MASKS else "none"
+
+
+def facts(given: Given) -> None:
+    """Say what the mask leaves; offer to take clicks back."""
+    kind, n = mask_kind(), len(given.words)
+    clicks = _clicks(kind, n)
+    blind = [word for word, row in zip(given.words, given.allowed, strict=True) if not row.any()]
+    if blind:
+        show.problem(
+            _("Nothing is allowed to {words}: such a query gets zeros here, by decision.").format(
+                words=", ".join(f"“{escape(word)}”" for word in blind)
+            )
+        )
+    if clicks:
+        st.button(
+            _("Take back my clicks on the mask ({n})").format(n=len(clicks)),
+            icon=":material/undo:",
+            key="hand-undo",
+            on_click=lambda: st.session_state.pop(_EDITS, None),
+        )

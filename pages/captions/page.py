@@ -1,0 +1,45 @@
+"""Pictures to words: compose a picture of digits, and see where the model looks as it writes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.captions import run as captions_run
+from pages.captions import scene, view
+from pages.i18n import _
+from pages.ui import show
+from tfm_core.inspect.text import caption_look
+from tfm_core.runs.run import Run
+
+
+def page() -> None:
+    """Choose a model, compose a picture, and show what the model says and looks at."""
+    show.header("captions")
+    run = captions_run.pick()
+    if run is not None:
+        st.fragment(_compose)(run)  # a move of a digit draws this much only
+
+
+def _compose(run: Run) -> None:
+    left, right = st.columns([5, 7], gap="large")
+    with left:
+        try:
+            pieces = scene.pieces(run)
+            look = caption_look.look_at_scene(run, pieces)
+        except ValueError as error:
+            show.problem(str(error))
+            return
+        place = st.container()
+    with right:
+        view.sentence(look)
+        chosen = view.heads(run, look)
+        view.strip(look, chosen)
+    with place:
+        view.picture(look)
+        view.inside(look, chosen)
+    view.word_by_word(look, chosen)
+    show.code(caption_look.look_at_picture)
+    st.caption(_("The weights are those of step {step}.").format(step=f"{look.example.step:,}"))
+
+
+page()

@@ -1,0 +1,96 @@
+"""Which model describes: the current run if it can, else the newest that can, else a button."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import offers, run_actions, run_words, runs_access, state
+from tfm_core.config import CaptionTaskConfig
+from tfm_core.config.choices import LANGUAGES
+from tfm_core.runs.run import Run
+
+_RUN = "captions-run"
+_TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of each language
+
+
+def pick() -> Run | None:
+    """Draw the choice of a run that describes pictures; None, with a button, without any."""
+    runs = _fitting()
+    if not runs:
+        _none()
+        return None
+    names = {run.id: run for run in runs}
+    current = state.current_run_id()
+    if st.session_state.get(_RUN) not in names:
+        st.session_state[_RUN] = current if current in names else runs[0].id
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        picked = st.selectbox(
+            _("Which model describes"),
+            list(names),
+            format_func=lambda name: _name(names[name]),
+            key=_RUN,
+            persist_state="session",
+            help=_("Every run that learned to describe pictures and has saved its weights."),
+        )
+    with right:
+        _other_language(runs)
+    return names[picked]
+
+
+def _fitting() -> list[Run]:
+    """Return the runs that can describe a picture now, newest first."""
+    return [
+        run
+        for run in runs_access.store().list()
+        if run.problem is None and run.has_checkpoint and _task(run) is not None
+    ]
+
+
+def _task(run: Run) -> CaptionTaskConfig | None:
+    task = run.experiment.task
+    return task if isinstance(task, CaptionTaskConfig) else None
+
+
+def _name(run: Run) -> str:
+    task = _task(run)
+    assert task is not None
+    words = _("{name} · {language}, digits in a picture: {n}")
+    return words.format(
+        name=run.meta.name, language=_(LANGUAGES[task.language].label), n=task.n_digits
+    )
+
+
+def _other_language(runs: list[Run]) -> None:
+    """Offer to train the language that no run here speaks."""
+    spoken = {task.language for task in map(_task, runs) if task is not None}
+    for language, preset in _TRAINED.items():
+        if language not in spoken:
+            st.button(
+                _("Train one that speaks {language}").format(language=_(LANGUAGES[language].label)),
+                key=f"captions-train-{language}",
+                icon=":material/play_arrow:",
+                on_click=run_actions.start_preset,
+                args=(preset,),
+            )
+
+
+def _none() -> None:
+    for run in runs_access.store().list():
+        if run.problem is None and _task(run) is not None and run.status.is_active:
+            words = _("“{name}” is training: its first weights are saved in a moment.")
+            st.info(
+                words.format(name=run_words.escape(run.meta.name)),
+                icon=":material/hourglass_empty:",
+            )
+            st.page_link(state.PAGES["train"], label=_("Watch"), query_params={"run": run.id})
+            return
+    offers.presets(
+        _(
+            "No model here has learned to describe pictures yet. Train one and watch its "
+            "captions become true; then come back and compose your own."
+        ),
+        list(_TRAINED.values()),
+        key="captions-start",
+    )

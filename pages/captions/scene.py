@@ -1,0 +1,159 @@
+"""The picture to describe: which digits, whose handwriting, and where they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from pages.components.digit_pad import digit_pad
+from pages.i18n import _
+from tfm_core.config import IMAGE_TASKS, CaptionTaskConfig
+from tfm_core.data.own_picture import picture_to_input
+from tfm_core.data.scenes import CANVAS, GRID, LARGE, SMALL, Placed
+from tfm_core.inspect.text.caption_look import Piece, unseen_digits, unseen_scene
+from tfm_core.runs.run import Run
+
+_FIELDS = ("number", "left", "top")
+_SCENE = "captions-scene"  # which test picture was laid out last, and for which run
+_FREE = "captions-free"
+
+
+def pieces(run: Run) -> list[Piece]:
+    """Draw the controls of the picture and return its digits.
+
+    Raises ValueError, in a sentence, where a drawn digit is missing.
+    """
+    task = run.experiment.task
+    assert isinstance(task, CaptionTaskConfig)
+    _lay_out_first(run)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button(
+            _("Another picture"),
+            icon=":material/casino:",
+            key="captions-another",
+            on_click=_next,
+            args=(run,),
+            help=_("A picture of the test set, of digits that the model never trained on."),
+        )
+        if task.n_digits > 1:
+            st.button(
+                _("Swap places"),
+                icon=":material/swap_horiz:",
+                key="captions-swap",
+                on_click=_swap,
+                args=(task.n_digits,),
+                help=_("Each digit moves to the place of the next one."),
+            )
+        is_free = st.toggle(
+            _("Anywhere"),
+            key=_FREE,
+            help=_(
+                "Training pictures have their digits on every {n}th pixel. Let them stand between, "
+                "and see what the model makes of places it never saw."
+            ).format(n=GRID),
+        )
+    tabs = st.tabs([_("Digit {n}").format(n=i + 1) for i in range(task.n_digits)])
+    found = []
+    for i, tab in enumerate(tabs):
+        with tab:
+            found.append(_piece(run, task, i, 1 if is_free else GRID))
+    return found
+
+
+def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
+    left, right = st.columns(2)
+    with left:
+        number = st.selectbox(_("Number"), range(10), key=_key("number", i))
+    with right:
+        is_drawn = st.toggle(
+            _("Draw it"), key=_key("drawn", i), help=_("Write the digit yourself.")
+        )
+        if not is_drawn:
+            st.button(
+                _("Another hand"),
+                key=_key("another", i),
+                icon=":material/draw:",
+                on_click=_another_hand,
+                args=(i,),
+                help=_("The same number in another handwriting, which the model never saw."),
+            )
+    side = LARGE
+    if task.sizes:
+        is_large = st.toggle(_("Large"), value=True, key=_key("large", i))
+        side = LARGE if is_large else SMALL
+    most = (CANVAS - side) // step * step
+    across, down = st.columns(2)
+    with across:
+        at_left = _slider(_("From the left (pixels)"), "left", i, most, step)
+    with down:
+        at_top = _slider(_("From the top (pixels)"), "top", i, most, step)
+    pixels = _drawn(i) if is_drawn else _unseen(run, number, i)
+    return Piece(Placed(number, at_left, at_top, side), pixels)
+
+
+def _slider(label: str, name: str, i: int, most: int, step: int) -> int:
+    key = _key(name, i)
+    value = min(most, int(st.session_state.get(key, 0)) // step * step)
+    st.session_state[key] = value
+    return st.slider(label, 0, most, step=step, key=key)
+
+
+def _drawn(i: int) -> npt.NDArray[np.uint8]:
+    drawn = digit_pad(key=_key("pad", i))
+    if drawn is None:
+        raise ValueError(
+            _("Digit {n} is still missing: draw it on its pad, or switch “Draw it” off.").format(
+                n=i + 1
+            )
+        )
+    picture, _notes = picture_to_input(drawn, IMAGE_TASKS["mnist-5000"])
+    return picture[0]
+
+
+def _unseen(run: Run, number: int, i: int) -> npt.NDArray[np.uint8]:
+    hands = unseen_digits(run, number)
+    pixels: npt.NDArray[np.uint8] = hands[st.session_state.get(_key("hand", i), i) % len(hands)]
+    return pixels
+
+
+def _another_hand(i: int) -> None:
+    st.session_state[_key("hand", i)] = st.session_state.get(_key("hand", i), i) + 1
+
+
+def _lay_out_first(run: Run) -> None:
+    """Lay out a picture where there is none of this run yet."""
+    kept: dict[str, Any] = st.session_state.get(_SCENE, {})
+    if kept.get("run") != run.id:
+        _lay_out(run, 0)
+
+
+def _next(run: Run) -> None:
+    _lay_out(run, st.session_state.get(_SCENE, {}).get("row", -1) + 1)
+
+
+def _lay_out(run: Run, row: int) -> None:
+    st.session_state[_SCENE] = {"run": run.id, "row": row}
+    for i, (placed, hand) in enumerate(unseen_scene(run, row)):
+        for name in _FIELDS:
+            st.session_state[_key(name, i)] = getattr(placed, name)
+        st.session_state[_key("large", i)] = placed.side >= LARGE
+        st.session_state[_key("hand", i)] = hand
+        st.session_state[_key("drawn", i)] = False
+
+
+def _swap(n: int) -> None:
+    places = [
+        {name: st.session_state.get(_key(name, i)) for name in ("left", "top", "large")}
+        for i in range(n)
+    ]
+    for i in range(n):
+        for name, value in places[(i + 1) % n].items():
+            if value is not None:
+                st.session_state[_key(name, i)] = value
+
+
+def _key(name: str, i: int) -> str:
+    return f"captions-{name}-{i}"

@@ -1,0 +1,152 @@
+"""What the model says of a picture, where it looks for each word, and whether it looks there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show, state
+from pages.ui.run_words import escape
+from tfm_core.inspect.text.caption_look import MEAN, Heads, Look, chosen_maps, scores
+from tfm_core.plots.caption_strip import caption_strip
+from tfm_core.runs.run import Run
+
+_LAYER, _HEAD = "captions-layer", "captions-head"
+
+
+def sentence(look: Look) -> None:
+    """Show what the model wrote beside the truth."""
+    item = look.example.item
+    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
+        st.markdown(
+            f":grey[{_('Model')}]  \n**{escape(look.example.answer_text or '–')}**",
+            width="content",
+        )
+        st.markdown(f":grey[{_('Truth')}]  \n**{escape(item['tgt_text'])}**", width="content")
+        if look.is_right:
+            st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
+        else:
+            st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
+
+
+def heads(run: Run, look: Look) -> Heads:
+    """Choose whose attention is shown: a layer, and one of its heads or their mean."""
+    n_layers, n_heads = look.maps.shape[:2]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        layer = n_layers - 1
+        if n_layers > 1:
+            picked = st.segmented_control(
+                _("Decoder layer"),
+                range(n_layers),
+                format_func=lambda n: str(n + 1),
+                default=layer,
+                required=True,
+                key=f"{_LAYER}-{run.id}",
+            )
+            layer = layer if picked is None else picked
+        head = st.segmented_control(
+            _("Head"),
+            [MEAN, *range(n_heads)],
+            format_func=lambda n: _("Mean") if n == MEAN else str(n + 1),
+            default=MEAN,
+            required=True,
+            wrap=True,
+            key=f"{_HEAD}-{run.id}",
+            help=_("The mean of all heads, or one head alone: heads often share the work."),
+        )
+    return Heads(layer, MEAN if head is None else head)
+
+
+def strip(look: Look, chosen: Heads) -> None:
+    """Show the picture once for each word, with the attention of that word."""
+    assert look.example.picture is not None
+    figure = caption_strip(
+        chosen_maps(look, chosen),
+        look.example.picture,
+        [word.text for word in look.words],
+        [word.box for word in look.words],
+        state.theme(),
+        notes=[show.percent(word.likely[0][1]) for word in look.words],
+    )
+    show.figure(
+        figure,
+        _(
+            "From left to right as it was written, with the probability of each word. Orange: "
+            "where the model looked. Outlined: the digit that the word names. Look for the orange "
+            "to jump into the outline."
+        ),
+        key="captions-strip",
+    )
+
+
+def picture(look: Look) -> None:
+    """Show the picture as the model gets it."""
+    assert look.example.picture is not None
+    st.image(look.example.picture[0], width=196, caption=_("What the model sees, 49 by 49 pixels"))
+
+
+def inside(look: Look, chosen: Heads) -> None:
+    """Say how much of the attention lies inside the true box, for each digit that is named."""
+    found = scores(look, chosen)
+    if not found or look.even is None:
+        st.caption(_("The model named none of these digits, so there is no box to score it by."))
+        return
+    st.markdown(_("**Attention inside the true box**"))
+    rule = _("**{word}**: {share}; of the best head, {head}, {best}")
+    lines = [
+        rule.format(
+            word=escape(row["word"]),
+            share=show.percent(row["share"]),
+            head=row["head"],
+            best=show.percent(row["best"]),
+        )
+        for row in found
+    ]
+    st.markdown("\n".join(f"- {line}" for line in lines))
+    st.caption(
+        _("Even attention would put {share} there: the patches that the boxes touch.").format(
+            share=show.percent(look.even)
+        )
+    )
+
+
+def _instead(others: Sequence[tuple[str, float]]) -> str:
+    """Return the other words with their probabilities, those that round to nothing left out."""
+    shown = [f"{text} {show.percent(p)}" for text, p in others if round(p, 3) > 0]
+    return " · ".join(shown) or "–"
+
+
+def word_by_word(look: Look, chosen: Heads) -> None:
+    """Show what the model weighed at each word."""
+    st.header(_("Word by word"), anchor=False)
+    st.caption(
+        _(
+            "Each row is one step of writing: the likeliest words, given the picture and the words "
+            "before. The first is written, and read again at the next step."
+        )
+    )
+    rows = [
+        {
+            "n": place + 1,
+            "word": word.text,
+            "probability": word.likely[0][1],
+            "instead": _instead(word.likely[1:]),
+        }
+        for place, word in enumerate(look.words)
+    ]
+    st.dataframe(
+        pd.DataFrame(rows),
+        hide_index=True,
+        height=38 + 35 * len(rows),
+        column_config={
+            "n": st.column_config.NumberColumn(_("Step"), width="small"),
+            "word": _("Writes"),
+            "probability": st.column_config.ProgressColumn(
+                _("Probability"), format="percent", min_value=0, max_value=1
+            ),
+            "instead": st.column_config.TextColumn(_("Instead"), width="large"),
+        },
+    )

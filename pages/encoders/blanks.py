@@ -1,0 +1,145 @@
+"""Fill in the blank: what the model says of a hidden word, beside what can be known."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import streamlit as st
+
+from pages.encoders import run as encoders_run
+from pages.i18n import _, content
+from pages.ui import run_words, show, state, typed
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text import blanks as core
+from tfm_core.inspect.text.blanks import Blank, Filled
+from tfm_core.plots import reading as plots
+from tfm_core.runs.run import Run
+
+MAX_TEXT = 200
+N_WORDS = 8
+_METRIC = 168  # pixels: two stand side by side on a phone
+GAP = "___"
+EXAMPLES = (
+    "Yesterday the hungry dog ___ a carrot in the garden.",
+    "The teacher ___ the cake.",
+    "___ friend comes to the big market daily.",
+    "A white ___ sees ___ apple.",
+)
+_TEXT = "encoders-gaps"
+
+
+def view() -> None:
+    """Ask for a sentence with gaps and show what may stand in them."""
+    st.markdown(content("encoders_blanks"))
+    st.session_state.setdefault(_TEXT, EXAMPLES[0])
+    encoders_run.show_with("masked-words", core.fills_blanks, _draw)
+
+
+def _draw(run: Run) -> None:
+    text = encoders_run.sentence(
+        _("Your sentence, ___ for a hidden word"),
+        EXAMPLES,
+        key=_TEXT,
+        buttons="encoders-gaps",
+    )
+    try:
+        tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
+        found = _kept(run.folder, trained.checkpoint_mark(run), tokens)
+    except ValueError as error:
+        show.problem(run_words.escape(str(error)))
+        return
+    if not found.blanks[0].truth:
+        st.info(
+            _(
+                "No sentence of the grammar fits these words, so there is no truth to compare "
+                "with; the model answers all the same."
+            ),
+            icon=":material/info:",
+        )
+    for blank in found.blanks:
+        _blank(found, blank)
+
+
+def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Offer the words to be hidden by a press, those that already are being pressed."""
+    names = [token if token.isalpha() else GAP for token in tokens]
+    gaps = [place for place, name in enumerate(names) if name == GAP]
+    pressed = st.pills(
+        _("Press a word to hide it"),
+        list(range(len(tokens))),
+        format_func=lambda place: run_words.escape(names[place]),
+        selection_mode="multi",
+        default=gaps,
+        key=f"encoders-hide-{' '.join(names)}",
+    )
+    return core.hide(tokens, pressed)
+
+
+def _blank(found: Filled, blank: Blank) -> None:
+    """Show one gap: words, how sure one can be, and where the model looked for it."""
+    words = [GAP if place != blank.place and not token.isalpha() else token
+             for place, token in enumerate(found.tokens)]  # fmt: skip
+    words[blank.place] = "[ ? ]"
+    st.header(run_words.escape(" ".join(words)), anchor=False, divider="grey")
+    shown = blank.top(N_WORDS)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        truth = [blank.truth.get(word, 0.0) for word in shown]
+        show.figure(
+            plots.word_choice(
+                shown,
+                np.array([blank.model.get(word, 0.0) for word in shown]),
+                np.array(truth) if blank.truth else None,
+            ),
+            _(
+                "The model of step {step} beside the exact chances of the grammar: the bars of a "
+                "perfect reader would be equal."
+            ).format(step=f"{found.step:,}"),
+            key=f"encoders-choice-{blank.place}",
+        )
+    with right:
+        show.figure(
+            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.place]),
+            _("Where the gap (▸) looks, head by head: to both sides, which GPT could not."),
+            key=f"encoders-gap-{blank.place}",
+        )
+    _sure(blank)
+
+
+def _sure(blank: Blank) -> None:
+    """Say in nats how unsure model and truth are."""
+    with st.container(horizontal=True, gap="small"):
+        st.metric(
+            _("Model's entropy"),
+            f"{blank.model_entropy:.2f}",
+            help=_("How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight alike."),
+            border=True,
+            width=_METRIC,
+        )
+        if blank.truth:
+            _compared(blank)
+    st.caption(_("In nats: 0 is sure of one word, 2.08 torn between eight alike (ln 8)."))
+
+
+def _compared(blank: Blank) -> None:
+    st.metric(
+        _("True entropy"),
+        f"{blank.truth_entropy:.2f}",
+        help=_("How unsure one has to be: no reader can do better on average."),
+        border=True,
+        width=_METRIC,
+    )
+    st.metric(
+        _("Lost"),
+        f"{blank.excess:.3f}",
+        help=_("By believing the model: the Kullback-Leibler divergence, 0 where both agree."),
+        border=True,
+        width=_METRIC,
+    )
+
+
+@lru_cache(maxsize=32)
+def _kept(folder: Path, mark: int, tokens: tuple[str, ...]) -> Filled:
+    return core.fill(Run(folder), tokens)

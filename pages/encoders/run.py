@@ -1,0 +1,104 @@
+"""Which run reads: the current one where its task fits, else the newest that can."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_actions, run_words, runs_access, show, state
+from tfm_core.config import Experiment
+from tfm_core.machine import slowness
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+
+TICK = 2.0
+"""Seconds between two looks at a run that trains."""
+
+Draw = Callable[[Run], None]
+
+
+def show_with(preset: str, fits: Callable[[Experiment], bool], draw: Draw) -> None:
+    """Draw with the run that fits, again and again while it trains; offer to train one."""
+    run = _found(fits)
+    if run is None:
+        _empty(preset)
+        return
+    is_live = run.status.is_active
+    st.fragment(_look, run_every=TICK if is_live else None)(run, draw, is_live, preset)
+
+
+def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
+    status = run.status
+    if was_live and not status.is_active:
+        state.draw_anew()  # once: the page then makes a fragment that does not tick
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        name = run_words.escape(run.meta.name)
+        words = _("Read by **{name}**").format(name=name)
+        st.markdown(f"{words} {run_words.badge(status)}", width="content")
+        st.page_link(
+            state.PAGES["attention"],
+            label=_("All its maps"),
+            icon=":material/visibility:",
+            query_params={"run": run.id},
+        )
+    if run.has_checkpoint:
+        draw(run)
+    elif status.is_active:
+        st.info(
+            _("It has not saved its weights yet; the page follows as soon as it does."),
+            icon=":material/hourglass_empty:",
+        )
+    else:
+        show.problem(_("This run ended before it saved its weights, so it cannot read."))
+        _train(preset)
+
+
+def _found(fits: Callable[[Experiment], bool]) -> Run | None:
+    run_id = state.current_run_id()
+    current = None if run_id is None else runs_access.store().get(run_id)
+    if current is not None and current.problem is None and fits(current.experiment):
+        return current
+    able = [
+        run
+        for run in runs_access.store().list()  # the newest first
+        if run.problem is None and fits(run.experiment) and run.has_checkpoint
+    ]
+    finished = [run for run in able if run.status.state == "finished"]
+    return next(iter([*finished, *able]), None)
+
+
+def _empty(preset: str) -> None:
+    with st.container(border=True, horizontal_alignment="center", gap="medium"):
+        st.markdown(PRESETS[preset].learns, width="content")
+        st.markdown(_("No model here has learned it yet."), width="content")
+        _train(preset)
+
+
+def _train(name: str) -> None:
+    preset = PRESETS[name]
+    time = show.duration(preset.seconds * slowness())
+    words = _("Train it and watch, about {time}").format(time=time)
+    if st.button(words, type="primary", icon=":material/play_arrow:", key=f"encoders-train-{name}"):
+        run = run_actions.begin(preset.experiment, name=preset.label, preset=name)
+        if run is not None:
+            state.set_current_run(run.id)
+            st.rerun()
+
+
+def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> str:
+    """Ask for a sentence, kept under ``key``, with examples that one press puts in its place."""
+
+    def take(example: str) -> None:
+        st.session_state[key] = example
+
+    text = st.text_input(
+        label,
+        key=key,
+        help=_("In the words of the task; press Enter to let the model read it."),
+    )
+    with st.container(horizontal=True, gap="small"):
+        for place, example in enumerate(examples):
+            st.button(example, key=f"{buttons}-{place}", on_click=take, args=(example,))
+    return text

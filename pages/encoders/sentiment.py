@@ -1,0 +1,175 @@
+"""Sentiment: a sentence and its label, and which words the label comes from."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from pages.encoders import run as encoders_run
+from pages.i18n import _, content
+from pages.ui import run_words, show, state, typed
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text import sentence as core
+from tfm_core.inspect.text.sentence import Sentence
+from tfm_core.plots import reading as plots
+from tfm_core.runs.run import Run
+
+MAX_TEXT = 300
+EXAMPLES = (
+    "The food was not bad, but the service was slow.",
+    "The film was very good.",
+    "Never not friendly, although the room was dirty.",
+    "The hotel was slightly bad and the view is great.",
+)
+_TEXT = "encoders-text"
+
+
+def view() -> None:
+    """Ask for a sentence and show how it is read."""
+    st.markdown(content("encoders_sentiment"))
+    st.session_state.setdefault(_TEXT, EXAMPLES[0])
+    encoders_run.show_with("sentiment", core.reads_labels, _draw)
+
+
+def _draw(run: Run) -> None:
+    text = encoders_run.sentence(
+        _("Your sentence"), EXAMPLES, key=_TEXT, buttons="encoders-example"
+    )
+    try:
+        found = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
+    except ValueError as error:
+        show.problem(run_words.escape(str(error)))
+        return
+    _answer(found)
+    _words(found)
+    _pairs(run, found)
+
+
+def _answer(found: Sentence) -> None:
+    """Show the model's probabilities beside what the rule says."""
+    left, right = st.columns(2, gap="medium")
+    with left:
+        show.figure(
+            plots.label_bars(found.labels, found.probabilities),
+            _("What the model of step {step} says: all three together are 100 %.").format(
+                step=f"{found.step:,}"
+            ),
+            key="encoders-labels",
+        )
+    with right, st.container(border=True):
+        st.markdown(_rule(found))
+
+
+def _rule(found: Sentence) -> str:
+    said = found.labels[found.said]
+    if found.rule is None:
+        return _(
+            "The model says **{said}**. The rule has no answer: this is no sentence of its "
+            "grammar, such as “the film was not very good”, so nobody can say who is right."
+        ).format(said=said)
+    rule = found.rule
+    mark = ":green-badge[:material/check: agrees]"
+    if rule.label != said:
+        mark = ":orange-badge[:material/close: differs]"
+    deciding = " · ".join(run_words.escape(found.words[place]) for place in rule.decides)
+    worths = [
+        f"**{clause.worth:+d}**" if place in rule.counted else f"~~{clause.worth:+d}~~"
+        for place, clause in enumerate(rule.clauses)
+    ]
+    return _(
+        "The rule says **{label}**, the model **{said}** {mark}\n\n"
+        "Worth of the clauses: {worths}; what counts adds up to **{worth:+d}**.\n\n"
+        "The words that decide, marked ▸ below: {deciding}"
+    ).format(
+        label=rule.label,
+        said=said,
+        mark=mark,
+        worths=", ".join(worths),
+        worth=rule.worth,
+        deciding=deciding,
+    )
+
+
+def _words(found: Sentence) -> None:
+    """Show which words the answer is read from, and which it needs."""
+    marked = found.rule.decides if found.rule is not None else ()
+    shift = len(found.keys) - len(found.words)
+    left, right = st.columns(2, gap="medium")
+    with left:
+        who = _("the CLS token") if shift else _("the mean of all words")
+        show.figure(
+            plots.head_rows(
+                found.heads,
+                found.keys,
+                theme=state.theme(),
+                marked=[place + shift for place in marked],
+            ),
+            _("Where {who} looks, head by head: does any head pick the words that decide?").format(
+                who=who
+            ),
+            key="encoders-heads",
+        )
+    with right:
+        values = {
+            "needed": found.needed,
+            "relevance": found.relevance,
+            "rollout": found.rollout,
+        }
+        show.figure(
+            plots.word_bars(found.words, values, marked),
+            _(
+                "Lost without it: how much probability of its answer the model loses when the word "
+                "is left out (below zero: it gains). Where relevance points, that should be large; "
+                "rollout only says what is looked at."
+            ),
+            key="encoders-words",
+        )
+
+
+def _pairs(run: Run, found: Sentence) -> None:
+    """Show the sentence with one thing changed at a time, beside the rule."""
+    pairs = core.minimal_pairs(found.words)
+    if not pairs:
+        return
+    st.header(_("One thing changed at a time"), anchor=False)
+    rows = {_("as it is"): found.words, **pairs}
+    try:
+        table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_order=("change", "rule", "model", "agrees", "sure", "sentence"),  # narrow: in sight
+        column_config={
+            "change": _("Change"),
+            "sentence": st.column_config.TextColumn(_("Sentence"), width="large"),
+            "rule": _("Rule"),
+            "model": _("Model"),
+            "agrees": st.column_config.TextColumn("✓", width="small"),
+            "sure": st.column_config.ProgressColumn(
+                _("Sure"),
+                help=_("The probability that the model gives to its answer."),
+                min_value=0,
+                max_value=1,
+                format="percent",
+            ),
+        },
+    )
+    st.caption(
+        _("Minimal pairs: a model that counts good and bad words alone cannot tell these apart.")
+    )
+
+
+@lru_cache(maxsize=32)
+def _kept(folder: Path, mark: int, text: str) -> Sentence:
+    return core.read(Run(folder), text)
+
+
+@lru_cache(maxsize=32)
+def _asked(folder: Path, mark: int, rows: tuple[tuple[str, tuple[str, ...]], ...]) -> pd.DataFrame:
+    return core.compared(Run(folder), dict(rows))

@@ -1,0 +1,73 @@
+"""A text of one's own: paste it, choose its tokens, train."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_actions, show, state
+from tfm_core.config import Experiment
+from tfm_core.config.choices import UNITS
+from tfm_core.config.corpus_tasks import cut_text, text_problem
+from tfm_core.data.corpus.book import read_text
+from tfm_core.presets import PRESETS
+
+_TEXT, _UNIT = "gpt-own-text", "gpt-own-unit"
+
+
+def part() -> None:
+    """Ask for a text, count it, and train the preset on it."""
+    st.markdown(
+        _(
+            "Paste something and train a small GPT on it: the first 80 % are learned, the rest is "
+            "only measured. Without a text it learns the first chapter of Alice in Wonderland."
+        )
+    )
+    st.session_state.setdefault(_TEXT, state.own_text())
+    text = st.text_area(
+        _("Text to learn from"),
+        key=_TEXT,
+        height=240,
+        placeholder=read_text()[:600] + " …",
+        on_change=lambda: state.set_own_text(st.session_state[_TEXT]),
+        persist_state="session",
+    )
+    unit = st.segmented_control(
+        _("Tokens"),
+        list(UNITS),
+        format_func=lambda name: UNITS[name].label,
+        default="characters",
+        required=True,
+        key=_UNIT,
+        persist_state="session",
+        help=_("Words need much more text than characters before they are worth it."),
+    )
+    tokens = cut_text(text or read_text(), str(unit))
+    st.caption(
+        _("{n} {unit}, {different} different ones.").format(
+            n=f"{len(tokens):,}",
+            unit=UNITS[str(unit)].label.lower(),
+            different=f"{len(set(tokens)):,}",
+        )
+    )
+    problem = text_problem(text, str(unit)) if text else None
+    if problem is not None:
+        show.problem(problem)
+    if st.button(
+        _("Train on it"),
+        type="primary",
+        icon=":material/play_arrow:",
+        disabled=problem is not None,
+        key="gpt-own-train",
+    ):
+        _train(text, str(unit))
+    st.caption(_("The text is saved with the run; anyone who can open the run can read it."))
+
+
+def _train(text: str, unit: str) -> None:
+    values = PRESETS["gpt-text"].experiment.model_dump()
+    values["task"] |= {"text": text, "unit": unit}
+    name = _("My text, by {unit}") if text else _("Alice, by {unit}")
+    run = run_actions.begin(Experiment.parse(values), name=name.format(unit=unit))
+    if run is not None:
+        run_actions.watch(run)

@@ -1,0 +1,34 @@
+"""Writing: a GPT reads a text, writes on, is looked through layer by layer, and adds."""
+
+from __future__ import annotations
+
+from pages.gpt import lens, own, read, run, sum, write
+from pages.i18n import _
+from pages.ui import run_words, show, url_choice
+
+_PARTS = {
+    "read": _("Read"),
+    "write": _("Write"),
+    "lens": _("Lens"),
+    "add": _("Add"),
+    "train": _("Own text"),
+}
+
+
+def page() -> None:
+    """Show one part, for the current run where it fits."""
+    show.header("gpt")
+    part = url_choice.choice(_("Part"), _PARTS, key="gpt-part", query="part", is_labelled=False)
+    try:
+        if part == "train":
+            own.part()
+        elif part == "add":
+            run.with_run(run.ADDITION, sum.part)
+        else:
+            shown = {"write": write.part, "lens": lens.part}.get(part, read.part)
+            run.with_run(run.LANGUAGE, shown)
+    except ValueError as error:
+        show.problem(run_words.escape(str(error)))
+
+
+page()

@@ -1,0 +1,104 @@
+"""Reading: a text coloured by how much each token surprises the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_words, show, typed
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
+from tfm_core.plots import gpt as plots
+from tfm_core.plots.language import surprise_text
+from tfm_core.runs.run import Run
+
+_MOST = 6000  # characters
+
+
+def part(run: Run) -> None:
+    """Ask for a text, show its surprise, and what the model expected at a picked token."""
+    key = f"gpt-read-{run.id}"
+    st.session_state.setdefault(key, example_text(run))
+    text = st.text_area(
+        _("A text to read"),
+        key=key,
+        height=140,
+        help=_("It begins as a stretch that the model never learned from. Change it."),
+    )
+    found = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
+    unit = run.experiment.task.unit
+    _figures(found, unit)
+    n = len(found.tokens)
+    place = f"gpt-read-token-{run.id}-{n}"
+    st.session_state.setdefault(place, int(found.nats.argmax()) + 1)
+    picked = st.session_state[place] - 1
+    with st.container(border=True):
+        st.html(surprise_text(found.tokens, found.nats, picked, " " if unit == "words" else ""))
+    if n > 1:
+        st.slider(
+            _("Token to look at"),
+            1,
+            n,
+            key=place,
+            help=_("It has a frame in the text; the first choice is the greatest surprise."),
+        )
+    _guesses(found, picked)
+
+
+def _figures(found: Surprisals, unit: str) -> None:
+    per = {"words": _("word"), "characters": _("character")}[unit]
+    with st.container(horizontal=True, gap="small"):
+        for label, value, words in (
+            (
+                _("Loss"),
+                _("{nats} nats").format(nats=f"{found.mean:.3f}"),
+                _("Mean surprise of a token, -ln p: {bits} bits a {per}.").format(
+                    bits=f"{found.mean * BITS:.2f}", per=per
+                ),
+            ),
+            (
+                _("Bits a {per}").format(per=per),
+                f"{found.mean * BITS:.2f}",
+                _("The same in bits, -log2 p: what it would cost to send this text."),
+            ),
+            (
+                _("Perplexity"),
+                f"{found.perplexity:.2f}",
+                _("exp of the loss: as unsure as between so many equally likely tokens."),
+            ),
+            (
+                _("Expected loss"),
+                _("{nats} nats").format(nats=f"{found.entropy.mean():.3f}"),
+                _(
+                    "The mean entropy of its predictions: the loss that the model itself expects. "
+                    "A much greater real loss means that it is too sure of itself."
+                ),
+            ),
+        ):
+            st.metric(label, value, help=words, border=True, width=168)
+
+
+def _guesses(found: Surprisals, picked: int) -> None:
+    nats, token = float(found.nats[picked]), found.tokens[picked]
+    st.markdown(
+        _(
+            "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses."
+        ).format(
+            n=picked + 1,
+            token=run_words.escape(plots.shown(token)),
+            bits=f"{nats * BITS:.2f}",
+            p=f"{np.exp(-nats):.3g}",
+            rank=f"{int(found.rank[picked]):,}",
+        )
+    )
+    show.figure(
+        plots.guesses(found.best[picked], token, float(np.exp(-nats)), int(found.rank[picked])),
+        _("What the model expected here, from the tokens before it; the one that came is marked."),
+        key="gpt-guesses",
+    )
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _read(folder: str, mark: int, text: str, _run: Run) -> Surprisals:
+    return surprisals(_run, text)

@@ -1,0 +1,98 @@
+"""Which run the page on GPTs shows: the current one where it fits, else the newest that does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import offers, run_words, runs_access, state
+from tfm_core.runs.run import Run
+
+_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a part of the page needs: which runs fit, what to say without one, what to train."""
+
+    name: str
+    fits: Callable[[Run], bool]
+    sentence: str
+    presets: tuple[str, ...]
+
+
+def _is_language(run: Run) -> bool:
+    return run.experiment.task.kind == "corpus"
+
+
+def _adds(run: Run) -> bool:
+    is_gpt = run.experiment.model.family == "decoder-only"
+    return is_gpt and run.experiment.task.name == "addition"
+
+
+LANGUAGE = Needs(
+    "language",
+    _is_language,
+    _("There is no trained language model yet: one that writes sentences, or one on a book?"),
+    ("gpt-grammar", "gpt-text"),
+)
+ADDITION = Needs(
+    "addition",
+    _adds,
+    _("There is no GPT that has learned to add yet."),
+    ("addition-3", "addition"),
+)
+
+
+def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
+    """Draw a part with the run it needs, or say how to get one."""
+    fitting = [run for run in runs_access.store().list() if run.problem is None and needs.fits(run)]
+    able = [run for run in fitting if run.has_checkpoint][:_MOST]
+    current = state.current_run_id()
+    if current is not None and current not in [run.id for run in able]:
+        able += [run for run in fitting if run.id == current and run.has_checkpoint]
+    if not able:
+        _empty(needs, [run for run in fitting if run.status.is_active])
+        return
+    part(_pick(needs, able, current))
+
+
+def _pick(needs: Needs, able: list[Run], current: str | None) -> Run:
+    ids = [run.id for run in able]
+    key = f"gpt-run-{needs.name}"
+    if st.session_state.get(key) not in ids:
+        st.session_state[key] = current if current in ids else ids[0]
+    by_id = {run.id: run for run in able}
+    chosen = st.selectbox(
+        _("Model"),
+        ids,
+        format_func=lambda run_id: _name(by_id[run_id]),
+        key=key,
+        help=_("Runs that fit this part, newest first; the last saved weights are used."),
+        on_change=lambda: state.set_current_run(st.session_state[key]),
+    )
+    return by_id[chosen]
+
+
+def _name(run: Run) -> str:
+    words = _("{name}, step {step}: {task}")
+    return words.format(
+        name=run.meta.name, step=f"{run.status.step:,}", task=run.experiment.task.facts.label
+    )
+
+
+def _empty(needs: Needs, training: list[Run]) -> None:
+    if not training:
+        offers.presets(needs.sentence, needs.presets, key="gpt-train")
+        return
+    with st.container(border=True, gap="medium"):
+        st.info(
+            _(
+                "“{name}” is training and has not saved its weights yet; it will in a moment."
+            ).format(name=run_words.escape(training[0].meta.name)),
+            icon=":material/hourglass_empty:",
+        )
+        st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")

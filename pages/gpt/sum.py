@@ -1,0 +1,64 @@
+"""Addition digit by digit: what a GPT gives each digit, beside the true sum."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.gpt import lens
+from pages.i18n import _
+from pages.ui import run_words, show, state, typed
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text.gpt_reading import Digits, sum_of
+from tfm_core.plots.gpt import digit_map
+from tfm_core.runs.run import Run
+
+
+def part(run: Run) -> None:
+    """Ask for a sum, show how it is written, and the lens on it."""
+    n = run.experiment.task.size
+    key = f"gpt-sum-{run.id}"
+    st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
+    text = st.text_input(
+        _("A sum"),
+        key=key,
+        help=_("Two numbers of up to {n} digits each, as 12+34.").format(n=n),
+    )
+    text = typed.within(text, 40)
+    found = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
+    _verdict(found)
+    show.figure(
+        digit_map(found, state.theme()),
+        _(
+            "Each column is one place of the answer, written from left to right; a frame and a ✓ "
+            "mark the truth. A carry from the right must be known before it is written: look at "
+            "sums with long carries."
+        ),
+        key="gpt-digits",
+    )
+    st.header(_("Through the logit lens"), anchor=False)
+    lens.figure(run, text)
+
+
+def _verdict(found: Digits) -> None:
+    said = "".join(token for token in found.answer if token != "<eos>")
+    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
+        for who, what in (
+            (_("Sum"), found.source),
+            (_("Model"), said or "–"),
+            (_("Truth"), "".join((found.truth or ())[:-1]) or "–"),
+        ):
+            st.markdown(f":grey[{who}]  \n**{run_words.escape(what)}**", width="content")
+        is_right = found.answer == found.truth
+        colour, icon = ("green", "check") if is_right else ("orange", "close")
+        words = _("right") if is_right else _("wrong")
+        st.markdown(f":{colour}-badge[:material/{icon}: {words}]", width="content")
+        sure = float(found.chances.max(1).prod())
+        st.markdown(
+            _(":grey[Probability of this answer]  \n**{p}**").format(p=show.percent(sure)),
+            width="content",
+        )
+
+
+@st.cache_data(show_spinner=False, max_entries=32)
+def _sum(folder: str, mark: int, text: str, _run: Run) -> Digits:
+    return sum_of(_run, text)

@@ -1,0 +1,157 @@
+"""Writing on from a prompt: several samples, step by step, and what each token is drawn from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from pages.gpt import beam
+from pages.gpt import shaping as gpt_shaping
+from pages.i18n import _
+from pages.ui import show, typed
+from tfm_core.inspect.attention import trained
+from tfm_core.inspect.text import gpt_writing
+from tfm_core.inspect.text.gpt_writing import Sample
+from tfm_core.inspect.text.surprisal import example_text
+from tfm_core.plots import gpt as plots
+from tfm_core.plots.language import written_text
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.decoding import Shaping
+
+_WRITTEN, _ASKED = "gpt-written", "gpt-asked"
+_METHODS = {
+    "sample": _("At random"),
+    "greedy": _("Greedy"),
+    "beam": _("Beam search"),
+}
+
+
+def part(run: Run) -> None:
+    """Ask for a prompt and a way to write; write; show what the next token is drawn from."""
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        prompt = _prompt(run)
+    with right:
+        method = st.segmented_control(
+            _("How to write"),
+            list(_METHODS),
+            format_func=_METHODS.__getitem__,
+            default="sample",
+            required=True,
+            wrap=True,
+            key="gpt-method",
+            persist_state="session",
+            help=_("Draw each token; or always take the likeliest; or keep the likeliest texts."),
+        )
+    begun = gpt_writing.prompt_ids(run, prompt)
+    if method == "beam":
+        beam.part(run, begun)
+        return
+    shaping, seeds, length = gpt_shaping.controls(is_greedy=method == "greedy")
+    # not in the mark: how the next token is shaped may change in the middle of a text
+    mark = (run.id, trained.checkpoint_mark(run), begun, seeds)
+    st.fragment(_written)(run, mark, shaping, length)
+
+
+def _prompt(run: Run) -> str:
+    key = f"gpt-prompt-{run.id}"
+    first = {"words": 2, "characters": 12}[run.experiment.task.unit]
+    st.session_state.setdefault(key, example_text(run, first))
+    text = st.text_input(
+        _("Prompt"),
+        key=key,
+        help=_("What the model goes on from; empty: it begins by itself."),
+    )
+    return typed.within(text, 400)
+
+
+def _written(run: Run, mark: tuple[Any, ...], shaping: Shaping, length: int) -> None:
+    """Draw the samples and the buttons that write on."""
+    kept = st.session_state.get(_WRITTEN)
+    if kept is None or kept[0] != mark:
+        kept = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
+    samples: list[Sample] = kept[1]
+    bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
+    places = [column.empty() for column in st.columns(len(samples))]
+    asked = st.session_state.pop(_ASKED, None)
+    if asked == "again":
+        samples = [Sample(mark[2], ()) for _seed in mark[3]]
+    n = {"step": 1, "on": length - _done(samples)}.get(asked, 0)
+    if n > 0:
+        for longer in gpt_writing.write_on(run, samples, shaping, mark[3], n=n):
+            _draw(run, places, longer, mark)
+            samples = longer
+    _draw(run, places, samples, mark)
+    st.session_state[_WRITTEN] = (mark, samples)
+    with bar:
+        _buttons(samples, length)
+    _next(run, samples[0], shaping)
+
+
+def _done(samples: list[Sample]) -> int:
+    return max(len(sample.chances) for sample in samples)
+
+
+def _buttons(samples: list[Sample], length: int) -> None:
+    n, is_over = _done(samples), all(map(gpt_writing.has_ended, samples))
+    for name, label, icon, help_text in (
+        ("step", _("Step"), ":material/skip_next:", _("One token more.")),
+        ("on", _("Write on"), ":material/play_arrow:", _("Up to the tokens to write.")),
+        ("again", _("Start again"), ":material/restart_alt:", _("Back to the prompt.")),
+    ):
+        st.button(
+            label,
+            icon=icon,
+            key=f"gpt-{name}",
+            help=help_text,
+            type="primary" if name == "on" else "secondary",
+            disabled=name != "again" and (is_over or n >= length),
+            on_click=_ask,
+            args=(name,),
+        )
+    st.caption(_("{n} of {length} tokens").format(n=n, length=length))
+
+
+def _ask(name: str) -> None:
+    st.session_state[_ASKED] = name
+
+
+def _draw(run: Run, places: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
+    gap = " " if run.experiment.task.unit == "words" else ""
+    for place, sample, seed in zip(places, samples, mark[3], strict=True):
+        tokens = gpt_writing.tokens_of(run, sample.ids)
+        n_prompt = len(tokens) - len(sample.chances)
+        with place.container(border=True):
+            if len(samples) > 1:
+                st.caption(_("Seed {seed}").format(seed=seed))
+            st.html(written_text(tokens, sample.chances, n_prompt, gap))
+
+
+def _next(run: Run, sample: Sample, shaping: Shaping) -> None:
+    """Show what the next token of the first sample is drawn from."""
+    if gpt_writing.has_ended(sample):
+        st.caption(_("The first sample has ended: the model wrote <eos>.").replace("<", "\\<"))
+        return
+    found = gpt_writing.next_token(run, sample.ids, shaping)
+    st.markdown(
+        _(
+            "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
+            "perplexity {before}, after shaping {after}."
+        ).format(
+            left=f"{found.n_left:,}",
+            all=f"{found.n_all:,}",
+            before=f"{found.perplexity_before:.2f}",
+            after=f"{found.perplexity_after:.2f}",
+        )
+    )
+    show.figure(
+        plots.before_and_after(found.tokens, found.before, found.after),
+        _(
+            "Grey is what the model says, vermilion what is drawn from after temperature, top-k "
+            "and top-p: a low temperature sharpens, top-k and top-p cut off the tail."
+        ),
+        key="gpt-next",
+    )

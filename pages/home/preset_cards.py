@@ -1,0 +1,103 @@
+"""Presets as cards: what each learns, shown by an example, how long it takes, what it reaches."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.home.samples import DIGITS, SCENE, caption_sample, text_sample
+from pages.i18n import _
+from pages.ui import run_actions, run_words, show
+from tfm_core.config import FAMILIES
+from tfm_core.machine import slowness
+from tfm_core.presets import PRESETS, Preset
+from tfm_core.runs.run import Run
+
+N_LARGE = 2
+COLUMNS = 4
+
+
+def first(runs: list[Run]) -> None:
+    """Show the presets to begin with; ``runs`` know how long they took here."""
+    _rows(list(PRESETS.values())[:N_LARGE], runs, N_LARGE, is_large=True)
+
+
+def rest(runs: list[Run]) -> None:
+    """Show the other presets, family by family; small families stand side by side."""
+    others = list(PRESETS.values())[N_LARGE:]
+    found = {
+        name: [preset for preset in others if preset.experiment.model.family == name]
+        for name in FAMILIES
+    }
+    for shelf in _shelves({name: len(presets) for name, presets in found.items() if presets}):
+        widths = [min(len(found[name]), COLUMNS) for name in shelf]
+        room = COLUMNS - sum(widths)
+        for column, name, width in zip(
+            st.columns([*widths, room] if room else widths), shelf, widths, strict=False
+        ):
+            with column:
+                st.header(FAMILIES[name].label, anchor=False, help=FAMILIES[name].help)
+                _rows(found[name], runs, width, is_large=False)
+
+
+def _shelves(sizes: dict[str, int]) -> list[list[str]]:
+    """Put each family on the first shelf that has room for all of its cards."""
+    shelves: list[list[str]] = []
+    for name, size in sizes.items():
+        for shelf in shelves:
+            if sum(sizes[other] for other in shelf) + size <= COLUMNS:
+                shelf.append(name)
+                break
+        else:
+            shelves.append([name])
+    return shelves
+
+
+def _rows(presets: list[Preset], runs: list[Run], n_columns: int, *, is_large: bool) -> None:
+    for begin in range(0, len(presets), n_columns):
+        row = presets[begin : begin + n_columns]
+        for column, preset in zip(st.columns(n_columns), row, strict=False):
+            with column:
+                _card(preset, runs, is_large=is_large)
+
+
+def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
+    with st.container(border=True, height="stretch", gap="small", key=f"card-{preset.name}"):
+        heading = "##" if is_large else "###"
+        st.markdown(f"{heading} {preset.label}")
+        _example(preset, is_large=is_large)
+        st.markdown(preset.learns)
+        st.caption(f":material/timer: {_takes(preset, runs)}  \n:material/target: {preset.reaches}")
+        st.space("stretch")
+        if st.button(
+            _("Train it"),
+            key=f"start-{preset.name}",
+            type="primary" if is_large else "secondary",
+            icon=":material/play_arrow:",
+            width="stretch",
+        ):
+            run_actions.start_preset(preset.name)
+
+
+def _takes(preset: Preset, runs: list[Run]) -> str:
+    """Say what training took here the last time, or what it will take at this machine's speed."""
+    for run in runs:
+        ours = run.meta.preset == preset.name and not run.meta.recorded and run.problem is None
+        if ours and run.experiment == preset.experiment and run.status.state == "finished":
+            return _("took {time} here").format(time=show.duration(run.status.seconds))
+    return _("about {time} here").format(time=show.duration(preset.seconds * slowness()))
+
+
+def _example(preset: Preset, *, is_large: bool) -> None:
+    described = caption_sample(preset.experiment)
+    if described is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.image(SCENE, width=72)
+            st.markdown(f"**{run_words.escape(described)}**", width="stretch")
+        return
+    sample = text_sample(preset.experiment)
+    if sample is None:
+        st.image(DIGITS, width=320 if is_large else "stretch")
+        return
+    source, target = (run_words.escape(text) for text in sample)
+    arrow = ":gray[:material/subdirectory_arrow_right:]"
+    st.markdown(f"{source}  \n{arrow} **{target}**")

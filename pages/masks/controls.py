@@ -1,0 +1,238 @@
+"""What the mask lab looks at: which mask, which tokens, whose scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import runs_access, state, typed, url_choice
+from tfm_core.inspect.masks import lab, scores
+from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
+from tfm_core.runs.run import Run
+
+MAX_TEXT = 600
+EXAMPLE = "the cat sat on the mat"
+EXAMPLE_TARGET = "die Katze saß"
+_KIND, _TEXT, _TARGET, _PAD = "masks-kind", "masks-text", "masks-target", "masks-pad"
+_QUERY = "mask"  # in the link: mask=causal
+_LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """A mask and the tokens it is laid on. segments: the sequence of each token, from 0."""
+
+    kind: str
+    tokens: tuple[str, ...]
+    segments: tuple[int, ...]
+    target: tuple[str, ...]
+    window: int
+    prefix: int
+    run: Run | None
+    note: str = ""
+
+
+def kind() -> str:
+    """Choose the mask; a link may hold it."""
+    url_choice.renamed(_KIND, _QUERY, {name: _(mask.label) for name, mask in MASKS.items()})
+    unknown = url_choice.read(_KIND, _QUERY, list(MASKS), "combined")
+    picked = st.segmented_control(
+        _("Mask"),
+        list(MASKS),
+        format_func=lambda name: _(MASKS[name].label),
+        required=True,
+        key=_KIND,
+        persist_state="session",
+        wrap=True,
+    )
+    url_choice.warn(unknown)
+    chosen = picked if picked in MASKS else "combined"
+    url_choice.say(_KIND, _QUERY, str(chosen))
+    st.caption(_(MASKS[chosen].help))
+    return str(chosen)
+
+
+def choice(chosen: str) -> Choice:
+    """Ask for tokens and sizes. Raises ValueError, in a sentence, for what cannot be read."""
+    run = _run()
+    left, right = st.columns([3, 2], vertical_alignment="bottom")
+    with left:
+        text = _text(run, chosen)
+    with right:
+        n_pad = st.slider(
+            _("Padding tokens at the end"),
+            0,
+            4,
+            0 if chosen in {"none", "causal"} else 2,
+            key=f"{_PAD}-{chosen}",
+            persist_state="session",
+            help=_("A batch is as long as its longest sentence; the others are filled up."),
+        )
+    tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT))
+    tokens, segments = lab.segments_of(tokens)
+    if chosen != "packed" and segments[-1]:
+        note = _("The sign | parts sequences for the packed mask; this mask does not look at it.")
+    target = _target(run if is_run else None, tokens) if chosen == "cross" else ()
+    window, prefix = _sizes(chosen, len(tokens))
+    return Choice(
+        chosen,
+        (*tokens, *[PAD_TOKEN] * n_pad),
+        (*segments, *[segments[-1] + 1] * n_pad),
+        target,
+        window,
+        prefix,
+        run if is_run else None,
+        note,
+    )
+
+
+def projected(choice: Choice) -> Projected:
+    """Return scores of the current run's model where it can read the tokens, else seeded ones.
+
+    Says on the page where they come from.
+    """
+    why = choice.note
+    if choice.run is not None:
+        try:
+            place = _place(choice.run, choice.kind)
+            if place is not None:
+                found = scores.of_run(choice.run, choice.kind, choice.tokens, choice.target, place)
+                _say(_("Real projections: {origin}.").format(origin=found.origin), choice.note)
+                return found
+        except ValueError as error:
+            why = _("Not from the current run, because {why}.").format(why=error)
+    query = ("<bos>", *choice.target) if choice.kind == "cross" else choice.tokens
+    found = lab.seeded(query, choice.tokens)
+    _say(_("The scores come from seeded embeddings and untrained projections."), why)
+    return found
+
+
+def mask_arguments(choice: Choice) -> dict[str, object]:
+    """Return the sizes of the mask as the core takes them."""
+    return {"window": choice.window, "prefix": choice.prefix, "segments": choice.segments}
+
+
+def _run() -> Run | None:
+    run_id = state.current_run_id()
+    if run_id is None:
+        return None
+    run = runs_access.store().get(run_id)
+    usable = run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
+    return run if usable else None
+
+
+def _text(run: Run | None, chosen: str) -> str:
+    key = f"{_TEXT}-{'run' if run else 'own'}-{'packed' if chosen == 'packed' else 'one'}"
+    st.session_state.setdefault(key, _example(run, chosen == "packed"))
+    return st.text_input(
+        _("Your sentence, or a list of tokens"),
+        key=key,
+        persist_state="session",
+        help=_(
+            "Words parted by spaces or commas, at most {n}. The sign | parts packed sequences. "
+            "Write {pad} for padding anywhere."
+        ).format(n=lab.MOST_TOKENS, pad=PAD_TOKEN),
+    )
+
+
+def _example(run: Run | None, is_packed: bool) -> str:
+    own = EXAMPLE
+    if run is not None:
+        try:
+            texts = [str(item["src_text"]) for item in run.probe().items if "src_text" in item]
+            own = min(texts, key=lambda text: abs(len(text) - 24), default=EXAMPLE)
+        except ValueError:
+            return EXAMPLE
+    if not is_packed:
+        return own
+    words = own.split()
+    half = max(1, len(words) // 2)
+    return own if len(words) < 2 else f"{' '.join(words[:half])} | {' '.join(words[half:])}"
+
+
+def _tokens(run: Run | None, text: str) -> tuple[tuple[str, ...], str, bool]:
+    """Return the tokens, a note, and whether the run's task knows them all."""
+    if run is not None and PAD_TOKEN not in text:
+        try:
+            return scores.words_of(run, text), "", True
+        except ValueError as error:
+            own = lab.read_tokens(text)
+            return own, _("Not from the current run: {why}").format(why=error), False
+    return lab.read_tokens(text), "", run is not None
+
+
+def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
+    key = f"{_TARGET}-{'run' if run else 'own'}"
+    default = EXAMPLE_TARGET
+    if run is not None:
+        default = " ".join(scores.answer(run, tokens)) or default
+        key += "-" + " ".join(tokens)
+    st.session_state.setdefault(key, default)
+    text = st.text_input(
+        _("What the decoder has written so far"),
+        key=key,
+        help=_("The target asks, so its tokens run down; <bos> stands before them."),
+    )
+    return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MOST_TOKENS - 1]
+
+
+def _sizes(chosen: str, length: int) -> tuple[int, int]:
+    window = prefix = 1
+    most = max(2, length)
+    if chosen == "window":
+        window = st.slider(
+            _("Tokens to each side"),
+            0,
+            most,
+            1,
+            key="masks-window",
+            persist_state="session",
+            help=_("0 leaves each token alone with itself; the cost grows with the window only."),
+        )
+    if chosen == "prefix":
+        prefix = st.slider(
+            _("Tokens of the prefix"),
+            0,
+            most,
+            min(3, most),
+            key="masks-prefix",
+            persist_state="session",
+            help=_("0 is a causal mask, all tokens an encoder's."),
+        )
+    return window, prefix
+
+
+def _place(run: Run, chosen: str) -> scores.Place | None:
+    modules = scores.module_of(run, chosen)
+    n_heads = run.experiment.model.n_heads
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        is_seeded = st.toggle(
+            _("Untrained instead"),
+            key=_SEEDED,
+            persist_state="session",
+            help=_("Seeded embeddings in place of the current run's model, to compare."),
+        )
+        if is_seeded:
+            return None
+        layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")
+        head = _number(_("Head"), n_heads, f"{_HEAD}-{n_heads}")
+    return scores.Place(layer, head)
+
+
+def _number(label: str, n: int, key: str) -> int:
+    picked = st.selectbox(
+        label,
+        range(n),
+        format_func=lambda place: str(place + 1),
+        key=key,
+        width=110,
+        persist_state="session",
+        disabled=n == 1,
+    )
+    return int(picked or 0)
+
+
+def _say(sentence: str, why: str) -> None:
+    st.caption(f"{sentence} {why}".strip())

@@ -1,0 +1,79 @@
+"""The five linked maps of the mask lab, with what was clicked in them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import streamlit as st
+
+from pages.components.mask_editor import Cell, mask_editor
+from pages.i18n import _, ngettext
+from pages.masks import controls
+from pages.masks.controls import Choice
+from tfm_core.inspect.masks import lab
+from tfm_core.inspect.masks.lab import Flow, Projected
+
+_EDITS = "masks-edits"
+
+
+def maps(choice: Choice, projected: Projected) -> Flow:
+    """Show the maps; return the attention as it is under the mask with the clicks in it."""
+    made = lab.allowed(
+        choice.kind, projected.query, projected.key, **controls.mask_arguments(choice)
+    )
+    version = _version(choice, projected)
+    edited = _edits(version)
+    flow = lab.flow(projected, lab.toggled(made, edited))
+    mask_editor(
+        flow,
+        projected.query,
+        projected.key,
+        edited=edited,
+        version=version,
+        on_edit=lambda cells: _remember(version, cells),
+        key="masks-editor",
+    )
+    _facts(flow, projected, edited, version)
+    return flow
+
+
+def _facts(flow: Flow, projected: Projected, edited: tuple[Cell, ...], version: str) -> None:
+    n, total = int(flow.allowed.sum()), flow.allowed.size
+    words = _("**{n}** of {total} pairs are allowed.").format(n=n, total=total)
+    blind = [projected.query[place] for place in flow.blind]
+    if blind:
+        words += " " + ngettext(
+            "**{n} query may attend to nothing** and gets zeros: {which}.",
+            "**{n} queries may attend to nothing** and get zeros: {which}.",
+            len(blind),
+        ).format(n=len(blind), which=", ".join(f"`{token}`" for token in dict.fromkeys(blind)))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(words, width="content")
+        if edited:
+            st.button(
+                _("Take back my clicks ({n})").format(n=len(edited)),
+                icon=":material/undo:",
+                key="masks-undo",
+                on_click=_remember,
+                args=(version, ()),
+            )
+
+
+def was_clicked(choice: Choice, projected: Projected) -> bool:
+    """Return whether the mask is not the one of its kind any more."""
+    return bool(_edits(_version(choice, projected)))
+
+
+def _version(choice: Choice, projected: Projected) -> str:
+    parts = (choice.kind, projected.query, projected.key, choice.segments)
+    parts += (choice.window, choice.prefix)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def _edits(version: str) -> tuple[Cell, ...]:
+    kept_version, cells = st.session_state.get(_EDITS, ("", ()))
+    return cells if kept_version == version else ()
+
+
+def _remember(version: str, cells: tuple[Cell, ...]) -> None:
+    st.session_state[_EDITS] = (version, cells)

@@ -1,0 +1,58 @@
+"""Masks: which query may attend to which key, and what that does to scores, weights, output."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.masks import controls, lab, traps
+from pages.masks import traps as masks_traps
+from pages.masks.controls import Choice
+from pages.ui import show
+from tfm_core.inspect.masks.lab import Projected
+
+SECTIONS = {
+    "axis": _("Trap: the wrong axis"),
+    "precision": _("Trap: half precision"),
+    "blind": _("Trap: nothing allowed"),
+    "code": _("Bool, additive, and code"),
+}
+
+
+def page() -> None:
+    """Ask for a mask and tokens; show what becomes of the scores, a trap, and the code."""
+    show.header("masks")
+    kind = controls.kind()
+    try:
+        choice = controls.choice(kind)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    # a fragment: a click on the mask draws only what it changes
+    st.fragment(_lab)(choice, controls.projected(choice))
+
+
+def _lab(choice: Choice, projected: Projected) -> None:
+    flow = lab.maps(choice, projected)
+    section = st.segmented_control(
+        _("What goes wrong, and how to write it"),
+        list(SECTIONS),
+        format_func=SECTIONS.__getitem__,
+        default="axis",
+        required=True,
+        key="masks-section",
+        persist_state="session",
+        wrap=True,
+    )
+    if section == "precision":
+        masks_traps.half_precision(projected)
+    elif section == "blind":
+        masks_traps.blind_row(projected, flow)
+    elif section == "code":
+        was_clicked = lab.was_clicked(choice, projected)
+        traps.code(choice, projected, flow, was_clicked=was_clicked)
+    else:
+        masks_traps.wrong_axis(projected)
+
+
+page()

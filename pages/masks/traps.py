@@ -1,0 +1,163 @@
+"""Three traps of masks, shown on purpose, on the tokens of the lab."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _, content
+from pages.masks import controls
+from pages.masks.controls import Choice
+from pages.ui import show, state
+from tfm_core.inspect.masks import code as mask_code
+from tfm_core.inspect.masks import traps
+from tfm_core.inspect.masks.lab import PAD_TOKEN, Array, Flow, Projected
+from tfm_core.plots import masks as plots
+
+
+def code(choice: Choice, projected: Projected, flow: Flow, *, was_clicked: bool) -> None:
+    """Show code that makes this mask, turns it into the other form and hands it to PyTorch."""
+    st.markdown(content("masks_conventions"))
+    st.dataframe(
+        [
+            {
+                _("where"): found.where,
+                _("True means"): found.true_means,
+                _("shape"): found.shape,
+                _("a float mask is"): found.additive,
+            }
+            for found in mask_code.CONVENTIONS
+        ],
+        hide_index=True,
+        width="stretch",
+    )
+    left, right = st.columns(2)
+    with left:
+        st.markdown(_("**This mask**, bool, True = may attend"))
+        made = mask_code.snippet(
+            choice.kind, projected.query, projected.key, **controls.mask_arguments(choice)
+        )
+        st.code(mask_code.literal(flow.allowed) if was_clicked else made, language="python")
+        st.markdown(_("**Additive form**, and back"))
+        st.code(mask_code.ADDITIVE, language="python")
+    with right:
+        st.markdown(_("**Scaled dot-product attention**: True = may attend"))
+        st.code(mask_code.HOUSE_SDPA, language="python")
+        st.markdown(_("**nn.MultiheadAttention**: True = forbidden"))
+        st.code(mask_code.HOUSE_MHA, language="python")
+
+
+def wrong_axis(projected: Projected) -> None:
+    """Show padding masked as keys, and by mistake as queries."""
+    st.markdown(content("masks_wrong_axis"))
+    try:
+        if len(projected.query) != len(projected.key):
+            raise ValueError(_("This needs self-attention: choose another mask than cross."))
+        is_padding = np.array([token == PAD_TOKEN for token in projected.key])
+        found = traps.wrong_axis(projected, is_padding)
+    except ValueError as error:
+        st.info(str(error), icon=":material/info:")
+        return
+    _side_by_side(
+        {_("Keys masked: right"): found.right, _("Queries masked: wrong"): found.wrong},
+        projected.query,
+        projected.key,
+        [
+            _("The columns of padding are empty."),
+            _(
+                "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
+                "are empty instead."
+            ).format(leaked=show.percent(found.leaked)),
+        ],
+        "axis",
+    )
+
+
+def half_precision(projected: Projected) -> None:
+    """Show what each number type does with the values that people mask with."""
+    st.markdown(content("masks_precision"))
+    row = projected.scores[0]
+    rows = [
+        {
+            _("type"): found.dtype,
+            _("masked with"): {"lowest": _("finfo.min")}.get(found.fill, found.fill),
+            _("stored as"): _("refused") if found.stored is None else _short(found.stored),
+            _("leak"): "–" if found.stored is None else _short(found.leak),
+            _("all forbidden"): _weights(found.blind),
+            _("forbidden twice"): _weights(found.twice),
+            _("what to expect"): _(found.verdict),
+        }
+        for found in traps.precision(row)
+    ]
+    st.dataframe(rows, hide_index=True, width="stretch", height="content")
+    st.caption(
+        _(
+            "The scores of the first query with its second half forbidden, computed in each type. "
+            "Leak: the largest weight that a forbidden key gets. Forbidden twice: two additive "
+            "masks, summed. This app fills with the lowest number of the type, once, and sets "
+            "masked weights to 0 after the softmax."
+        )
+    )
+
+
+def blind_row(projected: Projected, flow: Flow) -> None:
+    """Show a row where nothing is allowed, by who computes the softmax."""
+    st.markdown(content("masks_blind_row"))
+    place = flow.blind[0] if flow.blind else 0
+    found = traps.blind_row(projected, place)
+    names = {
+        "naive": _("−inf, then softmax"),
+        "-1e9": _("−1e9, then softmax"),
+        "ours": _("this app"),
+    }
+    _side_by_side(
+        {names[name]: weights[None] for name, weights in found.items()},
+        [projected.query[place]],
+        projected.key,
+        [
+            _("0/0 is not a number, and it spreads to the whole output."),
+            _("A large negative number attends to all that is forbidden, evenly."),
+            _("Zeros: the token takes nothing over from anybody."),
+        ],
+        "blind",
+    )
+    st.markdown(_("What the PyTorch that runs here answers for such a row:"))
+    st.dataframe(
+        [
+            {_("module"): name, _("row where nothing is allowed"): words}
+            for name, words in traps.torch_blind_rows().items()
+        ],
+        hide_index=True,
+        width="content",
+    )
+
+
+def _side_by_side(
+    maps: Mapping[str, Array],
+    query: Sequence[str],
+    key: Sequence[str],
+    captions: Sequence[str],
+    name: str,
+) -> None:
+    for place, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
+        with column:
+            drawn = plots.weight_map(maps[title], query, key, title, state.theme())
+            show.figure(drawn, captions[place], key=f"masks-{name}-{place}")
+
+
+def _short(value: float) -> str:
+    if math.isnan(value):
+        return "NaN"
+    return f"{value:.4g}"
+
+
+def _weights(values: tuple[float, ...]) -> str:
+    if not values:
+        return "–"
+    if any(math.isnan(value) for value in values):
+        return "NaN"
+    same = max(values) - min(values) < 1e-3
+    return _("all {x}").format(x=f"{values[0]:.3f}") if same else _("unmasked")

@@ -1,0 +1,204 @@
+"""Learned position tables of the current run, over its training, and positions of patches."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _
+from pages.positions.waves import base, width
+from pages.ui import runs_access, show, state
+from tfm_core.config.choices import PATCH_POSITIONS
+from tfm_core.inspect.positions import tables as positions
+from tfm_core.plots import positions as plots
+from tfm_core.probe.labels import has_cls
+from tfm_core.probe.types import Snapshot
+from tfm_core.runs.run import Run
+
+_STEP = "positions-step"
+
+
+def learned() -> None:
+    """Show how the rows of the current run's table come to differ."""
+    run = _run()
+    steps = [] if run is None else run.snapshot_steps()
+    if run is None or not steps:
+        _none(_("There is no current run with snapshots: its learned table would stand here."))
+        return
+    try:
+        names = positions.learned_names(run.snapshot(steps[-1]))
+        if not names:
+            _none(_unlearned(run.experiment.model.family, run.experiment.model.position))
+            return
+        _table(run, steps, names)
+    except ValueError as error:
+        show.problem(str(error))
+
+
+def _unlearned(family: str, position: str) -> str:
+    """Say why a model has no table of positions."""
+    if family == "recurrent":
+        return _("The current run is an RNN: it reads in order and has no positions to learn.")
+    if position == "none":
+        return _("The current run has no positions at all.")
+    rule = _("The current run has {kind} positions: nothing is learned about them.")
+    return rule.format(kind=_(PATCH_POSITIONS[position].label).lower())
+
+
+def _table(run: Run, steps: list[int], names: list[str]) -> None:
+    left, right = st.columns([1, 2])
+    with left:
+        name = st.selectbox(_("Table"), names, key="positions-table") or names[0]
+    with right:
+        step = _step(steps)
+    table = positions.learned_table(run.snapshot(step), name)
+    is_of_patches = run.experiment.task.kind != "text" and name == "positions"
+    left, right = st.columns(2)
+    with left:
+        show.figure(
+            plots.matrix(
+                positions.cosines(table),
+                _("position"),
+                _("position"),
+                state.theme(),
+                is_square=True,
+                limit=1.0,
+            ),
+            _(
+                "How alike two positions are (cosine). At first only the diagonal; with training "
+                "patches of one row or column grow alike."
+            )
+            if is_of_patches
+            else _(
+                "How alike two positions are (cosine). At first only the diagonal; with "
+                "training neighbours grow alike."
+            ),
+            key="positions-learned-cosines",
+        )
+    with right:
+        first = positions.learned_table(run.snapshot(steps[0]), name)
+        sizes = {
+            _("step {n}").format(n=f"{at:,}"): np.linalg.norm(rows, axis=1)
+            for at, rows in ((steps[0], first), (step, table))
+        }
+        show.figure(
+            plots.lines_by_offset(
+                np.arange(len(table)), sizes, _("length of the vector"), _("position")
+            ),
+            _(
+                "Every picture has all its patches, so every row is trained: look how the rows "
+                "grow with training."
+            )
+            if is_of_patches
+            else _(
+                "Rows that no training sequence reaches keep their random start, or shrink by "
+                "weight decay: a model asked beyond them reads noise."
+            ),
+            key="positions-learned-norms",
+        )
+    show.figure(
+        plots.matrix(table, _("dimension"), _("position"), state.theme()),
+        _("The table itself at step {n}.").format(n=f"{step:,}"),
+        key="positions-learned-table",
+    )
+    show.code(positions.source_of("LearnedPositions"))
+
+
+def patches() -> None:
+    """Show how alike each patch of a picture is to the others, by its position."""
+    first, second, third = st.columns(3)
+    with first:
+        d_model = width(_("d_model"), 64, "patches")
+    with second:
+        chosen_base = base("patches")
+    run = _run()
+    own = _patch_run(run)
+    with third:
+        side = st.slider(
+            _("Patches to a side"),
+            2,
+            16,
+            4 if own is None else own[1],
+            key="positions-side",
+            help=_("A picture of 28 pixels in patches of 7 has 4 to a side, one of 224 in 16, 14."),
+        )
+    names = [f"{row + 1},{column + 1}" for row in range(side) for column in range(side)]
+    chosen = st.select_slider(
+        _("The patch (row, column)"), names, names[len(names) // 2], key=f"positions-patch-{side}"
+    )
+    place = names.index(chosen)
+    flat = positions.patch_table(side, d_model, chosen_base, is_2d=False)
+    tables = {
+        _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
+            side, d_model, chosen_base
+        ),
+        _("Waves counted through, row after row: what lies below is far away."): flat,
+    }
+    if own is not None and own[1] == side:
+        words = _("Learned by the current run, at step {n}: nobody told it of rows and columns.")
+        tables[words.format(n=f"{own[2]:,}")] = own[0]
+    columns = st.columns(len(tables))
+    for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):
+        with column:
+            like = positions.cosines(table)[place].reshape(side, side)
+            drawn = plots.matrix(
+                like,
+                _("column"),
+                _("row"),
+                state.theme(),
+                is_square=True,
+                is_stretched=True,
+                names=[str(i + 1) for i in range(side)],
+            )
+            show.figure(drawn, words, key=f"positions-patches-{n}")
+    show.code(positions.source_of("sinusoidal_2d"))
+
+
+def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
+    """Return the learned patch table of a run without CLS, patches to a side, and its step."""
+    if run is None or run.experiment.task.kind == "text":
+        return None
+    try:
+        steps = run.snapshot_steps()
+        snapshot: Snapshot = run.snapshot(steps[-1])
+        table = positions.learned_table(snapshot, positions.learned_names(snapshot)[0])
+    except (ValueError, IndexError):
+        return None
+    rows = table[1:] if has_cls(run.experiment) else table
+    side = round(len(rows) ** 0.5)
+    return (rows, side, steps[-1]) if side**2 == len(rows) else None
+
+
+def _step(steps: list[int]) -> int:
+    if st.session_state.get(_STEP) not in steps:
+        st.session_state[_STEP] = steps[-1]
+    if len(steps) == 1:
+        return steps[0]
+    return st.select_slider(
+        _("Step of the training"),
+        steps,
+        format_func=lambda value: f"{value:,}",
+        key=_STEP,
+        help=_("Move it to see the table being learned."),
+    )
+
+
+def _none(sentence: str) -> None:
+    show.empty(sentence, _("Train one with learned positions"), "train")
+    for run in runs_access.store().list():
+        is_learned = run.problem is None and run.experiment.model.position == "learned"
+        if is_learned and run.snapshot_steps():
+            st.button(
+                _("Look at “{name}”").format(name=run.meta.name),
+                icon=":material/visibility:",
+                key=f"positions-open-{run.id}",
+                on_click=state.set_current_run,
+                args=(run.id,),
+            )
+            return
+
+
+def _run() -> Run | None:
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    return None if run is None or run.problem else run

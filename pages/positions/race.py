@@ -1,0 +1,207 @@
+"""Five kinds of positions on the user's task: one press trains them, the curves stand together."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import comparison, run_words, runs_access, show, state
+from tfm_core.config import ConfigError, Experiment
+from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect.positions import race as position_race
+from tfm_core.inspect.positions.race import Extrapolation, Race
+from tfm_core.plots import position_race as plots
+from tfm_core.runs.run import Run
+
+FIRST_STEPS = 600
+_STEPS, _RACE = "positions-steps", "positions-race"
+
+
+def view() -> None:
+    """Offer the press, and draw what was trained before."""
+    _press()
+    races = position_race.races(runs_access.store().list())
+    if not races:
+        st.info(
+            _("Nothing to compare yet: press the button, or train two runs that differ in their "
+              "positions alone."),
+            icon=":material/info:",
+        )  # fmt: skip
+        return
+    race = comparison.picked(races, _name, key=_RACE)
+    is_live = comparison.is_live(race.runs.values())
+    st.fragment(_draw, run_every=comparison.TICK if is_live else None)(race, is_live)
+
+
+def _press() -> None:
+    experiment, words = _experiment()
+    if experiment is None:
+        show.problem(words)
+        return
+    st.markdown(words)
+    left, right = st.columns([2, 1], vertical_alignment="bottom")
+    with left:
+        steps = st.slider(
+            _("Steps of each run"),
+            100,
+            3000,
+            min(FIRST_STEPS, max(100, experiment.training.steps // 100 * 100)),
+            step=100,
+            key=f"{_STEPS}-{experiment.task.name}",
+            help=_("All of them start from one seed and see the same batches in the same order."),
+        )
+    with right:
+        if st.button(
+            _("Train all kinds"),
+            type="primary",
+            icon=":material/play_arrow:",
+            key="positions-train",
+            width="stretch",
+        ):
+            _start(experiment, steps)
+
+
+def _experiment() -> tuple[Experiment | None, str]:
+    """Return what to train, from the current run or else the draft, and say which."""
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    if run is not None and run.problem is None:
+        words = _("The task and sizes of the current run, **{name}**, with each kind of positions.")
+        return run.experiment, words.format(name=run_words.escape(run.meta.name))
+    try:
+        found = Experiment.parse(state.draft())
+    except ConfigError as error:
+        return None, _("The configuration on the Train page is not valid: {why}").format(why=error)
+    words = _("The configuration of the Train page, **{task}**, with each kind of positions.")
+    return found, words.format(task=_(found.task.facts.label))
+
+
+def _start(experiment: Experiment, steps: int) -> None:
+    """Queue one run a kind; a refusal is said in its words, and what is queued stays."""
+    try:
+        racers = position_race.racers(experiment, steps=steps)
+        for name, racer in reversed(racers.items()):  # the newest stands first in every list
+            run = runs_access.store().create(
+                racer,
+                device=state.device(),
+                name=_("{task}, positions: {kind}").format(
+                    task=_(experiment.task.facts.label), kind=_(POSITIONS[name].label)
+                ),
+            )
+            try:
+                runs_access.queue().submit(run)
+            except ValueError:
+                runs_access.store().delete(run.id)
+                raise
+    except (ValueError, OSError) as error:
+        show.problem(str(error))
+        return
+    state.notify(
+        _("{n} runs wait for their turn; their curves appear here as they learn.").format(
+            n=len(racers)
+        )
+    )
+    st.session_state.pop(_RACE, None)
+    st.rerun()
+
+
+def _draw(race: Race, was_live: bool) -> None:
+    if was_live and not comparison.is_live(race.runs.values()):
+        state.draw_anew()  # once: drawn anew, it no longer ticks
+    left, right = st.columns(2)
+    with left:
+        _curves(race)
+    with right:
+        _beyond(race)
+    columns = st.columns(len(race.runs))
+    for column, (name, run) in zip(columns, race.runs.items(), strict=True):
+        with column:
+            st.markdown(f"**{_(POSITIONS[name].label)}**")
+            status = run.status
+            st.markdown(run_words.badge(status))
+            st.caption(run_words.progress(status))
+            st.page_link(
+                state.PAGES["train"],
+                label=_("Watch"),
+                icon=":material/show_chart:",
+                query_params={"run": run.id},
+            )
+
+
+def _curves(race: Race) -> None:
+    column, title = _measure(race.experiment)
+    series = {}
+    for name, run in race.runs.items():
+        validation = runs_access.curves(run).validation
+        if len(validation):
+            label = _(POSITIONS[name].label)
+            series[name] = (label, validation["step"], validation[column])
+    if not series:
+        st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
+        return
+    show.live_figure(
+        plots.race(series, _("step"), title),
+        _("Unseen examples, measured while training: which kind learns the task, and how fast."),
+        key="positions-race-curves",
+    )
+
+
+def _measure(experiment: Experiment) -> tuple[str, str]:
+    """Return which share of unseen examples tells how far a task is learned, and its name."""
+    answer = experiment.task.facts.answer
+    if answer in ("sequence", "blanks"):
+        return "sequence_accuracy", _("whole sequences right")
+    if answer == "text":
+        return "accuracy", _("next tokens right")
+    is_pictured = experiment.task.kind == "image"
+    return "accuracy", _("pictures right") if is_pictured else _("labels right")
+
+
+def _beyond(race: Race) -> None:
+    why = position_race.can_extrapolate(race.experiment)
+    if why is not None:
+        st.info(_(why), icon=":material/info:")
+        return
+    found: dict[str, Extrapolation] = {}
+    for name, run in race.runs.items():
+        if run.has_checkpoint and not run.status.is_active:
+            try:
+                found[name] = _measured(run.id, run.checkpoint_step or 0, run)
+            except ValueError as error:
+                show.problem(str(error))
+    if not found:
+        st.info(
+            _("How far beyond its trained length each goes is measured when it has finished."),
+            icon=":material/hourglass_empty:",
+        )
+        return
+    series = {
+        name: (_(POSITIONS[name].label), each.lengths, each.tokens) for name, each in found.items()
+    }
+    trained = next(iter(found.values())).trained
+    show.live_figure(
+        plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
+        _(
+            "Right of the line nobody was trained: answers written token by token to {n} sequences "
+            "of each length. An answer that stops at the trained length still has half of its "
+            "tokens right at twice that length. Which kind falls first, and which last?"
+        ).format(n=position_race.PER_LENGTH),
+        key="positions-race-beyond",
+    )
+
+
+@st.cache_data(show_spinner=_("Measuring longer sequences …"), max_entries=64)
+def _measured(run_id: str, step: int, _run: Run) -> Extrapolation:
+    return position_race.extrapolate(_run)
+
+
+def _name(race: Race) -> str:
+    run = next(iter(race.runs.values()))
+    return _("{task}, {family}, {steps} steps, seed {seed}: {n} kinds, {when}").format(
+        task=_(race.experiment.task.facts.label),
+        family=race.experiment.model.family,
+        steps=f"{race.experiment.training.steps:,}",
+        seed=race.experiment.seed,
+        n=len(race.runs),
+        when=show.ago(run.meta.created),
+    )

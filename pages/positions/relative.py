@@ -1,0 +1,120 @@
+"""Rotary positions as turning pairs and scores by offset, and ALiBi's slopes."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.positions.waves import base, length, width
+from pages.ui import show, state
+from tfm_core.inspect.positions import tables
+from tfm_core.plots import positions as plots
+
+_CLOCKS = 6
+_SEEDS = (0, 1)
+
+
+def rotary() -> None:
+    """Show pairs of dimensions that turn with position, and scores that know the offset only."""
+    first, second, third = st.columns(3)
+    with first:
+        d_head = width(_("d_head"), 16, "rotary")
+    with second:
+        chosen_base = base("rotary")
+    with third:
+        n = length("rotary", 48)
+    place = st.slider(_("Position of the token"), 0, n - 1, min(5, n - 1), key="positions-turn")
+    shown = list(range(max(0, place - 3), place + 1))
+    turns = tables.turns(shown, d_head, chosen_base)[:, :_CLOCKS]
+    show.figure(
+        plots.hands(turns, shown),
+        _(
+            "Each pair of dimensions is a hand that turns by its own angle per token: the first by "
+            "1 radian, each later one more slowly. Faint hands are the positions before."
+        ),
+        key="positions-hands",
+    )
+    left, right = st.columns(2)
+    lines, spreads = {}, []
+    for seed in (None, *_SEEDS):
+        scores = tables.rotary_scores(n, d_head, chosen_base, seed=seed)
+        offsets, means, spread = tables.by_offset(scores)
+        name = _("equal vectors") if seed is None else _("random pair {n}").format(n=seed + 1)
+        lines[name] = means
+        spreads.append(spread)
+    with left:
+        show.figure(
+            plots.lines_by_offset(offsets, lines, _("score"), _("offset (key − query)")),
+            _(
+                "The score against the offset. Wherever the two tokens stand, the same offset "
+                "gives the same score: the largest difference found is {spread}."
+            ).format(spread=f"{max(spreads):.1e}"),
+            key="positions-rotary-offset",
+        )
+    with right:
+        show.figure(
+            plots.matrix(
+                tables.rotary_scores(n, d_head, chosen_base, seed=_SEEDS[0]),
+                _("key position"),
+                _("query position"),
+                state.theme(),
+                is_square=True,
+            ),
+            _("All scores of random pair 1: along every diagonal the colour is the same."),
+            key="positions-rotary-matrix",
+        )
+    show.code(tables.source_of("Rotation"))
+
+
+def alibi() -> None:
+    """Show what each head takes off for distance, and what is left of even scores."""
+    first, second = st.columns(2)
+    with first:
+        n_heads = st.slider(
+            _("Heads"),
+            1,
+            16,
+            8,
+            key="positions-heads",
+            persist_state="session",
+            help=_("Slopes are powers of 2^(−8 / heads): a few heads look near, a few look far."),
+        )
+    with second:
+        n = length("alibi", 32)
+    bias, weights = tables.alibi_weights(n_heads, n)
+    slopes = tables.slopes(n_heads)
+    names = [
+        _("{n}: {slope}").format(n=head + 1, slope=f"{slope:.3g}")
+        for head, slope in enumerate(slopes.tolist())
+    ]
+    distances = tables.products_by_offset(bias.T, 0)[0]
+    left, right = st.columns(2)
+    with left:
+        show.figure(
+            plots.lines_by_offset(
+                distances,
+                dict(zip(names, bias, strict=True)),
+                _("added to the score"),
+                _("distance (tokens)"),
+            ),
+            _(
+                "Each head, and its slope: its score falls in a straight line with distance. The "
+                "slopes are never trained."
+            ),
+            key="positions-alibi-bias",
+        )
+    with right:
+        show.figure(
+            plots.lines_by_offset(
+                distances,
+                dict(zip(names, weights, strict=True)),
+                _("weight"),
+                _("distance (tokens)"),
+            ),
+            _(
+                "What the last query pays to keys of equal score: steep heads read the last few "
+                "tokens, flat heads nearly all of them."
+            ),
+            key="positions-alibi-weights",
+        )
+    show.code(tables.source_of("alibi_slopes"))

@@ -1,0 +1,170 @@
+"""Shuffle the words and see which model notices."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_words, runs_access, show, state, typed
+from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect.masks import lab
+from tfm_core.inspect.positions import shuffle
+from tfm_core.plots import position_race as plots
+from tfm_core.runs.run import Run
+
+MAX_TEXT = 300
+EXAMPLE = "dog bites man and man runs"
+_TEXT, _SEED = "positions-text", "positions-shuffle"
+
+
+def view() -> None:
+    """Ask for a sentence, shuffle it, and show who noticed."""
+    pictured = _current()
+    if pictured is not None and pictured.experiment.task.kind == "image":
+        _picture(pictured)
+    run = _run()
+    key = f"{_TEXT}-{'own' if run is None else run.id}"
+    st.session_state.setdefault(key, _example(run))
+    left, right = st.columns([4, 1], vertical_alignment="bottom")
+    with left:
+        text = st.text_input(
+            _("A sentence"),
+            key=key,
+            help=_("In the words of the current run's task, to ask its model too."),
+        )
+    with right:
+        _button("shuffle")
+    seed = st.session_state.get(_SEED, 0)
+    try:
+        text = typed.within(text, MAX_TEXT)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    try:
+        own = None if run is None else shuffle.of_run(run, text, seed)
+    except ValueError as error:
+        own = None
+        st.warning(
+            _("The current run is left out. {why}").format(why=error), icon=":material/info:"
+        )
+    try:
+        tokens = lab.read_tokens(text)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    order = shuffle.shuffled(len(tokens), seed)
+    moved = [tokens[place] for place in order] if own is None else own[2]
+    st.markdown(_("Shuffled: **{words}**").format(words=run_words.escape(" ".join(moved))))
+    _bars(tokens, order, run, own)
+    if own is not None:
+        _answers(own[1])
+    show.code(shuffle.untrained)
+
+
+def _bars(
+    tokens: tuple[str, ...],
+    order: list[int],
+    run: Run | None,
+    own: tuple[shuffle.Noticed, shuffle.Answers, tuple[str, ...]] | None,
+) -> None:
+    bars = {}
+    for found in shuffle.untrained(tokens, order):
+        if found.name == shuffle.CAUSAL:
+            label = _("None, with a causal mask")
+        else:
+            label = _(POSITIONS[found.name].label)
+        bars[label] = (found.name, float(found.change.mean()))
+    if run is not None and own is not None:
+        kind = _(POSITIONS[run.experiment.model.position].label)
+        if run.experiment.model.family == "recurrent":
+            kind = _("reads in order")
+        label = _("Current run: {kind}").format(kind=kind)
+        bars[label] = (run.experiment.model.position, float(own[0].change.mean()))
+    show.figure(
+        plots.noticed(bars),
+        _(
+            "How much each word's vector moves when only the order changes: two untrained layers "
+            "with each kind of positions, from the same seed. Without positions an encoder sees a "
+            "bag of words; a causal mask alone already tells the order."
+        ),
+        key="positions-noticed",
+    )
+
+
+def _answers(answers: shuffle.Answers) -> None:
+    with st.container(border=True):
+        st.markdown(
+            _(
+                "The current run's model answers “{before}”, and to the shuffled words “{after}”"
+            ).format(
+                before=run_words.escape(answers.before) or "∅",
+                after=run_words.escape(answers.after) or "∅",
+            )
+        )
+
+
+def _picture(run: Run) -> None:
+    """Shuffle the patches of one of the run's pictures, and let its model look at both."""
+    try:
+        images = run.probe().images
+        if images is None:
+            return
+        left, right = st.columns([4, 1], vertical_alignment="bottom")
+        with left:
+            place = st.slider(
+                _("Picture of the current run"), 1, len(images), key="shuffle-picture"
+            )
+        with right:
+            _button("shuffle-patches")
+        picture = images[place - 1]
+        found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    names = run.experiment.task.facts.class_names
+    with st.container(horizontal=True):
+        for drawn, probabilities in ((picture, found.before), (found.moved, found.after)):
+            best = int(probabilities.argmax())
+            pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
+            said = f"{names[best]}, {show.percent(float(probabilities[best]))}"
+            st.image(pixels, caption=said, width=168)
+    st.caption(
+        _(
+            "What the current run says to the picture, and to the same patches in another order. "
+            "Without positions, and with the patches averaged, both answers would be equal."
+        )
+    )
+
+
+def _button(key: str) -> None:
+    st.button(_("Shuffle again"), icon=":material/shuffle:", key=key, on_click=_again)
+
+
+def _again() -> None:
+    st.session_state[_SEED] = st.session_state.get(_SEED, 0) + 1
+
+
+def _example(run: Run | None) -> str:
+    if run is None:
+        return EXAMPLE
+    try:
+        texts = [str(item.get("src_text", "")) for item in run.probe().items]
+    except ValueError:
+        return EXAMPLE
+    return min(filter(None, texts), key=_far_from_30, default=EXAMPLE)
+
+
+def _far_from_30(text: str) -> int:
+    return abs(len(text) - 30)
+
+
+def _run() -> Run | None:
+    """Return the current run if it can read words now."""
+    run = _current()
+    return run if run is not None and run.experiment.task.kind != "image" else None
+
+
+def _current() -> Run | None:
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    return None if run is None or run.problem or not run.has_checkpoint else run

@@ -1,0 +1,150 @@
+"""Sinusoidal positions: waves, the whole matrix, wavelengths, the product by distance."""
+
+from __future__ import annotations
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show, state
+from tfm_core.config import ConfigError, Experiment
+from tfm_core.config.experiment import sequence_len
+from tfm_core.inspect.positions import tables
+from tfm_core.plots import positions as plots
+
+BASES = (2.0, 10.0, 100.0, 1000.0, 10000.0, 100000.0, 1000000.0)
+WIDTHS = (4, 8, 16, 32, 64, 128, 256, 512)
+
+
+def base(key: str) -> float:
+    """Choose the base frequency."""
+    return float(
+        st.select_slider(
+            _("Base"),
+            BASES,
+            10000.0,
+            format_func=lambda value: f"{value:,.0f}",
+            key=f"positions-base-{key}",
+            persist_state="session",
+            help=_(
+                "The slowest wave takes almost 2π times this many tokens. A small base makes far "
+                "places look like near ones; a large one leaves most pairs still."
+            ),
+        )
+    )
+
+
+def width(label: str, start: int, key: str) -> int:
+    """Choose a number of dimensions."""
+    return int(
+        st.select_slider(
+            label,
+            WIDTHS,
+            start,
+            key=f"positions-width-{key}",
+            persist_state="session",
+            help=_("Half as many pairs of dimensions, each with its own speed."),
+        )
+    )
+
+
+def length(key: str, start: int = 96) -> int:
+    """Choose how many positions are shown, also beyond the trained length."""
+    return st.slider(
+        _("Positions"),
+        8,
+        256,
+        start,
+        step=8,
+        key=f"positions-length-{key}",
+        persist_state="session",
+        help=_("Beyond the longest sequence of the configuration a line marks the trained length."),
+    )
+
+
+def trained_length() -> int | None:
+    """Return the longest sequence of the configuration being edited, None where it is not valid."""
+    try:
+        return sequence_len(Experiment.parse(state.draft()))
+    except ConfigError:
+        return None
+
+
+def view() -> None:
+    """Show the waves from all sides."""
+    first, second, third = st.columns(3)
+    with first:
+        d_model = width(_("d_model"), 64, "waves")
+    with second:
+        chosen_base = base("waves")
+    with third:
+        n = length("waves")
+    table = tables.sinusoidal_table(n, d_model, chosen_base)
+    left, right = st.columns(2)
+    with left:
+        _waves(table)
+        _products(table)
+    with right:
+        show.figure(
+            plots.matrix(table, _("dimension"), _("position"), state.theme(), limit=1.0),
+            _(
+                "The whole table. Each row is one position; fast waves on the left tell neighbours "
+                "apart, slow ones on the right tell the beginning from the end."
+            ),
+            key="positions-matrix",
+        )
+        show.figure(
+            plots.wavelengths(tables.wavelengths(d_model, chosen_base), n),
+            _(
+                "A pair whose wavelength is far above the line barely moves over the whole "
+                "sequence: it is room left for the words."
+            ),
+            key="positions-wavelengths",
+        )
+    _row(table)
+    show.code(tables.source_of("sinusoidal"))
+
+
+def _waves(table: tables.Array) -> None:
+    half = table.shape[1] // 2
+    pairs = sorted({0, half // 8, half // 4, half // 2})
+    show.figure(
+        plots.waves(table, [2 * pair for pair in pairs], trained=trained_length()),
+        _("Each dimension is one wave; low dimensions turn fast, high ones slowly."),
+        key="positions-waves",
+    )
+
+
+def _products(table: tables.Array) -> None:
+    n = len(table)
+    starts = sorted({0, n // 2, n - 1})
+    lines, offsets = {}, np.arange(1 - n, n)
+    for start in starts:
+        own, products = tables.products_by_offset(table, start)
+        values = np.full(len(offsets), np.nan, np.float32)
+        values[own + n - 1] = products
+        lines[_("from position {n}").format(n=start)] = values
+    show.figure(
+        plots.lines_by_offset(offsets, lines, _("dot product")),
+        _(
+            "The dot product of two positions depends on their distance alone: the lines from "
+            "three positions lie on one another."
+        ),
+        key="positions-products",
+    )
+
+
+def _row(table: tables.Array) -> None:
+    place = st.slider(
+        _("One position"),
+        0,
+        len(table) - 1,
+        min(7, len(table) - 1),
+        key="positions-row",
+        help=_("At position 0 every sine is 0 and every cosine is 1."),
+    )
+    show.figure(
+        plots.row(table, place),
+        _("The vector that is added to a token at this position, across its dimensions."),
+        key="positions-row-figure",
+    )

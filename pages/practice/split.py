@@ -1,0 +1,99 @@
+"""Step 1: three splits, who sees which, and how much a small one can say."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.practice import steps
+from pages.practice.steps import Runs
+from pages.ui import show
+from tfm_core.inspect.practice import intervals, lesson
+from tfm_core.inspect.practice.lesson import Splits
+from tfm_core.plots import practice as plots
+
+_QUESTION = "practice-question"
+_ANSWERS = {
+    "train": _("The training split"),
+    "validation": _("The validation split"),
+    "test": _("The test split"),
+}
+
+
+def view(runs: Runs) -> None:
+    """Count the splits, say who sees which, ask one question."""
+    try:
+        splits = _splits()
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    left, right = st.columns([3, 2])
+    with left:
+        show.figure(
+            plots.shares(splits),
+            _(
+                "Every class keeps its share in every split. {n} pictures stand in two splits."
+            ).format(n=splits.shared),
+            key="practice-shares",
+        )
+    with right:
+        # narrow columns: all of them fit a phone
+        form = {_("pictures"): st.column_config.NumberColumn(format="localized")}
+        st.dataframe(_roles(splits), hide_index=True, key="practice-roles", column_config=form)
+        _width()
+    _question()
+    show.code(intervals.wilson)
+
+
+def _roles(splits: Splits) -> pd.DataFrame:
+    totals = splits.totals
+    return pd.DataFrame(
+        [
+            (_("training"), totals["train"], _("the weights"), _("in every step")),
+            (_("validation"), totals["validation"], _("you"), _("every 50 steps")),
+            (_("test"), totals["test"], _("nobody"), _("once")),
+        ],
+        columns=[_("split"), _("pictures"), _("who learns"), _("seen")],
+    )
+
+
+def _width() -> None:
+    n = st.select_slider(
+        _("If the validation split had so many pictures"),
+        [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000],
+        500,
+        key="practice-n",
+        format_func=lambda value: f"{value:,}",
+    )
+    low, high = intervals.wilson(round(0.9 * n), n)
+    st.markdown(
+        _("90 % right of {n} would mean: between **{low}** and **{high}**.").format(
+            n=f"{n:,}", low=show.percent(low), high=show.percent(high)
+        ),
+        help=_("The interval that holds the true share with 95 % confidence (Wilson 1927)."),
+    )
+
+
+def _question() -> None:
+    answer = st.radio(
+        _("Which split may decide after how many steps to stop?"),
+        list(_ANSWERS),
+        format_func=_ANSWERS.__getitem__,
+        index=None,
+        key=_QUESTION,
+        horizontal=True,
+        persist_state="session",
+    )
+    if answer == "validation":
+        st.success(_("Right: choosing is what it is for."), icon=":material/check_circle:")
+        steps.mark_done("split")
+    elif answer == "train":
+        st.info(_("No: its loss falls as long as there is anything to learn by heart."))
+    elif answer == "test":
+        st.info(_("No: what was chosen by it can no longer be tested on it."))
+
+
+@st.cache_data(show_spinner=_("Counting the pictures …"))
+def _splits() -> Splits:
+    return lesson.splits_of(lesson.guided("plain"))

@@ -1,0 +1,177 @@
+"""The seven steps: which is shown, which are done, and the guided runs that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.i18n import _, content
+from pages.ui import run_actions, run_words, runs_access, show, state, url_choice
+from tfm_core.inspect.practice import judgement, lesson
+from tfm_core.inspect.practice.judgement import Judgement
+from tfm_core.inspect.practice.lesson import Kind
+from tfm_core.machine import slowness
+from tfm_core.runs.run import Run
+
+Runs = dict[Kind, Run]
+STEPS = {
+    "split": _("1 Split"),
+    "train": _("2 Train and watch"),
+    "early": _("3 Stop early"),
+    "augment": _("4 Augment"),
+    "errors": _("5 Look at errors"),
+    "save": _("6 Save and load"),
+    "test": _("7 Test, once"),
+}
+NAMES: dict[Kind, str] = {
+    "plain": _("No augmentation"),
+    "early": _("No augmentation, stopped early"),
+    "augmented": _("With augmentation"),
+}
+TICK = 1.5  # seconds between two looks at runs that train
+_BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
+_STEP, _DONE = "practice-step", "practice-done"
+
+
+def runs() -> Runs:
+    """Return the guided runs that are there, of this session or another."""
+    return lesson.find(runs_access.store().list())
+
+
+def choose(found: Runs) -> str:
+    """Choose a step; a sign stands before those that are done."""
+    done = {name for name in STEPS if _is_done(name, found)}
+    picked = url_choice.choice(
+        _("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False
+    )
+    marks = " ".join(
+        f":green-badge[:material/check_circle: {place}]"
+        if name in done
+        else f":gray-badge[:material/radio_button_unchecked: {place}]"
+        for place, name in enumerate(STEPS, 1)
+    )
+    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
+    return picked
+
+
+def why(name: str) -> None:
+    """Say why the step is worth taking."""
+    st.markdown(content(f"practice_{name}").partition("\n---\n")[0])
+
+
+def mistake(name: str) -> None:
+    """Say what often goes wrong at this step."""
+    words = content(f"practice_{name}").partition("\n---\n")[2].strip()
+    st.warning(f"**{_('The common mistake.')}** {words}", icon=":material/report:")
+
+
+def mark(name: str) -> None:
+    """Remember that this session has taken a step; for a button's callback."""
+    st.session_state.setdefault(_DONE, set()).add(name)
+
+
+def mark_done(name: str) -> None:
+    """Remember that a step was taken, and draw the page anew with its sign."""
+    if not is_marked(name):
+        mark(name)
+        st.rerun()
+
+
+def is_marked(name: str) -> bool:
+    """Return whether this session has taken a step."""
+    return name in st.session_state.get(_DONE, set())
+
+
+def starter(kinds: list[Kind], label: str, found: Runs) -> None:
+    """Offer to train those of the kinds that are not there yet, or again what broke down."""
+    missing = [kind for kind in kinds if kind not in found or found[kind].status.can_resume]
+    if not missing:
+        return
+    seconds = sum(lesson.SECONDS[kind] for kind in missing) * slowness()
+    label = _("{label} (about {time})").format(label=label, time=show.duration(seconds))
+    if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
+        for kind in missing:
+            name = _("Practice: {what}").format(what=NAMES[kind])
+            if run_actions.begin(lesson.guided(kind), name=name) is None:
+                return  # it was said why
+        state.notify(_("It waits for its turn and then trains; watch the curves here."))
+        st.rerun()
+
+
+def live(kinds: list[Kind], found: Runs, draw: Callable[[Runs], None]) -> None:
+    """Draw runs that are there, again and again while one of them trains."""
+    shown = {kind: found[kind] for kind in kinds if kind in found}
+    is_live = any(run.status.is_active for run in shown.values())
+
+    def part() -> None:
+        if is_live and not any(run.status.is_active for run in shown.values()):
+            state.draw_anew()  # once: drawn anew, it no longer ticks
+        columns = st.columns(len(shown)) if shown else []
+        for column, (kind, run) in zip(columns, shown.items(), strict=True):
+            with column:
+                _where(kind, run)
+        draw(shown)
+
+    st.fragment(part, run_every=TICK if is_live else None)()
+
+
+def chosen(found: Runs) -> tuple[Kind, Run] | None:
+    """Return the run that validation chooses, and say so; or say what is missing."""
+    ready = {
+        kind: (run, runs_access.curves(run))
+        for kind, run in lesson.finished(found).items()
+        if judgement.has_best(run)
+    }
+    best = lesson.chosen(ready)
+    if best is None:
+        st.info(_("This step needs a run that is finished: train one first."))
+        starter(["plain"], _("Train the guided run"), found)
+        return None
+    kind, step, loss = best
+    st.markdown(
+        _(
+            "Validation chooses **{name}**, the weights of step **{step}**: with {loss} nats the "
+            "lowest validation loss of the {n} finished."
+        ).format(
+            name=NAMES[kind],
+            step=f"{step:,}",
+            loss=f"{loss:.3f}",
+            n=_("one run") if len(ready) == 1 else _("{n} runs").format(n=len(ready)),
+        )
+    )
+    return kind, found[kind]
+
+
+def judged(run: Run, split: str) -> Judgement:
+    """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
+    return _judged(run.id, judgement.best_mark(run), split, run)
+
+
+@st.cache_data(show_spinner=_("Answering every picture …"), max_entries=16)
+def _judged(run_id: str, mark: int, split: str, _run: Run) -> Judgement:
+    return judgement.judge(_run, split)
+
+
+def _is_done(name: str, found: Runs) -> bool:
+    kind = _BY_RUN.get(name)
+    if kind is not None:
+        return kind in lesson.finished(found)
+    return is_marked(name) or (name == "split" and "plain" in found)
+
+
+def _where(kind: Kind, run: Run) -> None:
+    status = run.status
+    st.markdown(f"**{NAMES[kind]}** {run_words.badge(status)}")
+    words = run_words.progress(status)
+    if status.seconds:
+        words += _(" · trained {time}").format(time=show.duration(status.seconds))
+    st.caption(words)
+    if status.reason:
+        st.caption(run_words.escape(status.reason))
+    st.page_link(
+        state.PAGES["train"],
+        label=_("Watch"),
+        icon=":material/show_chart:",
+        query_params={"run": run.id},
+    )

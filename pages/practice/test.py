@@ -1,0 +1,94 @@
+"""Step 7: what validation promised, what the test says, and what choosing by it would do."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.practice import steps
+from pages.practice.steps import NAMES, Runs
+from pages.ui import show
+from tfm_core.inspect.practice import intervals
+from tfm_core.inspect.practice.judgement import Judgement
+from tfm_core.plots import practice as plots
+
+_TRIES = (1, 2, 5, 10, 20, 50, 100)
+
+
+def view(runs: Runs) -> None:
+    """Open the test split for the one model that validation chose."""
+    found = steps.chosen(runs)
+    if found is None:
+        return
+    if not steps.is_marked("test"):
+        st.button(
+            _("Open the test set"),
+            type="primary",
+            icon=":material/lock_open:",
+            key="practice-open",
+            on_click=steps.mark,
+            args=("test",),
+            help=_("Take the other steps first: afterwards nothing may be changed any more."),
+        )
+        return
+    try:
+        promised = steps.judged(found[1], "validation")
+        tested = steps.judged(found[1], "test")
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    rows = [
+        (label, judged.split, judged.n_right, len(judged.labels))
+        for label, judged in ((_("validation"), promised), (_("test"), tested))
+    ]
+    show.figure(
+        plots.promises(rows),
+        _("The mark is what was measured, the line where the truth lies with 95 % confidence."),
+        key="practice-promise",
+    )
+    st.markdown(f"**{NAMES[found[0]]}** " + _verdict(promised, tested))
+    _luck(tested)
+    show.code(intervals.best_of)
+
+
+def _verdict(promised: Judgement, tested: Judgement) -> str:
+    low, high = tested.interval
+    words = _(
+        "was promised **{promise}** by validation; the test says **{truth}** ({low} to {high}, "
+        "{n} pictures). "
+    ).format(
+        promise=show.percent(promised.accuracy),
+        truth=show.percent(tested.accuracy),
+        low=show.percent(low),
+        high=show.percent(high),
+        n=f"{len(tested.labels):,}",
+    )
+    if low <= promised.accuracy <= high:
+        return words + _("The promise lies within the interval: it was kept.")
+    if promised.accuracy > high:
+        return words + _("The promise lies above the interval: it was too good to be true.")
+    return words + _(
+        "The promise lies below the interval: the test pictures were easier, which {n} pictures "
+        "can well be by chance."
+    ).format(n=f"{len(promised.labels):,}")
+
+
+def _luck(tested: Judgement) -> None:
+    tries = st.select_slider(
+        _("If you had tried so many equally good models and reported the best on the test set"),
+        _TRIES,
+        20,
+        key="practice-tries",
+    )
+    n = len(tested.labels)
+    expected = intervals.best_of(tries, tested.accuracy, n)
+    st.markdown(
+        _(
+            "you would report about **{best}** instead of {truth}: {gain:+.1f} points of luck."
+        ).format(
+            best=show.percent(expected),
+            truth=show.percent(tested.accuracy),
+            gain=100 * (expected - tested.accuracy),
+        ),
+        help=_("The expected best of so many binomial draws, computed exactly."),
+    )

@@ -1,0 +1,181 @@
+"""Steps 2 and 4: loss and accuracy of both splits together, without and with augmentation."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.i18n import _
+from pages.practice import steps
+from pages.practice.steps import NAMES, Runs
+from pages.ui import live_curves, runs_access, show
+from tfm_core.inspect.practice import lesson
+from tfm_core.inspect.practice.lesson import Kind
+from tfm_core.plots.curves import Measurements, learning_curve
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+from tfm_core.training.patience import Patience
+
+_WINDOW = 20
+
+
+def view(runs: Runs) -> None:
+    """Train the guided run and mark where it begins to overfit."""
+    steps.starter(["plain"], _("Train the guided run"), runs)
+    if "plain" in runs:
+        steps.live(["plain"], runs, _one)
+
+
+def augmentation(runs: Runs) -> None:
+    """Put the run without and the run with augmentation side by side, from one seed."""
+    kinds: list[Kind] = ["plain", "augmented"]
+    st.markdown(
+        _(
+            "Two runs from one seed: the same first weights, the same pictures in the same order. "
+            "The second one moves them by up to {shift:g} pixels, turns them by up to "
+            "{rotation:g}° and scales them by up to {scale:.0%}."
+        ).format(**lesson.AUGMENTATION)
+    )
+    steps.starter(kinds, _("Train with augmentation"), runs)
+    if any(kind in runs for kind in kinds):
+        steps.live(kinds, runs, _side_by_side)
+
+
+def curves_of(run: Run, column: str, *, name: str) -> None:
+    """Draw one quantity of training and validation together, the best validation ringed."""
+    curves = runs_access.curves(run)
+    is_loss = column == "loss"
+    figure = learning_curve(
+        Measurements(_("training"), curves.steps["step"], curves.steps[column]),
+        [Measurements(_("validation"), curves.validation["step"], curves.validation[column])],
+        [],
+        y_title=_("loss (nats)") if is_loss else _("accuracy"),
+        best=live_curves.best(curves, column),
+        total_steps=run.experiment.training.steps,
+        window=_WINDOW,
+        is_share=not is_loss,
+    )
+    if is_loss:
+        figure.update_yaxes(range=[0, lesson.TOP_LOSS])
+        _mark_turn(figure, curves)
+    words = _("Loss, the lower the better: the ring is the lowest validation loss.")
+    if not is_loss:
+        words = _("Accuracy at the same steps: does it turn where the loss does?")
+    show.live_figure(figure, words, key=f"practice-{name}-{column}")
+
+
+def _mark_turn(figure: go.Figure, curves: Curves) -> None:
+    turn = lesson.overfitting(curves)
+    if turn is None or not turn.has_begun:
+        return
+    figure.add_vrect(
+        x0=turn.step,
+        x1=turn.last_step,
+        fillcolor="rgba(213,94,0,0.10)",
+        line_width=0,
+        annotation={"text": _("overfitting"), "font": {"size": 11}},
+        annotation_position="top right",
+    )
+
+
+def _one(shown: Runs) -> None:
+    run = shown["plain"]
+    left, right = st.columns(2)
+    with left:
+        curves_of(run, "loss", name="plain")
+    with right:
+        curves_of(run, "accuracy", name="plain")
+    turn = lesson.overfitting(runs_access.curves(run))
+    if turn is None:
+        st.caption(_("The first measurements are on their way."))
+    elif turn.has_begun:
+        st.markdown(
+            _(
+                "Overfitting begins at step **{step}**: from there to step {last} the training "
+                "loss falls from {a:.3f} to {b:.3f}, while the validation loss **rises** from "
+                "{c:.3f} to {d:.3f}."
+            ).format(
+                step=f"{turn.step:,}",
+                last=f"{turn.last_step:,}",
+                a=turn.train_best,
+                b=turn.train_last,
+                c=turn.validation_best,
+                d=turn.validation_last,
+            )
+        )
+    else:
+        st.caption(_("So far the validation loss still falls: nothing is overfitted yet."))
+
+
+def _side_by_side(shown: Runs) -> None:
+    for column in ("loss", "accuracy"):
+        for place, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
+            with place:
+                curves_of(run, column, name=kind)
+    gaps, is_harder = [], False
+    for kind, run in shown.items():
+        turn = lesson.overfitting(runs_access.curves(run))
+        if turn is not None:
+            is_harder |= kind == "augmented" and turn.gap < 0
+            gaps.append(
+                _("{name}: training is **{gap}** ahead of validation").format(
+                    name=NAMES[kind], gap=_points(turn.gap)
+                )
+            )
+    if gaps:
+        st.markdown("  \n".join(gaps) + ".")
+        words = _("Accuracy at the last step, in percentage points.")
+        if is_harder:
+            words += " " + _(
+                "Below zero with augmentation: the training pictures, moved and turned, are harder "
+                "than the validation pictures."
+            )
+        st.caption(words)
+
+
+def _points(gap: float) -> str:
+    return _("{n:+.1f} points").format(n=100 * gap)
+
+
+def early(runs: Runs) -> None:
+    """Train with patience and say what was saved by it."""
+    st.markdown(
+        _(
+            "The guided run again, from the same seed, with `patience = {n}`: it may wait {n} "
+            "validations, that is {steps} steps. On the Train page it is an advanced setting."
+        ).format(
+            n=lesson.PATIENCE,
+            steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
+        )
+    )
+    steps.starter(["early"], _("Train with patience"), runs)
+    if "early" in runs:
+        steps.live(["early"], runs, _draw_early)
+    show.code(Patience)
+
+
+def _draw_early(shown: Runs) -> None:
+    run = shown["early"]
+    left, right = st.columns(2)
+    with left:
+        curves_of(run, "loss", name="early")
+    with right:
+        curves_of(run, "accuracy", name="early")
+    curves = runs_access.curves(run)
+    place, status = curves.best_validation(), run.status
+    if place is None or status.is_active:
+        return
+    saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
+    st.markdown(
+        _(
+            "Stopped at step **{step}**, **{saved}** of the steps saved. The weights of step "
+            "**{best}** are kept as the best: {accuracy} of the validation pictures right there, "
+            "{last} at the end."
+        ).format(
+            step=f"{status.step:,}",
+            saved=show.percent(saved),
+            best=f"{int(curves.validation['step'][place]):,}",
+            accuracy=show.percent(float(curves.validation["accuracy"][place])),
+            last=show.percent(float(curves.validation["accuracy"][-1])),
+        )
+    )

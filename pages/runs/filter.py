@@ -1,0 +1,55 @@
+"""Which runs to show: by kind, by words, and a page of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_words
+from tfm_core.runs.run import Run
+
+PER_PAGE = 12
+
+_KINDS: dict[str, tuple[str, Callable[[Run], bool]]] = {
+    "active": (_("Training or waiting"), lambda run: run.status.is_active),
+    "finished": (_("Finished"), lambda run: run.status.state == "finished"),
+    "early": (_("Ended early"), lambda run: run.status.can_resume and run.problem is None),
+    "recorded": (_("Recorded"), lambda run: run.meta.recorded),
+    "damaged": (_("Damaged"), lambda run: run.problem is not None),
+}
+
+
+def choose(runs: list[Run]) -> list[Run]:
+    """Show the filter and return the runs of the page to show, newest first."""
+    kinds = {name: [run for run in runs if test(run)] for name, (_label, test) in _KINDS.items()}
+    present = [name for name in kinds if kinds[name]]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = st.text_input(
+            _("Search"),
+            key="runs-words",
+            placeholder=_("name, task or model"),
+            persist_state="session",
+            label_visibility="collapsed",
+            width=260,
+        )
+        kind = st.pills(
+            _("Kind"),
+            present,
+            format_func=lambda name: _KINDS[name][0],
+            key="runs-kind",
+            label_visibility="collapsed",
+        )
+    found = [run for run in kinds.get(kind or "", runs) if matches(run, words or "")]
+    n_pages = -(-len(found) // PER_PAGE)
+    if n_pages < 2:
+        return found
+    page = st.pagination(n_pages, key="runs-page") or 1
+    return found[(page - 1) * PER_PAGE : page * PER_PAGE]
+
+
+def matches(run: Run, words: str) -> bool:
+    """Say whether every word stands somewhere in the run's name, task or model."""
+    text = f"{run.meta.name} {run_words.learns(run)} {run.meta.preset or ''}".casefold()
+    return all(word in text for word in words.casefold().split())

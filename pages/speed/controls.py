@@ -1,0 +1,94 @@
+"""Which model, and which comparison; and why one says nothing about this model."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.speed import state as speed_state
+from pages.speed.state import Asked
+from pages.ui import model_choice, run_words, runs_access, show, state, url_choice
+from tfm_core.config import Experiment
+from tfm_core.inspect.speed.registry import COMPARISONS
+
+_KEY, _QUERY = "speed-compare", "compare"
+
+
+def pick() -> Asked | None:
+    """Draw the choices; None where there is nothing to measure, which is then said."""
+    left, right = st.columns(2)
+    with left:
+        chosen = model_choice.chosen()
+    with right:
+        name = _compare()
+    if chosen.experiment is None:
+        st.info(
+            _("A published model is laid out by its shapes only. Choose the configuration being "
+              "edited, or a run, to measure its speed."),
+            icon=":material/straighten:",
+        )  # fmt: skip
+        return None
+    device = state.device()
+    label = run_words.escape(chosen.label)
+    st.markdown(_(COMPARISONS[name].help))
+    return Asked(name, chosen.experiment, device, label)
+
+
+def _compare() -> str:
+    labels = {name: _(one.label) for name, one in COMPARISONS.items()}
+    first = next(iter(labels))
+    url_choice.renamed(_QUERY, _QUERY, labels)
+    unknown = url_choice.read(_KEY, _QUERY, list(labels), first)
+    picked = st.selectbox(
+        _("What to compare"),
+        list(labels),
+        format_func=labels.__getitem__,
+        key=_KEY,
+        persist_state="session",
+        help=_("Each is measured on its own, in a process of its own."),
+    )
+    url_choice.warn(unknown)
+    url_choice.say(_KEY, _QUERY, picked)
+    return picked
+
+
+def press(asked: Asked) -> bool:
+    """Offer to measure, or say why that makes no sense here; return whether it was offered."""
+    why = _why_not(asked.name, asked.experiment.model_dump_json(), asked.device, asked.experiment)
+    if why is not None:
+        st.info(_(why), icon=":material/info:")
+        return False
+    comparison = COMPARISONS[asked.name]
+    is_busy = speed_state.asked() is not None
+    report = speed_state.result(asked)
+    words = _("Measure again") if report is not None and report.timed else _("Measure")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            words,
+            type="primary",
+            icon=":material/speed:",
+            key="speed-start",
+            disabled=is_busy,
+            on_click=speed_state.ask,
+            args=(asked,),
+        )
+        st.caption(_expectation(comparison.seconds, asked, needs_patience=comparison.needs_consent))
+    return True
+
+
+def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:
+    words = _("{model}: about {n} s on {device}.").format(
+        n=seconds, device=show.device(asked.device), model=asked.label
+    )
+    if needs_patience:
+        words += " " + _("Compiling keeps a core busy all the while.")
+    if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
+        words += " " + _("A run trains meanwhile: milliseconds will be longer, ratios should hold.")
+    return words
+
+
+@st.cache_data(show_spinner=False, max_entries=256)
+def _why_not(name: str, text: str, device: str, _experiment: Experiment) -> str | None:
+    from tfm_core.inspect.speed.applies import why_not
+
+    return why_not(name, _experiment, device)

@@ -1,0 +1,67 @@
+"""The measurement while it runs: its place in the line, its progress, the button that stops it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.speed import state as speed_state
+from pages.ui import show, state
+from tfm_core.inspect.speed.registry import COMPARISONS
+
+TICK = 0.7  # seconds between two looks
+
+
+def live() -> None:
+    """Show what this session measures, if anything; drawn anew every moment."""
+    if speed_state.asked() is not None:
+        st.fragment(_progress, run_every=TICK)()
+
+
+def _progress() -> None:
+    asked = speed_state.asked()
+    if asked is None:  # stopped from a tick before
+        return
+    measurement = speed_state.running()
+    with st.container(border=True):
+        st.markdown(f"**{_(COMPARISONS[asked.name].label)}** · {asked.label}")
+        if measurement is None:
+            _begin()
+        else:
+            report = measurement.look()
+            if not measurement.is_running:
+                speed_state.keep(report)
+                state.draw_anew()
+            share = report.done / report.total if report.total else 0.0
+            words = _("{doing} · {seconds}").format(
+                doing=_(report.doing or "Starting"), seconds=show.duration(measurement.seconds)
+            )
+            st.progress(share, text=words)
+        if st.button(_("Stop"), icon=":material/stop:", key="speed-stop"):
+            _stop()
+            st.rerun()
+
+
+def _begin() -> None:
+    asked = speed_state.asked()
+    assert asked is not None
+    try:
+        measurement = speed_state.desk().begin(asked.name, asked.experiment, asked.device)
+    except ValueError as error:
+        st.progress(0.0, text=_("Waiting"))
+        st.caption(str(error))
+        return
+    except OSError as error:
+        speed_state.forget()
+        show.problem(_("The measuring process could not start: {why}").format(why=error))
+        return
+    speed_state.begun(measurement)
+    st.progress(0.0, text=_("Starting"))
+
+
+def _stop() -> None:
+    measurement = speed_state.running()
+    if measurement is not None:
+        measurement.stop(_("Stopped by you."))
+        speed_state.keep(measurement.wait(2.0))
+    speed_state.forget()

@@ -1,0 +1,134 @@
+"""What a measurement found: equal first, then the gain, then when not to use it, then the code."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.speed import words as speed_words
+from pages.ui import show
+from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import ArmReport, Report
+from tfm_core.inspect.speed.source import source_of
+from tfm_core.plots import speed as plots
+
+
+def result(report: Report) -> None:
+    """Show a report, complete or not."""
+    if report.problem is not None:
+        st.warning(_(report.problem), icon=":material/stop_circle:")
+    timed = report.timed
+    if not timed:
+        return
+    _equal([one for arm in timed for one in arm.equalities])
+    st.header(_("2 · What is gained"), anchor=False)
+    if COMPARISONS[report.name].x_title:
+        _curves(report, timed)
+    else:
+        for number, arm in enumerate(timed):
+            _pair(report, arm, number)
+    if report.peak_bytes:
+        st.caption(
+            _("Medians of {n} rounds; whiskers reach from the fastest to the slowest. The "
+              "measuring process used at most {size}.").format(
+                n=len(timed[0].seconds[timed[0].reference]), size=show.size(report.peak_bytes)
+            )
+        )  # fmt: skip
+    st.header(_("3 · When not to use it"), anchor=False)
+    for sentence in speed_words.verdict(report):
+        st.markdown(sentence)
+
+
+def _equal(found: list[Equality]) -> None:
+    st.header(_("1 · The same numbers?"), anchor=False)
+    bad = [one for one in found if not one.is_equal]
+    worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
+    rule = _(
+        "Nearest to its limit: {what}, {difference:.2g} apart; rounding explains {tolerance:.1e}."
+    )
+    words = rule.format(difference=worst.difference, what=_(worst.what), tolerance=worst.tolerance)
+    if worst.tolerance == 0 and not bad:
+        words = _("Every number is the same, bit for bit.")
+    if bad:
+        st.error(_("**Not the same.** ") + words, icon=":material/error:")
+    else:
+        st.success(_("**Yes.** ") + words, icon=":material/check:")
+    with st.expander(_("All {n} checks").format(n=len(found))):
+        frame = pd.DataFrame(
+            [(one.what, one.side, one.difference, one.tolerance) for one in found],
+            columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
+        )
+        form = st.column_config.NumberColumn(format="%.2e")
+        st.dataframe(
+            frame, hide_index=True, column_config={name: form for name in frame.columns[2:]}
+        )
+
+
+def _pair(report: Report, arm: ArmReport, number: int) -> None:
+    labels = {side: speed_words.side_label(report.name, side) for side in arm.sides}
+    st.markdown(f"**{_(arm.part[:1].upper() + arm.part[1:])}**")
+    numbers = speed_words.places(report.name, arm)
+    seconds = {labels[side]: arm.time(side) for side in arm.sides}
+    gains = {labels[side]: arm.gain(side) for side in arm.sides[1:]}
+    show.figure(
+        plots.times(seconds, gains, report.clock, numbers),
+        speed_words.gain(report, arm),
+        key=f"speed-times-{number}",
+    )
+    if any(arm.n_bytes.values()):
+        show.figure(
+            plots.counted({labels[side]: arm.n_bytes[side] for side in arm.sides}, numbers),
+            _("Counted exactly: what autograd keeps between forward and backward, without the "
+              "weights. This is what limits batch and length on a GPU."),
+            key=f"speed-bytes-{number}",
+        )  # fmt: skip
+
+
+def _curves(report: Report, timed: list[ArmReport]) -> None:
+    x_title = _(COMPARISONS[report.name].x_title)
+    x = [arm.x or 0.0 for arm in timed]
+    lines = {}
+    for side in timed[0].sides:
+        label = speed_words.side_label(report.name, side)
+        lines[label] = (x, [speed_words.scaled(arm.time(side), 1000) for arm in timed])
+    y_title = _("milliseconds ({clock})").format(clock=report.clock)
+    crossing = speed_words.crossing(report) if report.name == "gpu" else None
+    show.figure(
+        plots.curves(lines, x_title, y_title, "ms", crossover=crossing),
+        speed_words.gain(report, timed[-1]),
+        key="speed-curve",
+    )
+    if report.name == "batch":
+        rates = [speed_words.rate(arm.time(arm.reference), arm.x or 1.0) for arm in timed]
+        figure = plots.curves(
+            {_("examples a second"): (x, rates)}, x_title, _("examples a second"), "examples/s"
+        )
+        show.figure(
+            figure, _("Where the line flattens, a larger batch gains no more."), "speed-rate"
+        )
+    if any(timed[0].n_bytes.values()):
+        kept = {
+            speed_words.side_label(report.name, side): (
+                x,
+                [Spread.of([arm.n_bytes[side] / 2**20]) for arm in timed],
+            )
+            for side in timed[0].sides
+        }
+        figure = plots.curves(kept, x_title, _("saved for backward (MiB)"), "MiB")
+        show.figure(
+            figure,
+            _("Counted exactly. Where twice the length keeps twice the bytes, they grow with the "
+              "length; where it keeps four times as many, with its square."),
+            "speed-kept",
+        )  # fmt: skip
+
+
+def code(name: str) -> None:
+    """Show the source of both sides."""
+    with st.expander(_("The code of both sides"), icon=":material/code:"):
+        for label, place in COMPARISONS[name].code.items():
+            st.markdown(f"**{_(label)}** · `{place.replace(':', '.')}`")
+            st.code(source_of(place), language="python")

@@ -1,0 +1,68 @@
+"""Why a way may be slower than the plain one, and when to leave it: one sentence or two each."""
+
+from __future__ import annotations
+
+from pages.i18n import _
+
+WHY_SLOWER = {
+    "attention": _(
+        "On maps this small the tiles of the kernel cost more than storing the whole map."
+    ),
+    "precision": _(
+        "This processor has no fast units for 16-bit products, so every one is converted there "
+        "and back."
+    ),
+    "threads": _(
+        "Each operation is over before the other threads have started, and on a busy machine all "
+        "wait for the last one."
+    ),
+    "data": _("The examples are so few and small that nothing is left to save."),
+    "loops": _("With one sequence and one head there is nothing to loop over."),
+    "patches": _("With one patch there is nothing to loop over."),
+}
+
+RULES = {
+    "attention": _(
+        "**Leave it** when you want to see the weights: the fused call never has them as a whole. "
+        "This app fuses while it trains and writes out while you look."
+    ),
+    "checkpointing": _(
+        "**Leave it** while everything fits into memory: it only costs time then. It buys larger "
+        "batches and longer sequences."
+    ),
+    "precision": _(
+        "**Leave it** on a CPU without bf16 units. fp16 needs loss scaling, as here, lest small "
+        "gradients become zero; bf16 does not, but rounds more coarsely."
+    ),
+    "batch": _(
+        "**Don't overdo it**: a batch twice as large is one update where there were two. Beyond "
+        "the flat part it only makes fewer, smoother steps."
+    ),
+    "length": _(
+        "**It doesn't matter** for short sequences, where the other matrices dominate. From some "
+        "hundred tokens on, fused attention is the difference between fitting and not."
+    ),
+    "threads": _(
+        "**Leave it at one** for small models and on machines that others use too; try more when "
+        "matrices are hundreds wide."
+    ),
+    "data": _(
+        "**Use a DataLoader** when the data don't fit into memory, or need work that only the CPU "
+        "can do; then with several workers."
+    ),
+    "loops": _(
+        "**Write the loop first** when it helps you think, and keep it as the test of the fast "
+        "version, as here."
+    ),
+    "patches": _(
+        "**Write the loop first** when it helps you think, and keep it as the test of the fast "
+        "version, as here."
+    ),
+    "gpu": _(
+        "**Stay on the CPU** below the crossing: for a small model the GPU waits most of the time."
+    ),
+    "compile": _(
+        "**Leave it** while you try things out: every change, and every new shape of a batch, "
+        "compiles anew. It is for long trainings of larger models, mostly on GPUs."
+    ),
+}

@@ -1,0 +1,57 @@
+"""Everything that this session has measured, in one table, and as a file."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.speed import state
+from pages.speed import words as speed_words
+from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import Report, to_csv
+
+
+def table() -> None:
+    """Show one line for each measurement, and offer every round as CSV."""
+    found = [(label, report) for label, report in state.results().values() if report.timed]
+    if not found:
+        return
+    st.header(_("Measured in this session"), anchor=False)
+    rows = [row for label, report in found for row in _rows(label, report)]
+    columns = [
+        _("comparison"),
+        _("times as fast"),
+        _("side"),
+        _("lowest"),
+        _("highest"),
+        _("model"),
+    ]
+    frame = pd.DataFrame(rows, columns=columns)
+    form = st.column_config.NumberColumn(format="%.2f x", width="small")
+    numbers = [columns[1], *columns[3:5]]
+    st.dataframe(frame, hide_index=True, column_config={name: form for name in numbers})
+    st.download_button(
+        _("Every round, as CSV"),
+        to_csv([report for _label, report in found]),
+        "speed.csv",
+        "text/csv",
+        icon=":material/download:",
+        key="speed-csv",
+    )
+
+
+def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
+    arm = report.timed[-1]
+    name = _(COMPARISONS[report.name].label)
+    if len(arm.sides) == 1:
+        first = report.timed[0]
+        gain = (first.time(arm.reference).median * (arm.x or 1)) / arm.time(arm.reference).median
+        side = _("{n:,.0f} at a time").format(n=arm.x or 1)
+        return [(name, gain, side, gain, gain, label)]
+    rows = []
+    for side in arm.sides[1:]:
+        found = arm.gain(side)
+        words = speed_words.side_label(report.name, side)
+        rows.append((name, found.median, words, found.low, found.high, label))
+    return rows

@@ -1,0 +1,189 @@
+"""What a measurement means, in words that depend on what was found."""
+
+from __future__ import annotations
+
+import math
+
+from pages.i18n import _
+from pages.speed.rules import RULES, WHY_SLOWER
+from pages.ui import show
+from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import ArmReport, Report
+
+NOTHING = 0.05
+"""A ratio nearer to 1 than this is called no difference."""
+
+
+def side_label(name: str, side: str) -> str:
+    """Return what a side is called."""
+    if name == "threads":
+        return _("1 thread") if side == "1" else _("{n} threads").format(n=side)
+    return _(COMPARISONS[name].sides[side])
+
+
+def places(name: str, arm: ArmReport) -> list[int]:
+    """Return where the sides of an arm stand among all of their comparison."""
+    known = list(COMPARISONS[name].sides)
+    return [known.index(side) if side in known else i for i, side in enumerate(arm.sides)]
+
+
+def scaled(spread: Spread, factor: float) -> Spread:
+    """Return a spread in another unit."""
+    return Spread(spread.median * factor, spread.low * factor, spread.high * factor)
+
+
+def rate(seconds: Spread, count: float) -> Spread:
+    """Return examples a second; the slowest round is the lowest rate."""
+    return Spread(count / seconds.median, count / seconds.high, count / seconds.low)
+
+
+def crossing(report: Report) -> float | None:
+    """Return the batch size from which on the GPU is faster."""
+    from tfm_core.inspect.speed.accelerator import crossover
+
+    cpu, gpu = (
+        {arm.x or 0.0: arm.time(side).median for arm in report.timed} for side in ("cpu", "gpu")
+    )
+    return crossover(cpu, gpu)
+
+
+def gain(report: Report, arm: ArmReport) -> str:
+    """Say the ratios of an arm, round by round, as the caption of its figure."""
+    if len(arm.sides) == 1:
+        return _("Read off what one more example costs: little at first, then its full share.")
+    parts = []
+    for side in arm.sides[1:]:
+        found = arm.gain(side)
+        label = side_label(report.name, side)
+        how = _("{ratio} as fast") if found.median >= 1 else _("only {ratio} as fast")
+        if is_nothing(found):
+            how = _("no difference that stands out, {ratio}")
+        parts.append(f"“{label}” {how.format(ratio=found.show('x'))}")
+    where = "" if arm.x is None else _(" at {x:,.0f}").format(x=arm.x)
+    return _("Beside “{first}”{where}: ").format(
+        first=side_label(report.name, arm.reference), where=where
+    ) + "; ".join(parts)
+
+
+def verdict(report: Report) -> list[str]:
+    """Return sentences on when not to use it: first what this measurement says, then the rule."""
+    return [*_found(report), RULES[report.name]]
+
+
+def _found(report: Report) -> list[str]:
+    arm = report.timed[-1]
+    if report.name == "attention":
+        return _attention(report)
+    if report.name == "compile":
+        return _compile(arm)
+    if report.name == "checkpointing":
+        return _checkpointing(arm)
+    if report.name == "batch":
+        return _batch(report)
+    if report.name == "length":
+        return _length(report)
+    if report.name == "gpu":
+        return _gpu(report)
+    return [_one(report, arm, side) for side in arm.sides[1:]]
+
+
+def _one(report: Report, arm: ArmReport, side: str) -> str:
+    found, label = arm.gain(side), side_label(report.name, side)
+    if is_nothing(found):
+        return _("Here **{label}** made no difference that stands out ({ratio}).").format(
+            label=label, ratio=found.show("x")
+        )
+    if found.median > 1:
+        return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=found.show("x"))
+    return _("Here **{label}** was slower: {ratio} as fast. {why}").format(
+        label=label, ratio=found.show("x"), why=WHY_SLOWER.get(report.name, "")
+    )
+
+
+def is_nothing(found: Spread) -> bool:
+    """Whether a ratio is too near to 1, or its rounds too far apart on both sides of it."""
+    return abs(math.log(found.median)) < NOTHING or found.low < 1 < found.high
+
+
+def _attention(report: Report) -> list[str]:
+    alone = report.timed[0]
+    facts = alone.facts
+    words = _(
+        "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}."
+    ).format(backend=facts.get("backend"), shape=facts.get("shape"))
+    found = [words, _one(report, alone, "fused")]
+    if len(report.timed) > 1:
+        whole = report.timed[1].gain("fused")
+        found.append(
+            _("Of the whole pass attention is a part only, so the whole gains less: "
+              "{ratio}.").format(ratio=whole.show("x"))
+        )  # fmt: skip
+    return found
+
+
+def _compile(arm: ArmReport) -> list[str]:
+    first = float(arm.facts["first_seconds"])
+    eager, compiled = arm.time("eager").median, arm.time("compiled").median
+    words = _("The first pass took **{first}**, a pass after it {after:.3g} ms.").format(
+        first=show.duration(first), after=1000 * compiled
+    )
+    if compiled < eager:
+        n = math.ceil((first - compiled) / (eager - compiled))
+        return [words, _("It has paid for itself after **{n:,} passes**.").format(n=n)]
+    return [
+        words,
+        _("Here it was **not faster** afterwards, so compiling never pays for itself: the time "
+          "goes into matrix products that are compiled already."),
+    ]  # fmt: skip
+
+
+def _checkpointing(arm: ArmReport) -> list[str]:
+    kept, slower = arm.n_bytes, arm.gain("checkpointed").median
+    return [
+        _("Here it kept **{less:.1f} times fewer bytes** ({after} instead of {before}) and took "
+          "{longer:.2f} times as long.").format(
+            less=kept["plain"] / max(1, kept["checkpointed"]),
+            after=show.size(kept["checkpointed"]),
+            before=show.size(kept["plain"]),
+            longer=1 / slower,
+        )
+    ]  # fmt: skip
+
+
+def _batch(report: Report) -> list[str]:
+    timed = report.timed
+    rates = [(arm.x or 1.0) / arm.time(arm.reference).median for arm in timed]
+    best = max(range(len(rates)), key=rates.__getitem__)
+    return [
+        _("Here {x:,.0f} at a time gave most: {rate:,.0f} examples a second, **{times:.1f} times "
+          "as many as one by one**.").format(
+            x=timed[best].x or 0, rate=rates[best], times=rates[best] / rates[0]
+        )
+    ]  # fmt: skip
+
+
+def _length(report: Report) -> list[str]:
+    timed = report.timed
+    if len(timed) < 2:
+        return []
+    found = []
+    for side in timed[0].sides:
+        before, after = timed[-2].time(side).median, timed[-1].time(side).median
+        found.append(
+            _("From {a:,.0f} to {b:,.0f} tokens **{label}** takes {times:.1f} times as long, and "
+              "keeps {kept:.1f} times the bytes.").format(
+                a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
+                times=after / before,
+                kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _gpu(report: Report) -> list[str]:
+    found = crossing(report)
+    if found is None:
+        return [_("Here the GPU was not faster at any size measured: each operation waits for its "
+                  "launch, and the CPU is done by then.")]  # fmt: skip
+    return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=found)]

@@ -1,0 +1,1 @@
+"""Tensors by sight."""

@@ -1,0 +1,42 @@
+"""Tensors by sight: what view, transpose, einsum and their kin do to a small tensor."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.tensors import controls
+from pages.tensors import sight as tensors_sight
+from pages.ui import run_words, show
+from tfm_core.inspect.tensors.sight import sight
+
+
+def page() -> None:
+    """Show one operation on a tensor of the user's, and the mistakes that are worth seeing."""
+    show.header("tensors")
+    operation = controls.operation()
+    st.markdown(f"**{operation.name}** · {_(operation.help)}")
+    told, seen_code = st.columns(2, gap="medium")
+    try:
+        with told, st.container(border=True):
+            asked = controls.asked(operation)
+        seen = sight(operation.name, asked.source, asked.values, asked.second)
+    except ValueError as error:
+        with told:
+            show.problem(run_words.escape(str(error)))
+        with seen_code:
+            tensors_sight.used(operation)
+            controls.own_mistakes(operation)
+    else:
+        with seen_code:
+            tensors_sight.code(seen)
+            controls.own_mistakes(operation)
+        if seen.after is None:
+            tensors_sight.refused(seen)
+        else:
+            tensors_sight.result(seen)
+    controls.gallery()
+    tensors_sight.numpy()
+
+
+page()

@@ -1,0 +1,198 @@
+"""What an operation did: the tensors, their memory, the arithmetic, or the error and its cause."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components.number_sheet import number_sheet
+from pages.i18n import _
+from pages.ui import show, state
+from pages.ui.run_words import escape
+from tfm_core.inspect.by_hand.arithmetic import product
+from tfm_core.inspect.tensors import notes, products
+from tfm_core.inspect.tensors.operations import Operation
+from tfm_core.inspect.tensors.sight import Look, Sight
+from tfm_core.plots import tensor_sight as plots
+from tfm_core.plots.sheet import Board, Line
+from tfm_core.plots.tensor_sight import Colours, Place
+
+_PICK = "tensors-pick"
+
+
+def code(seen: Sight) -> None:
+    """Show the lines that ran, and where the models have them."""
+    st.code(seen.code, language="python", wrap_lines=True)
+    used(seen.operation)
+
+
+def used(operation: Operation) -> None:
+    """Say where the app's models use an operation, with a link to that step."""
+    st.markdown(_("**In the models:** {where}").format(where=_(operation.where)))
+    if operation.step is not None:
+        st.page_link(
+            state.PAGES["walk"],
+            label=_("See it in the walk, step {n}").format(n=operation.step),
+            icon=":material/footprint:",
+            query_params={"step": str(operation.step), "source": "book"},
+        )
+
+
+def refused(seen: Sight) -> None:
+    """Show what PyTorch said, word for word, and what it means here."""
+    st.error(
+        _("**PyTorch refuses.** {why}").format(why=escape(seen.explanation)),
+        icon=":material/block:",
+    )
+    st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
+    colours = Colours(tuple(look.storage.size for look in seen.before), len(seen.before) > 1)
+    boards = tuple(plots.tensor_board(one, one.name, colours) for one in seen.before)
+    if boards:
+        number_sheet([Line(_("What it was given"), boards)], key="tensors-given")
+
+
+def result(seen: Sight) -> None:
+    """Show the tensors before and after, the memory behind them, and the order of reading."""
+    after = seen.after
+    assert after is not None
+    kind = seen.operation.kind
+    place, used_places, told = _picked(seen, after)
+    sizes = tuple(look.storage.size for look in seen.before)
+    with_origin = len(sizes) > 1 or any(_is_own(look) for look in seen.before)
+    inputs = Colours(sizes, with_origin, used=used_places)
+    is_new = kind in {"computes", "makes", "places"}
+    output = Colours(sizes, with_origin and not is_new, is_new, place, used_places)
+    sentence = {
+        "moves": _("Follow a colour: pointing at an element lights it up wherever it went."),
+        "fills": _("Hatched elements are new; the others stayed where they were."),
+        "places": _("Every element keeps its place and gets a new number."),
+        "computes": _("Click a number of y: what it is made of is framed."),
+        "makes": _("Made from nothing, so there is no input."),
+    }[kind]
+    boards = [plots.tensor_board(one, one.name, inputs) for one in seen.before]
+    boards.append(
+        plots.tensor_board(
+            after, "y", output, name="y" if place is not None else "", sign="→" if boards else "",
+            extra=_sharing(seen),
+        )
+    )  # fmt: skip
+    title = _("Before and after") if seen.before else _("What was made")
+    number_sheet(
+        [Line(title, tuple(boards), sentence, told)], key="tensors-sheet",
+        on_pick=lambda _board, row, column: _remember(after, row, column),
+    )  # fmt: skip
+    _say(seen)
+    if seen.operation.name == "einsum":
+        _loops(seen)
+    memory(seen, after, inputs, output)
+
+
+def _is_own(look: Look) -> bool:
+    """Say whether the numbers differ from their places, so that places must be written too."""
+    return bool((look.storage != look.storage_origins).any())
+
+
+def _sharing(seen: Sight) -> tuple[str, ...]:
+    return tuple(
+        _("shares memory with {name}").format(name=look.name)
+        if shared
+        else _("memory of its own, not {name}’s").format(name=look.name)
+        for look, shared in zip(seen.before, seen.shares, strict=True)
+    )
+
+
+def _say(seen: Sight) -> None:
+    said = notes.note(seen)
+    if said:
+        st.info(_(said), icon=":material/lightbulb:")
+    if seen.operation.name == "softmax":
+        sums = " · ".join(f"{value:.4f}" for value in notes.sums(seen))
+        st.markdown(
+            _("Sums along axis {dim}: **{sums}**").format(dim=seen.values["dim"], sums=sums)
+        )
+    elif seen.operation.name in {"rand", "randn"}:
+        st.markdown(_("Measured: {found}.").format(found=notes.statistics(seen)))
+
+
+def _loops(seen: Sight) -> None:
+    equation = seen.values["equation"]
+    _parts, _out, summed = products.letters(equation)
+    inputs = [look.values for look in seen.before]
+    assert seen.after is not None
+    difference = abs(products.by_loops(equation, inputs) - seen.after.values).max(initial=0)
+    names = ", ".join(f"**{letter}**" for letter in summed)
+    st.markdown(
+        _("Summed over: {letters}, because the output does not name it.").format(letters=names)
+        if summed
+        else _("Nothing is summed: every letter is in the output.")
+    )
+    st.markdown(
+        _("The same as loops, which were run too: the largest difference is **{d:.2g}**.").format(
+            d=float(difference)
+        )
+    )
+    st.code(products.loops_code(equation, inputs), language="python")
+
+
+def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
+    """Show the flat memory of each tensor and the order in which it is read."""
+    boards: list[Board] = [
+        plots.memory_board(one, _("Memory of {name}").format(name=one.name), inputs)
+        for one in seen.before
+    ]
+    shared = any(seen.shares)
+    name = _("The same memory, as y reads it") if shared else _("Memory of y")
+    boards.append(plots.memory_board(after, name, output))
+    words = _(
+        "Memory is one long row. The small number says when a place is read; strides say how far "
+        "to jump for one step along each axis."
+    )
+    number_sheet([Line(_("In memory"), tuple(boards), words)], key="tensors-memory")
+    looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
+    if looks and seen.operation.kind == "moves":
+        show.figure(
+            plots.reading(looks),
+            _(
+                "A straight line is contiguous; jumps are strides; a line that begins again, or "
+                "stays level, reads the same places again."
+            ),
+            key="tensors-reading",
+        )
+
+
+def _picked(seen: Sight, after: Look) -> tuple[Place | None, frozenset[int], tuple[str, ...]]:
+    """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
+    if seen.operation.kind != "computes" or after.values.size == 0:
+        return None, frozenset(), ()
+    kept: Place = st.session_state.get(_PICK, ())
+    place = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
+    place = tuple(min(i, size - 1) for i, size in zip(place, after.shape, strict=True))
+    shapes = [look.shape for look in seen.before]
+    found = products.terms(seen.operation.name, seen.values, shapes, place)
+    used_places = frozenset(
+        int(look.origins[at])
+        for term in found
+        for look, at in zip(seen.before, term, strict=False)
+    )  # fmt: skip
+    factors = [
+        [float(look.values[at]) for look, at in zip(seen.before, term, strict=False)]
+        for term in found
+    ]
+    pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
+    left, right = [a for a, _b in pairs], [b for _a, b in pairs]
+    at = "".join(f"[{i}]" for i in place)
+    return place, used_places, (f"y{at} = " + _written(left, right, float(after.values[place])),)
+
+
+def _written(left: list[float], right: list[float], total: float) -> str:
+    return product(left, right, total, is_whole=True)
+
+
+def _remember(after: Look, row: int, column: int) -> None:
+    st.session_state[_PICK] = plots.place_of(after, row, column)
+
+
+def numpy() -> None:
+    """Show what NumPy and PyTorch share, tried out now."""
+    st.header(_("NumPy and PyTorch"), anchor=False)
+    rows = [(f"`{fact.code}`", f"`{fact.found}`", _(fact.meaning)) for fact in notes.numpy_facts()]
+    show.facts(rows, [_("code"), _("gives here"), _("so")])

@@ -1,0 +1,136 @@
+"""Live: a run while it learns, and afterwards. Two fragments tick while the run is active.
+
+The run is only read here; leaving, reloading or a second tab change nothing about it.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.train import live_keys, live_predictions, run_buttons
+from pages.ui import live_curves, run_words, runs_access, show, state
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import Status
+
+BRISK = 1.0
+"""Seconds between two looks at a run that has just begun, waits or pauses."""
+
+_CALM = ((60.0, 3.0), (20.0, 2.0))
+"""After so many seconds of training, so many between two looks: one adds but a pixel or two."""
+
+_LOOK_SHARE = 2  # predictions and maps change with snapshots, ever more rarely: every other look
+
+_MOST_SHOWN = 4
+
+
+def page(run: Run) -> None:
+    """Draw a run: where it stands, its curves, its predictions, what it attends to."""
+    name = run_words.escape(run.meta.name)
+    if run.problem:
+        st.title(name, anchor=False)
+        show.problem(run.problem)
+        run_buttons.away()
+        return
+    state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
+    was_active = run.status.is_active
+    pace = _pace(run.status)
+    later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
+    st.fragment(_pulse, run_every=pace)(run, was_active, pace)
+    st.fragment(live_predictions.part, run_every=later)(run)
+
+
+def _pace(status: Status) -> float | None:
+    """Return the seconds to the next look; None when nothing will change any more."""
+    if not status.is_active:
+        return None
+    if status.state != "running":
+        return BRISK
+    return next((pace for seconds, pace in _CALM if status.seconds > seconds), BRISK)
+
+
+def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
+    """Draw header, buttons, keys and curves; draw the whole page again when pace or end ask it."""
+    if not run.folder.is_dir():
+        state.set_current_run(None)
+        st.rerun()
+    status = run.status
+    if status.is_active != was_active or _pace(status) != pace:
+        state.draw_anew()
+    _header(run, status)
+    _word(run, status)
+    live_keys.part(run, status)
+    live_curves.part(run)
+
+
+def _header(run: Run, status: Status) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.title(run_words.escape(run.meta.name), anchor=False, width="content")
+        recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
+        st.markdown(f"{run_words.badge(status)} {recorded}", width="content")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        run_buttons.row(run, status)
+        st.caption(run_words.learns(run), width="content")
+
+
+def _word(run: Run, status: Status) -> None:
+    """Say what a state means and what can be done about it, in one place of the page."""
+    with st.container():
+        if status.state == "queued":
+            _queued(status)
+        elif status.state == "starting":
+            st.info(
+                _(
+                    "Starting: the data is made and the model is built; the first point of the "
+                    "curve comes within seconds."
+                ),
+                icon=":material/rocket_launch:",
+            )
+        elif status.state == "failed":
+            why = run_words.escape(status.reason or _("It did not say why."))
+            hint = _("Change the settings with New run, or press Resume to try it again.")
+            st.error(f"{why}\n\n{hint}", icon=":material/error:")
+        elif status.state == "interrupted":
+            step = f"{status.step:,}"
+            words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
+            why = run_words.escape(status.reason or "")
+            st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
+        elif status.state == "finished" and status.reason:
+            st.info(run_words.escape(status.reason), icon=":material/flag:")
+        elif status.state == "stopped" and status.reason:
+            st.info(run_words.escape(status.reason), icon=":material/stop_circle:")
+        elif status.state == "paused":
+            st.info(
+                _("Paused. Step learns from one batch, Resume goes on."),
+                icon=":material/pause_circle:",
+            )
+
+
+def _resume(run: Run) -> str:
+    step = run.checkpoint_step
+    if step is None:
+        return _("Nothing was saved yet, so Resume starts again from the beginning.")
+    return _("Resume goes on from step {step}, the last one saved.").format(step=f"{step:,}")
+
+
+def _queued(status: Status) -> None:
+    if status.queue_position:
+        words = _("Number {n} in line. It starts by itself as soon as a place is free.")
+        sentence = words.format(n=status.queue_position)
+    else:
+        sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
+    st.info(sentence, icon=":material/hourglass_empty:")
+    holding = [other for other in runs_access.store().list() if _holds_a_place(other)]
+    if holding:
+        st.caption(_("Training now, or paused; stop one to make room:"))
+    with st.container(horizontal=True, gap="small"):
+        for other in holding[:_MOST_SHOWN]:
+            words = run_words.STATES[other.status.state]
+            label = f"{run_words.escape(other.meta.name)}: {words.label}"
+            if st.button(label, icon=words.icon, key=f"live-other-{other.id}"):
+                state.set_current_run(other.id)
+                st.rerun()
+
+
+def _holds_a_place(run: Run) -> bool:
+    return not run.meta.recorded and run.status.is_alive

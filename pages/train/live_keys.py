@@ -1,0 +1,146 @@
+"""Where a run stands, in numbers: progress, accuracy, speed, time left, and what it costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import runs_access, show
+from tfm_core.runs.curves import Curves, Series
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import Status
+
+_RECENT = 30  # steps over which speed is averaged
+
+
+def part(run: Run, status: Status) -> None:
+    """Draw the progress bar, the key figures as cards, and the rest as one line."""
+    curves = runs_access.curves(run)
+    st.progress(status.progress, text=_progress_words(curves, status))
+    with st.container(horizontal=True, gap="small"):
+        for label, value, help_text in _cards(run, status, curves):
+            st.metric(label, value, help=help_text, border=True, width=168)
+    st.caption(" · ".join(_small(run, curves, status)))
+
+
+def speed(curves: Curves) -> float | None:
+    """Return examples per second, the mean of the newest steps, or None before the first."""
+    recent = curves.steps["examples_per_second"][-_RECENT:]
+    return float(np.nanmean(recent)) if np.isfinite(recent).any() else None
+
+
+def seconds_left(run: Run, status: Status, curves: Curves) -> float | None:
+    """Return how long the rest of the steps will take at the newest speed, or None."""
+    pace = speed(curves)
+    if not pace or not status.is_alive:
+        return None
+    batch = run.experiment.training.batch_size
+    return max(0, status.total_steps - status.step) * batch / pace
+
+
+def _progress_words(curves: Curves, status: Status) -> str:
+    epoch = curves.steps.last("epoch")
+    words = _("Step {step} of {total}").format(
+        step=f"{status.step:,}", total=f"{status.total_steps:,}"
+    )
+    return (
+        words if epoch is None else _("{words} · epoch {n}").format(words=words, n=f"{epoch:.1f}")
+    )
+
+
+def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
+    """Return label, value and help of each card; a value not known yet is a dash."""
+    answer = run.experiment.task.facts.answer
+    is_over, has_wholes = _is_tested(curves), answer in ("sequence", "blanks")
+    is_corpus = answer == "text"
+    measured = curves.test if is_over else curves.validation
+    where = _("measured on the test set") if is_over else _("newest measurement on validation")
+    cards = [
+        (
+            _("Test accuracy") if is_over else _("Accuracy"),
+            _last(measured, "accuracy", show.percent),
+            _("Share of unseen pictures or target tokens that are right; {where}.").format(
+                where=where
+            ),
+        )
+    ]
+    if has_wholes:
+        cards.append(
+            (
+                _("Whole sequences"),
+                _last(measured, "sequence_accuracy", show.percent),
+                _("Share of unseen examples in which every single token is right."),
+            )
+        )
+    if is_corpus:
+        cards.append(
+            (
+                _("Perplexity"),
+                _last(measured, "loss", lambda value: f"{math.exp(min(value, 99)):.2f}"),
+                _(
+                    "exp of the loss: as unsure as if it had to guess between so many equally "
+                    "likely tokens."
+                ),
+            )
+        )
+    cards.append(
+        (
+            _("Test loss") if is_over else _("Loss"),
+            _last(measured, "loss", lambda value: f"{value:.3f}"),
+            _("Mean cross-entropy on unseen examples, in nats; {where}.").format(where=where),
+        )
+    )
+    return [*cards, *_pace_cards(run, status, curves)]
+
+
+def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
+    """Return the cards that tell of time: speed, and what is left or was spent."""
+    kind = run.experiment.task.kind
+    pace, left = speed(curves), seconds_left(run, status, curves)
+    cards = [
+        (
+            {"text": _("Pairs/s"), "corpus": _("Texts/s")}.get(kind, _("Pictures/s")),
+            "–" if pace is None else show.count(pace),
+            _("Examples learned from in a second, mean of the newest steps."),
+        )
+    ]
+    if status.is_active:
+        words = "–" if left is None else show.duration(left)
+        cards.append((_("Time left"), words, _("At the newest speed, without measurements.")))
+    else:
+        trained = show.duration(status.seconds)
+        cards.append((_("Trained for"), trained, _("Seconds of training, pauses left out.")))
+    return cards
+
+
+def _is_tested(curves: Curves) -> bool:
+    """Say whether the newest measurement is the test: not so in a copy that trains further."""
+    test, newest = curves.test.last("step"), curves.steps.last("step")
+    return test is not None and (newest is None or test >= newest)
+
+
+def _last(series: Series, column: str, words: Callable[[float], str]) -> str:
+    value = series.last(column)
+    return "–" if value is None else words(value)
+
+
+def _small(run: Run, curves: Curves, status: Status) -> list[str]:
+    newest = curves.steps.last
+    parts = [_("Device {name}").format(name=show.device(status.device))]
+    if run.meta.threads > 1:
+        parts[0] += _(", {n} threads").format(n=run.meta.threads)
+    if curves.started.get("n_parameters"):
+        n = show.count(curves.started["n_parameters"])
+        parts.append(_("{n} parameters").format(n=n))
+    rate, norm, memory = newest("learning_rate"), newest("grad_norm"), newest("memory_bytes")
+    if rate is not None:
+        parts.append(_("learning rate {x}").format(x=f"{rate:.2g}"))
+    if norm is not None:
+        parts.append(_("gradient norm {x}").format(x=f"{norm:.2f}"))
+    if memory:
+        parts.append(_("memory {x}").format(x=show.size(memory)))
+    return parts

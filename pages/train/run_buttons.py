@@ -1,0 +1,161 @@
+"""The buttons of a run: what can be asked of it in the state that it is in."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from pathlib import Path
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import run_actions, runs_access, state
+from tfm_core.runs.requests import RequestKind
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import State, Status
+
+ANSWER_WITHIN = 0.3
+"""Seconds that a press waits for the worker's answer before the page is drawn again."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ask:
+    """A request as a button: its word, icon and help, and the states in which it makes sense."""
+
+    kind: RequestKind
+    label: str
+    icon: str
+    help: str
+    states: frozenset[State]
+
+
+ASKS = (
+    Ask(
+        "pause",
+        _("Pause"),
+        ":material/pause:",
+        _("Keep everything and wait; costs no time of the processor."),
+        frozenset({"running"}),
+    ),
+    Ask(
+        "resume",
+        _("Resume"),
+        ":material/play_arrow:",
+        _("Go on where it stands."),
+        frozenset({"paused"}),
+    ),
+    Ask(
+        "step",
+        _("Step"),
+        ":material/skip_next:",
+        _("Learn from one batch, then wait again."),
+        frozenset({"paused"}),
+    ),
+    Ask(
+        "stop",
+        _("Stop"),
+        ":material/stop:",
+        _("End here; what was learned is kept, and it can be resumed."),
+        frozenset({"queued", "starting", "running", "paused"}),
+    ),
+)
+
+
+def row(run: Run, status: Status) -> None:
+    """Draw the buttons that make sense now; what has no place now keeps none."""
+    for ask in ASKS:
+        if status.state in ask.states:
+            st.button(
+                ask.label,
+                icon=ask.icon,
+                help=ask.help,
+                key=f"run-{ask.kind}",
+                type="primary" if ask.kind == "resume" else "secondary",
+                on_click=_ask,
+                args=(run, ask.kind),
+            )
+    if status.can_resume and not run.meta.recorded:
+        st.button(
+            _("Resume"),
+            icon=":material/play_arrow:",
+            help=_("Go on from the last checkpoint."),
+            type="primary",
+            key="run-again",
+            on_click=_resume,
+            args=(run,),
+        )
+    if run.has_checkpoint and not status.is_active:
+        _train_further(run, status)
+    _new_run(run)
+
+
+def away() -> None:
+    """Draw the ways out of a run that cannot be shown."""
+    with st.container(horizontal=True, gap="small"):
+        if st.button(_("New run"), icon=":material/add:", key="run-new", type="primary"):
+            state.set_current_run(None)
+            st.rerun()
+        if Path(state.PAGES["runs"]).is_file():
+            st.page_link(state.PAGES["runs"], label=_("All runs"), icon=":material/list:")
+
+
+def _new_run(run: Run) -> None:
+    pressed = st.button(
+        _("New run"),
+        icon=":material/add:",
+        key="run-new",
+        help=_("Configure another one, beginning with the settings of this. This run goes on."),
+    )
+    if pressed:
+        state.set_draft(run.experiment.model_dump())
+        state.set_current_run(None)
+        st.rerun()
+
+
+def _train_further(run: Run, status: Status) -> None:
+    with st.popover(_("Train further"), icon=":material/fast_forward:"):
+        more = st.number_input(
+            _("More steps"),
+            min_value=1,
+            max_value=1_000_000,
+            value=max(1, status.total_steps),
+            step=100,
+            key=f"run-more-{run.id}",
+            help=_("A copy goes on from the last checkpoint; this run stays as it is."),
+        )
+        if st.button(_("Train a copy"), type="primary", key="run-further"):
+            steps = (run.checkpoint_step or status.step) + int(more)
+            copy = run_actions.train_further(run, steps)
+            if copy is not None:
+                state.set_current_run(copy.id)
+                st.rerun()
+
+
+def _ask(run: Run, kind: RequestKind) -> None:
+    before = run.status
+    try:
+        run.request(kind)
+    except (ValueError, OSError) as error:
+        st.toast(str(error), icon=":material/error:")
+        return
+    _await_answer(run, before)
+
+
+def _await_answer(run: Run, before: Status) -> None:
+    """Give the worker the moment that a step takes, so that the page drawn next shows its answer.
+
+    A slower answer is shown by a later look.
+    """
+    end = time.monotonic() + ANSWER_WITHIN
+    while time.monotonic() < end:
+        now = run.status
+        if now.state != before.state or (before.state == "paused" and now.step != before.step):
+            return
+        time.sleep(0.02)
+
+
+def _resume(run: Run) -> None:
+    try:
+        runs_access.queue().resume(run)
+    except (ValueError, OSError) as error:
+        st.toast(str(error), icon=":material/error:")

@@ -1,0 +1,186 @@
+"""Start: what the experiment needs, where it trains, and the button."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import controls, drafts, forecast, run_actions, show, state, url_config
+from pages.ui.drafts import Checked
+from pages.ui.fields import Setting, settings_of
+from tfm_core.config import Experiment
+
+_DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
+_LOOK_AGAIN = 0.4  # seconds
+
+
+def bar(checked: Checked, preset: str | None) -> None:
+    """Draw the Start button beside what the run will need, or why it cannot start."""
+    with st.container(border=True, horizontal=True, vertical_alignment="center", gap="medium"):
+        pressed = st.button(
+            _("Start"),
+            type="primary",
+            icon=":material/play_arrow:",
+            disabled=checked.experiment is None,
+            key="start",
+            help=_("Trains in a process of its own; you may leave this page."),
+        )
+        if checked.experiment is None:
+            _why_not(checked)
+        else:
+            _needs(checked.experiment)
+    if pressed and checked.experiment is not None:
+        _start(checked.experiment, preset)
+
+
+def place(seed: Sequence[Setting], checked: Checked) -> None:
+    """Draw where to train, with how many threads, from which seed, and under which name."""
+    with st.container(border=True):
+        st.header(_("Device and seed"), anchor=False)
+        _device()
+        for setting in seed:
+            controls.control(setting, checked)
+        st.text_input(
+            _("Name of the run"),
+            key=_NAME,
+            max_chars=80,
+            placeholder=_("the name of the task"),
+            help=_("How the run is called in lists; it can be renamed later."),
+            persist_state="session",
+        )
+
+
+def _why_not(checked: Checked) -> None:
+    known = {
+        setting.path: setting.label
+        for setting in settings_of(drafts.family_of(state.draft()), drafts.task_of(state.draft()))
+    }
+    places = dict.fromkeys(
+        known.get(problem.field, problem.field or _("the configuration"))
+        for problem in checked.problems
+    )
+    sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(places))
+    with st.container(gap=None, width="stretch"):
+        st.markdown(f":red[:material/error: **{controls.plain(sentence)}**]")
+        for problem in checked.problems:
+            st.caption(controls.plain(problem.sentence))
+
+
+def _needs(experiment: Experiment) -> None:
+    """Say what the run needs as soon as it is known; until then look again and again."""
+    future = forecast.estimate(experiment, state.device())
+    was_known = future.done()
+
+    def line() -> None:
+        if not future.done():
+            st.caption(_("Working out parameters, memory and time …"))
+            return
+        if not was_known:
+            state.draw_anew()
+        st.markdown(_needs_words(experiment, future))
+
+    st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
+
+
+def _needs_words(experiment: Experiment, future: Any) -> str:
+    try:
+        found = forecast.answer(future)
+    except ValueError as error:
+        return f":red[:material/error: {controls.plain(str(error))}]"
+    except Exception:  # a guess that fails must not keep anyone from starting
+        return _("What it will need could not be worked out; it can be started all the same.")
+    assert found is not None
+    words = _(
+        "**{n}** parameters · about **{memory}** of memory · {steps} steps in about **{time}**"
+    )
+    return words.format(
+        n=show.count(found.n_parameters),
+        memory=show.size(found.memory_bytes),
+        steps=f"{experiment.training.steps:,}",
+        time=show.duration(found.seconds),
+    )
+
+
+def _device() -> None:
+    """Draw the devices that can be used, and say why the others cannot."""
+    future = forecast.devices()
+    was_known = future.done()
+
+    def choice() -> None:
+        if not was_known and future.done():
+            state.draw_anew()
+        if not was_known:
+            st.selectbox(_("Device"), [show.device(state.device())], disabled=True)
+            st.caption(_("Looking for GPUs …"))
+            return
+        try:
+            found = forecast.answer(future) or []
+        except Exception:  # the CPU is always there; why the look failed is in the server's log
+            found = []
+            st.caption(_("Other devices could not be looked for; the CPU can be used."))
+        usable = {device.name: device for device in found if device.available}
+        names = list(usable) or ["cpu"]
+        if st.session_state.get(_DEVICE) not in names:
+            st.session_state[_DEVICE] = state.device() if state.device() in names else names[0]
+        st.selectbox(
+            _("Device"),
+            names,
+            format_func=lambda name: _device_words(name, usable.get(name)),
+            key=_DEVICE,
+            help=_("Small models are fast on a CPU; a GPU pays from some million parameters on."),
+            on_change=_take_device,
+            persist_state="session",
+        )
+        for device in found:
+            if not device.available:
+                st.caption(f":material/block: {device.label} ({device.name}): {device.reason}")
+        threads = usable[names[0]].thread_choices if usable else ()
+        _threads(st.session_state[_DEVICE], threads)
+
+    st.fragment(choice, run_every=None if was_known else _LOOK_AGAIN)()
+
+
+def _threads(device: str, choices: Sequence[int]) -> None:
+    if device != "cpu" or len(choices) < 2:
+        return
+    if st.session_state.get(_THREADS) not in choices:
+        st.session_state[_THREADS] = choices[0]
+    st.segmented_control(
+        _("CPU threads"),
+        list(choices),
+        required=True,
+        key=_THREADS,
+        help=_("One is best for small models: more threads wait for each other on a busy machine."),
+        persist_state="session",
+    )
+
+
+def _device_words(name: str, device: Any) -> str:
+    if device is None:
+        return name.upper()
+    if device.memory_free is None:
+        return str(device.label)
+    return _("{label}, {free} free").format(label=device.label, free=show.size(device.memory_free))
+
+
+def _take_device() -> None:
+    state.set_device(st.session_state[_DEVICE])
+
+
+def _start(experiment: Experiment, preset: str | None) -> None:
+    """Create the run, let it wait for a worker, and look at it. A refusal is said in its words."""
+    on_cpu = state.device() == "cpu"
+    run = run_actions.begin(
+        experiment,
+        name=(st.session_state.get(_NAME) or "").strip() or None,
+        preset=preset,
+        threads=int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
+    )
+    if run is None:
+        return
+    url_config.clear()
+    state.set_current_run(run.id)
+    st.rerun()

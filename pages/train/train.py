@@ -1,9 +1,0 @@
-"""Train: configure an experiment and start it, or watch the current run learn."""
-
-from pages.ui import configure, live, runs_access, state
-
-run_id = state.current_run_id()
-if run_id is None:
-    configure.page()
-else:
-    live.page(runs_access.store().get(run_id))

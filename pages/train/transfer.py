@@ -1,0 +1,59 @@
+"""An experiment as a JSON file: down to the reader's machine, and up again."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import controls, state
+from pages.ui.drafts import Checked
+from tfm_core.config import ConfigError, from_json, to_json
+
+_FILE = "transfer-file"
+_PROBLEMS = "transfer-problems"
+_MAX_MEGABYTES = 1
+
+
+def row(checked: Checked) -> None:
+    """Draw the download and the upload of the configuration, folded."""
+    problems = st.session_state.get(_PROBLEMS, [])
+    with st.expander(
+        _("Configuration as a file"), icon=":material/data_object:", expanded=bool(problems)
+    ):
+        experiment = checked.experiment
+        st.download_button(
+            _("Download JSON"),
+            "" if experiment is None else to_json(experiment),
+            file_name="experiment.json",
+            mime="application/json",
+            icon=":material/download:",
+            disabled=experiment is None,
+            on_click="ignore",
+            help=_("The whole experiment; the command line trains it too."),
+        )
+        st.file_uploader(
+            _("Upload an experiment"),
+            type="json",
+            key=_FILE,
+            max_upload_size=_MAX_MEGABYTES,
+            on_change=_take,
+            help=_("A file that was downloaded here. It replaces every setting above."),
+        )
+        for sentence in problems:
+            controls.complaint(sentence)
+
+
+def _take() -> None:
+    file = st.session_state[_FILE]
+    st.session_state[_PROBLEMS] = []
+    if file is None:
+        return
+    try:
+        experiment = from_json(file.getvalue())
+    except ConfigError as error:
+        sentences = [problem.sentence for problem in error.problems]
+        why = _("{name} was not taken:").format(name=file.name)
+        st.session_state[_PROBLEMS] = [why, *sentences]
+        return
+    state.set_draft(experiment.model_dump())
+    st.toast(_("Settings taken from {name}.").format(name=file.name), icon=":material/upload_file:")

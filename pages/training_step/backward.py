@@ -1,0 +1,116 @@
+"""The way back: autograd's graph, folded, and the gradients where they arrive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import streamlit as st
+
+from pages.i18n import _
+from pages.training_step import state as training_step_state
+from pages.training_step.state import Place
+from pages.ui import show, state
+from tfm_core.plots import training_step as plots
+from tfm_core.plots.palette import INKS, LINES
+from tfm_core.plots.walk import tensor_map
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.training_step.graph import Graph
+    from tfm_core.training.loop import Trainer
+
+FILLS = {
+    "light": {"loss": "#f6d9c3", "group": "#cfe2f3", "single": "#fbfaf7", "parameter": "#ecd5e4"},
+    "dark": {"loss": "#5a3216", "group": "#1d3d5a", "single": "#14171c", "parameter": "#4a2d40"},
+}
+_TALL = 12  # groups of a graph that gets a window of its own to scroll in
+_WINDOW = 32  # rows and columns of the heatmap
+
+
+def view(place: Place) -> None:
+    """Show the graph, then every parameter's gradient, then one of them."""
+    _graph(place)
+    found = training_step_state.kept("gradients", place, (), _gradients)
+    names = list(found)
+    norms = np.array([np.linalg.norm(one) for one in found.values()], np.float32)
+    show.figure(
+        plots.gradient_norms(names, norms, [one.size for one in found.values()]),
+        _("One bar for each parameter, from the input down to the output. A bar of nothing learns "
+          "nothing in this step."),
+        key="training-step-norms",
+    )  # fmt: skip
+    _heatmap(found)
+
+
+def _graph(place: Place) -> None:
+    from tfm_core.inspect.training_step.fold import fold, groups_of
+
+    graph: Graph = training_step_state.kept("graph", place, (), _make_graph)
+    st.markdown(
+        _("`loss.backward()` walks this graph from the top: **{n} operations**, each handing its "
+          "gradient to those that made its inputs. It was read from `loss.grad_fn`.").format(
+            n=len(graph.operations)
+        )
+    )  # fmt: skip
+    opened = st.selectbox(
+        _("Open"),
+        groups_of(graph),
+        index=None,
+        placeholder=_("nothing: one box a part"),
+        key="training-step-open",
+        help=_("Shows the operations inside of one part; the others stay folded."),
+    )
+    folded, theme = fold(graph, opened or ""), state.theme()
+    dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])
+    height = 620 if len(folded.groups) > _TALL else "content"
+    with st.container(border=True, height=height, horizontal_alignment="center"):
+        st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
+    st.caption(
+        _("On an arrow: the norm and the shape of the gradient that arrives. Boxes with parameters "
+          "keep some of it: the norm of all that ends there.")
+    )  # fmt: skip
+
+
+def _heatmap(found: dict[str, np.ndarray]) -> None:
+    name = st.selectbox(
+        _("One gradient as a map"),
+        [name for name, one in found.items() if one.ndim >= 1],
+        key="training-step-parameter",
+    )
+    values = found[name]
+    flat = values.reshape(len(values), -1) if values.ndim > 1 else values[None, :]
+    row, column = np.unravel_index(np.abs(flat).argmax(), flat.shape)
+    tops = [
+        int(np.clip(at - _WINDOW // 2, 0, max(0, size - _WINDOW)))
+        for at, size in zip((row, column), flat.shape, strict=True)
+    ]
+    part = flat[tops[0] : tops[0] + _WINDOW, tops[1] : tops[1] + _WINDOW]
+    labels = [
+        [f"{axis}: {first + i + 1}" for i in range(size)]
+        for axis, first, size in zip((_("row"), _("column")), tops, part.shape, strict=True)
+    ]
+    figure = tensor_map(
+        part, *labels, row_title=_("row"), column_title=_("column"), theme=state.theme()
+    )
+    show.figure(
+        figure,
+        _("{rows} x {columns} of {shape} numbers, around the largest: {value:.3g} in row {row}, "
+          "column {column}.").format(
+            rows=part.shape[0], columns=part.shape[1],
+            shape=" x ".join(map(str, values.shape)), value=float(flat[row, column]),
+            row=int(row) + 1, column=int(column) + 1,
+        ),
+        key="training-step-gradient",
+    )  # fmt: skip
+
+
+def _make_graph(trainer: Trainer) -> Graph:
+    from tfm_core.inspect.training_step.graph import graph_of
+
+    return graph_of(trainer)[0]
+
+
+def _gradients(trainer: Trainer) -> dict[str, np.ndarray]:
+    from tfm_core.inspect.training_step.step import gradients
+
+    return {name: one.numpy() for name, one in gradients(trainer)[1].items()}

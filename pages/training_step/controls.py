@@ -1,0 +1,138 @@
+"""Which model, which learning rate, take the step, undo it; and how the losses went so far."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.training_step import state
+from pages.training_step.state import MOST_STEPS, Place
+from pages.ui import model_choice, show
+from pages.ui.model_choice import Chosen
+from tfm_core.plots import training_step as plots
+
+if TYPE_CHECKING:
+    from tfm_core.training.loop import Trainer
+
+RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 2, 5)), 10.0)
+
+
+def pick() -> Chosen | None:
+    """Draw the choice of the model; None, which is then said, where nothing can be trained."""
+    chosen = model_choice.chosen()
+    if chosen.experiment is None:
+        st.info(
+            _("A published model is laid out by its shapes only. Choose the configuration being "
+              "edited, or a run, to take a step."),
+            icon=":material/straighten:",
+        )  # fmt: skip
+        return None
+    return chosen
+
+
+def where(chosen: Chosen, place: Place) -> None:
+    """Say which weights these are, and which step comes next. Raises ValueError."""
+    step = state.with_trainer(place, lambda trainer: trainer.step)
+    n = len(place.rates)
+    if place.checkpoint:
+        words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
+    else:
+        words = _("The first weights of this configuration; the next step is **step {next}**.")
+    words = words.format(next=f"{step + 1:,}")
+    if n:
+        words += " " + _("{n} taken here.").format(n=n)
+    st.markdown(words)
+
+
+def rate(place: Place) -> float:
+    """Draw the learning rate and the buttons; return the rate of the step to come."""
+    left, right = st.columns(2, vertical_alignment="bottom")
+    scheduled, is_over = state.with_trainer(place, _scheduled)
+    with left:
+        follows = st.toggle(
+            _("The schedule's learning rate: {rate}").format(rate=f"{scheduled:.3g}"),
+            value=True,
+            key="training-step-follow",
+            help=_("The schedule of this run has ended, so this is its peak.")
+            if is_over
+            else _("What the training itself would take here; at first it is small: the warm-up."),
+        )
+    with right:
+        if not follows:
+            picked = st.select_slider(
+                _("Learning rate"),
+                RATES,
+                value=nearest(scheduled),
+                format_func=lambda one: f"{one:g}",
+                key="training-step-rate",
+                persist_state="session",
+                help=_("From crawling to exploding: watch the loss after the step."),
+            )
+    chosen = scheduled if follows else picked
+    with st.container(horizontal=True):
+        _buttons(place, chosen)
+    return chosen
+
+
+def nearest(rate: float) -> float:
+    """Return the rate of the slider that is nearest to one, as ratios go."""
+    return min(RATES, key=lambda one: abs(math.log(one / max(rate, 1e-9))))
+
+
+def _scheduled(trainer: Trainer) -> tuple[float, bool]:
+    from tfm_core.inspect.training_step.step import scheduled_rate
+
+    return scheduled_rate(trainer), trainer.step >= trainer.experiment.training.steps
+
+
+def _buttons(place: Place, rate: float) -> None:
+    n = len(place.rates)
+    st.button(
+        _("Take this step"),
+        type="primary",
+        icon=":material/skip_next:",
+        key="training-step-take",
+        on_click=state.push,
+        args=(place, rate),
+        disabled=n >= MOST_STEPS,
+        help=_("{n} steps at most; the Train page takes thousands.").format(n=MOST_STEPS)
+        if n >= MOST_STEPS
+        else None,
+    )
+    st.button(
+        _("Undo"),
+        icon=":material/undo:",
+        key="training-step-undo",
+        on_click=state.pop,
+        args=(place,),
+        disabled=not n,
+    )
+    st.button(
+        _("From the start"),
+        icon=":material/first_page:",
+        key="training-step-clear",
+        on_click=state.clear,
+        args=(place,),
+        disabled=n < 2,
+    )
+
+
+def history(place: Place) -> None:
+    """Show the losses of the steps taken here."""
+    if not place.rates:
+        return
+    before, after = [], []
+    for count in range(1, len(place.rates) + 1):
+        at = Place(place.text, place.checkpoint, place.mark, place.rates[:count])
+        step = state.taken(at)
+        before.append(step.loss_before)
+        after.append(step.loss_after)
+    show.figure(
+        plots.history(before, after),
+        _("Each step has a batch of its own, so the next dot starts elsewhere: what helps one "
+          "batch helps the others only in part."),
+        key="training-step-history",
+    )  # fmt: skip

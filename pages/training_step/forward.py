@@ -1,0 +1,165 @@
+"""The batch, the loss of each example, and one answer from its logits to its loss."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.training_step import state
+from pages.training_step.state import Place
+from pages.ui import show
+from tfm_core.plots import training_step as plots
+from tfm_core.plots.predictions import png_url
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.training_step.batch import Answer, Floats, Rows
+    from tfm_core.training.loop import Trainer
+
+_SHOWN = 64  # rows of the table
+
+
+def batch(place: Place) -> None:
+    """Show the rows of the next batch, and the loss of each."""
+    rows, losses, loss = state.kept("batch", place, (), _batch)
+    st.markdown(
+        _("The loop drew **{n} examples** by their places in the shuffled training set, and sent "
+          "them through the model at once.").format(n=len(rows.places))
+    )  # fmt: skip
+    if losses is None:
+        st.info(_("The loss of this model is no cross-entropy, so it has one number only."))
+    else:
+        names = _names(rows)
+        show.figure(
+            plots.example_losses(losses, names, loss),
+            _("The tall bars pull hardest: their gradients are the largest. The line is the number "
+              "that is differentiated, the mean over all answers."),
+            key="training-step-losses",
+        )  # fmt: skip
+    _table(rows, losses)
+
+
+def _names(rows: Rows) -> list[str]:
+    """Return what each example is: input and target; a text that is written on has one of them."""
+    pairs = zip(rows.inputs, rows.targets, strict=True)
+    return [f"{one} → {other}" if one else other for one, other in pairs]
+
+
+def _table(rows: Rows, losses: Floats | None) -> None:
+    columns = {_("place"): rows.places[:_SHOWN]}
+    config = {
+        _("place"): st.column_config.NumberColumn(
+            width="small", help=_("Its place in the training set, from 0.")
+        )
+    }
+    if losses is not None:  # before the sentences, which may be wider than the page
+        columns[_("loss (nats)")] = losses[:_SHOWN]
+        config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
+    if rows.pictures is not None:
+        columns[_("picture")] = [png_url(one) for one in rows.pictures[:_SHOWN]]
+        config[_("picture")] = st.column_config.ImageColumn()
+    else:
+        columns[_("input")] = rows.inputs[:_SHOWN]
+    columns[_("target")] = rows.targets[:_SHOWN]
+    st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config, height=320)
+    if len(rows.places) > _SHOWN:
+        st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.places)))
+
+
+def loss(place: Place) -> None:
+    """Show one answer: logits, log-softmax, minus the log of the right one."""
+    counted = state.kept("counted", place, (), _counted)
+    if counted is None:
+        st.info(_("The loss of this model is no cross-entropy, so there are no classes to show."))
+        return
+    rows, answers = counted
+    names = _names(rows)
+    left, right = st.columns(2)
+    with left:
+        example = st.selectbox(
+            _("Example"),
+            range(len(names)),
+            format_func=lambda i: f"{i + 1}: {names[i]}",
+            key="training-step-example",
+        )
+    with right:
+        there = answers[example or 0]
+        at = st.selectbox(
+            _("Answer"),
+            range(len(there)),
+            format_func=lambda i: _("answer {n}").format(n=i + 1),
+            key=f"training-step-answer-{len(there)}",
+            disabled=len(there) == 1,
+        )
+    if not there:
+        st.caption(_("No answer of this example counts in this step; choose another one."))
+        return
+    number = there[at or 0]
+    found = state.kept("answer", place, (number,), lambda trainer: _answer(trainer, number))
+    if rows.pictures is not None:
+        st.image(png_url(rows.pictures[example]), width=84, caption=rows.targets[example])
+    show.figure(
+        plots.answer(found),
+        _("The likeliest of {n} classes; the green one with the tick is right.").format(
+            n=f"{found.n_classes:,}"
+        ),
+        key="training-step-answer",
+    )
+    _arithmetic(found)
+
+
+def _arithmetic(found: Answer) -> None:
+    place = found.names.index(found.target)
+    logit, p = float(found.logits[place]), float(found.probabilities[place])
+    st.markdown(
+        _("1. **Logits** come out of the model; that of “{target}” is {logit:.4f}.\n"
+          "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
+          "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n"
+          "3. **The loss** is what is missing to certainty: -log p = **{loss:.4f} nats**.").format(
+            target=found.target.replace("`", ""), logit=logit, log_sum=found.log_sum,
+            log_p=-found.loss, p=p, loss=found.loss,
+        )
+    )  # fmt: skip
+    frame = pd.DataFrame({
+        _("class"): found.names,
+        _("logit"): found.logits,
+        _("log p"): found.log_probabilities,
+        _("p"): found.probabilities,
+    })  # fmt: skip
+    form = st.column_config.NumberColumn(format="%.4f")
+    forms = {name: form for name in frame.columns[1:-1]}
+    forms[_("p")] = st.column_config.NumberColumn(format="%.4g")  # small ones are not 0
+    st.dataframe(frame, hide_index=True, column_config=forms)
+    if found.smoothing:
+        st.caption(
+            _("Label smoothing of {share} also asks for a little of every other class; the loss of "
+              "the batch holds that part too.").format(share=found.smoothing)
+        )  # fmt: skip
+
+
+def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
+    from tfm_core.inspect.training_step.batch import answers, batch_rows, example_losses
+
+    rows, found = batch_rows(trainer), answers(trainer)
+    if found is None:
+        return rows, None, 0.0
+    return rows, example_losses(found, len(rows.places)), found.loss
+
+
+def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
+    from tfm_core.inspect.training_step.batch import answers, batch_rows
+
+    rows, found = batch_rows(trainer), answers(trainer)
+    if found is None:
+        return None
+    return rows, [found.of(example) for example in range(len(rows.places))]
+
+
+def _answer(trainer: Trainer, number: int) -> Answer:
+    from tfm_core.inspect.training_step.batch import answers, one_answer
+
+    found = answers(trainer)
+    assert found is not None
+    return one_answer(trainer, found, number)

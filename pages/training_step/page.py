@@ -1,0 +1,53 @@
+"""One training step, taken apart: batch, loss, gradients, update, and what goes wrong."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.training_step import backward, controls, forward, state, update, ways
+from pages.ui import show, url_choice
+
+STAGES = {
+    "batch": _("Batch and forward"),
+    "loss": _("Loss"),
+    "backward": _("Backward"),
+    "update": _("Update"),
+    "after": _("After it"),
+    "ways": _("Module or function"),
+    "mistakes": _("Famous mistakes"),
+}
+
+
+def page() -> None:
+    """Choose a model and a rate; show one stage of its next step."""
+    show.header("training_step")
+    chosen = controls.pick()
+    if chosen is None:
+        return
+    place = state.place_of(chosen)
+    try:
+        with st.spinner(_("The step …"), show_time=False):
+            controls.where(chosen, place)
+        rate = controls.rate(place)
+        stage = url_choice.choice(_("Stage"), STAGES, key="training-step-stage", query="stage")
+        if stage == "batch":
+            forward.batch(place)
+        elif stage == "loss":
+            forward.loss(place)
+        elif stage == "backward":
+            backward.view(place)
+        elif stage == "update":
+            update.one_weight(place, rate)
+        elif stage == "after":
+            update.after(place, rate)
+        elif stage == "ways":
+            ways.two_ways(place, rate)
+        else:
+            ways.mistakes(place)
+        controls.history(place)
+    except ValueError as error:
+        show.problem(_(str(error)))
+
+
+page()

@@ -1,0 +1,120 @@
+"""The update: one weight's arithmetic, the loss after it, and what other rates would have done."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.training_step import state
+from pages.training_step.state import Place
+from pages.ui import show
+from tfm_core.config import Experiment
+from tfm_core.config.choices import OPTIMIZERS
+from tfm_core.plots import training_step as plots
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.training_step.step import Taken
+    from tfm_core.training.loop import Trainer
+
+TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 3)), 10.0)
+
+
+def one_weight(place: Place, rate: float) -> None:
+    """Show the optimiser's lines for one weight, and its real result beside them."""
+    from tfm_core.inspect.training_step.update import one_weight as lines_of
+
+    kind = Experiment.model_validate_json(place.text).training.optimizer
+    taken = state.taken(state.after(place, rate))
+    name, at = _weight(taken)
+    lines, by_hand, real = lines_of(taken, name, at, kind)
+    st.markdown(
+        _("**{optimizer}**, learning rate {rate:.3g}. All gradients together have the norm "
+          "{norm:.3g}{clipped}.").format(
+            optimizer=_(OPTIMIZERS[kind].label), rate=rate, norm=taken.norm,
+            clipped=_(", so clipping multiplies them with {s:.3g}").format(s=taken.scale)
+            if taken.scale != 1 else "",
+        )
+    )  # fmt: skip
+    frame = pd.DataFrame(
+        [(line.name, line.formula, f"{line.value + 0.0:.8g}") for line in lines],
+        columns=[_("what"), _("how"), _("number")],
+    )
+    st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
+    difference = abs(by_hand - real)
+    words = _("`torch.optim` made **{real:.8g}** of it; by hand it is {hand:.8g}: {d:.2g} apart.")
+    is_same = difference <= 1e-6 + 1e-4 * abs(real)
+    show_it = st.success if is_same else st.warning
+    show_it(
+        words.format(real=real, hand=by_hand, d=difference),
+        icon=":material/check:" if is_same else ":material/error:",
+    )
+
+
+def _weight(taken: Taken) -> tuple[str, tuple[int, ...]]:
+    names = list(taken.gradients)
+    sizes = [float(one.abs().max()) for one in taken.gradients.values()]
+    left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
+    with left:
+        name = st.selectbox(
+            _("Parameter"), names, index=int(np.argmax(sizes)), key="training-step-weight"
+        )
+    shape = tuple(taken.gradients[name].shape)
+    largest = int(taken.gradients[name].abs().argmax())
+    first = tuple(int(i) for i in np.unravel_index(largest, shape))
+    place = list(first)
+    for number, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
+        with column:
+            place[number] = (
+                st.number_input(
+                    _("Row") if number == 0 else _("Column"),
+                    1,
+                    size,
+                    first[number] + 1,
+                    key=f"training-step-{number}-{name.replace('.', '-')}",
+                )
+                - 1
+            )
+    return name, tuple(place)
+
+
+def after(place: Place, rate: float) -> None:
+    """Show the loss of the same batch after the step, for this rate and for others."""
+    taken = state.taken(state.after(place, rate))
+    left, middle, right = st.columns(3)
+    left.metric(_("Loss before (nats)"), f"{taken.loss_before:.4g}")
+    change = taken.loss_after - taken.loss_before
+    middle.metric(
+        _("Loss after, same batch (nats)"),
+        f"{taken.loss_after:.4g}",
+        f"{change:+.2g}" if math.isfinite(change) else None,
+        delta_color="inverse",
+    )
+    right.metric(_("Learning rate"), f"{rate:.3g}")
+    losses = state.kept("rates", place, (), _losses)
+    show.figure(
+        plots.rates(TRIED, losses, taken.loss_before, rate),
+        _("The same gradient, followed further and further: too short gains little, too far "
+          "overshoots. With a rate of {rate:g} the loss is {loss:.3g}. The dotted line is your "
+          "rate; the best single step is rarely the best rate for a training.").format(
+            rate=TRIED[-1], loss=losses[-1]
+        ),
+        key="training-step-rates",
+    )  # fmt: skip
+    if taken.loss_after > taken.loss_before:
+        best = TRIED[int(np.argmin(losses))]
+        st.warning(
+            _("With {rate:.3g} the step **overshoots**: the loss of this very batch rises. Of the "
+              "rates tried {best:g} would have been best.").format(rate=rate, best=best),
+            icon=":material/trending_up:",
+        )  # fmt: skip
+
+
+def _losses(trainer: Trainer) -> list[float]:
+    from tfm_core.inspect.training_step.step import losses_at
+
+    return losses_at(trainer, TRIED)

@@ -1,0 +1,170 @@
+"""One step in words: its shapes, its line of PyTorch, why it is there, and the question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.i18n import _, content
+from pages.ui import walk_state
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.inspect.walk.steps import Question, Seen, Step
+
+
+def navigation(steps: tuple[Step, ...], number: int) -> None:
+    """Back, the list of steps, next."""
+    numbers = [step.number for step in steps]
+    titles = {step.number: f"{step.number} · {_(step.title)}" for step in steps}
+    place = numbers.index(number)
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        _move(_("Back"), "arrow_back", "Left", numbers[max(0, place - 1)], place == 0)
+        last = len(numbers) - 1
+        _move(_("Next"), "arrow_forward", "Right", numbers[min(last, place + 1)], place == last)
+        walk_state.hold("walk-list", number)
+        st.selectbox(
+            _("Step"),
+            numbers,
+            format_func=titles.__getitem__,
+            key="walk-list",
+            on_change=lambda: walk_state.go(walk_state.picked("walk-list", number)),
+        )
+    st.progress((place + 1) / len(numbers))
+
+
+def _move(label: str, icon: str, shortcut: str, to: int, is_end: bool) -> None:
+    st.button(
+        label,
+        icon=f":material/{icon}:",
+        key=f"walk-{shortcut.lower()}",
+        shortcut=shortcut,
+        disabled=is_end,
+        on_click=walk_state.go,
+        args=(to,),
+    )
+
+
+def is_guessed(step: Step, subject_name: str, example: int) -> bool:
+    """Return whether the shapes behind the step may be shown: they are asked for in some steps."""
+    asks_shape = any(option.startswith("(") for option in step.question.options)
+    return not asks_shape or _name(step, subject_name, example) in walk_state.answers()
+
+
+def _name(step: Step, subject_name: str, example: int) -> str:
+    return f"{subject_name} {step.number} {example}"
+
+
+def shapes(step: Step, subject: Subject, *, with_after: bool) -> None:
+    """Show the tensors before and after, their axes named and with their numbers."""
+    with st.container(border=True):
+        if step.before:
+            st.markdown("\n\n".join([f":grey[{_('Before')}]", *map(_shape, step.before)]))
+        if with_after:
+            st.markdown("\n\n".join([f":grey[{_('After')}]", *map(_shape, step.after)]))
+        else:
+            hidden = [f"`{one.name}` {_(one.label)}  \n`( ? )`" for one in step.after]
+            st.markdown("\n\n".join([f":grey[{_('After: predict it below')}]", *hidden]))
+        st.caption(_legend(step, subject))
+
+
+def _shape(tensor: Seen) -> str:
+    sizes = ", ".join(f"{size:,}" for size in tensor.shape)
+    axes = ", ".join(tensor.axes)
+    return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**"
+
+
+def _legend(step: Step, subject: Subject) -> str:
+    from tfm_core.inspect.walk.steps import axis_words
+
+    said = axis_words(subject.reader)
+    used = dict.fromkeys(axis for one in (*step.before, *step.after) for axis in one.axes)
+    return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
+
+
+def words(step: Step, subject: Subject) -> None:
+    """Show the line of PyTorch, and the paragraph that is true of this model's settings."""
+    st.code(step.code, language="python", wrap_lines=True)
+    config = subject.config
+    facts = {
+        "d_model": config.d_model,
+        "n_heads": config.n_heads,
+        "d_head": getattr(config, "d_head", config.d_model),
+        "d_ff": getattr(config, "d_ff", 0),
+        "window": getattr(config, "window", 0),
+        "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
+    }
+    known = paragraphs()
+    st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))
+
+
+@cache
+def paragraphs() -> dict[str, str]:
+    """Return the paragraphs of ``walk_words.md`` by the topic that heads them."""
+    parts = re.split(r"^## (.+)$", content("walk_words"), flags=re.MULTILINE)[1:]
+    return {
+        topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+def _filled(text: str, facts: Mapping[str, int | str]) -> str:
+    for name, value in facts.items():
+        said = f"{value:,}" if isinstance(value, int) else value
+        text = text.replace(f"{{{name}}}", said)
+    return text
+
+
+def question(step: Step, subject_name: str, example: int) -> None:
+    """Ask for the step's prediction, then reveal."""
+    ask(step.question, _name(step, subject_name, example))
+
+
+def ask(asked: Question, name: str) -> None:
+    """Ask for a prediction under a name; only the first answer to it counts for the score."""
+    with st.container(border=True):
+        st.markdown(_("**Predict:** {question}").format(question=_(asked.text)))
+        with st.form(f"walk-form-{hash(name)}", border=False, enter_to_submit=True):
+            given = _input(asked, f"walk-answer-{hash(name)}")
+            with st.container(horizontal=True):
+                pressed = st.form_submit_button(_("Check"), type="primary")
+                revealed = st.form_submit_button(_("Show the answer"), type="tertiary")
+        if pressed and given is None:
+            st.caption(_("Choose or type an answer first."))
+        elif pressed and given is not None:
+            is_right = asked.is_right(given)
+            walk_state.answered(name, is_right=is_right)
+            if is_right:
+                st.success(_("Right. {because}").format(because=asked.because))
+            else:
+                st.warning(_("Not {given}: think again, or let it be shown.").format(given=given))
+        elif revealed:
+            walk_state.answered(name, is_right=False)
+            st.info(f"**{asked.answer}**. {asked.because}")
+        _score()
+
+
+def _input(asked: Question, key: str) -> str | float | None:
+    if asked.options:
+        return st.radio(
+            _("Your prediction"), asked.options, index=None, key=key, label_visibility="collapsed"
+        )
+    return st.number_input(
+        _("Your prediction"),
+        value=None,
+        step=1,
+        format="%d",
+        key=key,
+        placeholder=_("a whole number"),
+        label_visibility="collapsed",
+    )
+
+
+def _score() -> None:
+    found = walk_state.answers()
+    if found:
+        rule = _("Score: {right} of {count} right at the first try.")
+        st.caption(rule.format(right=sum(found.values()), count=len(found)))

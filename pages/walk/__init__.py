@@ -1,0 +1,1 @@
+"""Walk through one forward pass."""

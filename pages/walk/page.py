@@ -1,0 +1,57 @@
+"""Walk through: one forward pass, step by step, with its shapes, its code and its numbers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import question, show, walk_state
+from pages.walk import picture, source, tensor
+
+
+def page() -> None:
+    """Show one step of the chosen model's forward pass."""
+    show.header("walk")
+    try:
+        with st.spinner(_("One forward pass …"), show_time=False):
+            name, subject = source.pick()
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    st.caption(subject.note)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        example = tensor.example_picker(subject)
+        layer = tensor.layer_picker(subject)
+    from tfm_core.inspect.walk.build import walk
+
+    steps = walk(subject, layer=layer, example=example)
+    number, problem = walk_state.current([step.number for step in steps])
+    if problem is not None:
+        st.warning(problem, icon=":material/link_off:")
+    step = next(step for step in steps if step.number == number)
+    question.navigation(steps, number)
+    st.header(f"{step.number} · {_(step.title)}", anchor=False)
+    if step.block:
+        st.caption(_("Inside `{block}`").format(block=step.block))
+    told, seen = st.columns(2, gap="medium")
+    with told:
+        place = st.container()
+        question.words(step, subject)
+        question.question(step, name, example)
+        with place:  # drawn last: an answer just given reveals the shapes
+            question.shapes(step, subject, with_after=question.is_guessed(step, name, example))
+    with seen:
+        if step.name == "patches":
+            picture.cut(subject, example)
+        if step.name == "whole":
+            picture.written(subject, example)
+        over = st.container()
+        tensor.tensor(step, subject, example)
+        if step.name == "softmax":
+            tensor.mistake(subject, step, example)
+        if step.name == "cross-attention":
+            with over:  # drawn last: it shows the head that is chosen for the map
+                picture.looks(subject, step, example)
+
+
+page()

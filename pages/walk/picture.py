@@ -1,0 +1,65 @@
+"""The picture of a step: how it is cut, where each word looks in it, and what is written of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show, state
+from pages.ui.run_words import escape
+from pages.walk import tensor
+from tfm_core.plots import walk as plots
+from tfm_core.plots.caption_strip import caption_strip
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.inspect.walk.steps import Step
+
+
+def cut(subject: Subject, example: int) -> None:
+    """Show how the picture is cut."""
+    if subject.pictures is None:
+        return
+    size = getattr(subject.config, "patch_size", 1)
+    figure = plots.cut_picture(subject.pictures[example], size, state.theme())
+    show.live_figure(
+        figure,
+        _("The patches in their order: row by row from the top left."),
+        key="walk-picture",
+    )
+
+
+def looks(subject: Subject, step: Step, example: int) -> None:
+    """Show where each word looks, over the picture, in the head that the map is shown of."""
+    if subject.described is None or subject.pictures is None:
+        return
+    from tfm_core.inspect.walk.captions import word_maps
+
+    head = tensor.chosen_head(subject)
+    found = word_maps(subject, step, example, head)
+    figure = caption_strip(
+        found.maps, subject.pictures[example], found.words, found.boxes, state.theme(),
+        notes=found.writes,
+    )  # fmt: skip
+    words = _(
+        "The weights of head {n} over the picture: under each picture the word that asks, and the "
+        "one that is to be written next. Outlined: the digit that this next word names."
+    )
+    show.figure(figure, words.format(n=head + 1), key="walk-looks")
+
+
+def written(subject: Subject, example: int) -> None:
+    """Show the caption that the model writes by itself, beside the true one."""
+    if subject.described is None or subject.pictures is None:
+        return
+    said, truth = subject.described.said[example], subject.described.truth[example]
+    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
+        st.image(subject.pictures[example][0], width=98)
+        st.markdown(f":grey[{_('Model')}]  \n**{escape(said or '–')}**", width="content")
+        st.markdown(f":grey[{_('Truth')}]  \n**{escape(truth)}**", width="content")
+        if said == truth:
+            st.markdown(f":green-badge[:material/check: {_('right')}]", width="content")
+        else:
+            st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")

@@ -1,0 +1,189 @@
+"""The numbers of a step: which tensor, which example, head and positions, as a map."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show, state, walk_state
+from tfm_core.plots import walk as plots
+
+if TYPE_CHECKING:
+    from tfm_core.inspect.walk.forward import Subject
+    from tfm_core.inspect.walk.steps import Seen, Slice, Step
+
+_WIDE = 64  # more columns than that get a slider of their own
+_MOST = 256
+
+
+def example_picker(subject: Subject) -> int:
+    """Choose one example of the batch, from 0; the same one stays from step to step."""
+    if not subject.is_real or subject.n_examples == 1:
+        return 0
+    return st.selectbox(
+        _("Example"),
+        range(subject.n_examples),
+        format_func=lambda place: _example_name(subject, place),
+        key=f"walk-example-{subject.n_examples}",
+        persist_state="session",
+    )
+
+
+def layer_picker(subject: Subject) -> int:
+    """Choose the block that the steps open, from 0."""
+    from tfm_core.inspect.walk.subject import n_blocks
+
+    count = n_blocks(subject.config)
+    key = f"walk-layer-{count}"
+    problem = walk_state.read_block(key, count)
+    place = 0
+    if count > 1:
+        place = st.selectbox(
+            _("Block"),
+            range(count),
+            width=150,
+            format_func=lambda place: str(place + 1),
+            key=key,
+            persist_state="session",
+            help=_("The block whose inside the steps show; of a stack with fewer, its last one."),
+        )
+    if problem is not None:
+        st.warning(problem, icon=":material/link_off:")
+    walk_state.say_block(key, place)
+    return place
+
+
+def tensor(step: Step, subject: Subject, example: int) -> None:
+    """Show one tensor of the step, cut as the user likes."""
+    every = {one.name: one for one in (*step.after, *step.extra, *step.before)}
+    first = step.shown or step.after[0].name
+    names = list(every)
+    name = st.selectbox(
+        _("Tensor"),
+        names,
+        index=names.index(first),
+        format_func=lambda one: f"{one}: {_(every[one].label)}",
+        key=f"walk-tensor-{step.name}-{len(names)}",
+    )
+    chosen = every[name]
+    if not chosen.has_values:
+        st.info(
+            _("Shapes only: this model is laid out without numbers; a small one has them."),
+            icon=":material/straighten:",
+        )
+        return
+    found = _slice(chosen, subject, example)
+    rows, columns = _names(chosen, found, subject, example)
+    figure = plots.tensor_map(
+        found.values,
+        rows,
+        columns,
+        row_title=_axis_title(found.row_axis, subject),
+        column_title=_axis_title(found.column_axis, subject),
+        theme=state.theme(),
+        is_whole_number=found.is_whole_number,
+    )
+    caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
+    shape = " x ".join(map(str, found.values.shape))
+    show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
+
+
+def _axis_title(axis: str, subject: Subject) -> str:
+    from tfm_core.inspect.walk.steps import axis_words
+
+    return "" if axis == "1" else f"{axis}: {_(axis_words(subject.reader)[axis])}"
+
+
+def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
+    from tfm_core.inspect.walk.steps import cut, extent, picked_axes
+
+    at = {"B": example}
+    for place in picked_axes(chosen):
+        axis, size = chosen.axes[place], chosen.shape[place]
+        if axis != "B" and size > 1:
+            label = {"H": _("Head"), "C": _("Channel")}.get(axis, axis)
+            at[axis] = st.selectbox(
+                label,
+                range(size),
+                format_func=lambda i: str(i + 1),
+                key=f"walk-{axis}-{size}",
+                persist_state="session",
+            )
+    n_rows, n_columns = extent(chosen)
+    rows, columns = (0, n_rows), (0, min(n_columns, _MOST))
+    if n_rows > 2:
+        rows = _range(_("Positions") if chosen.axes[-2:] != ("Y", "X") else _("Rows"), n_rows)
+    if n_columns > _WIDE:
+        columns = _range(_("Columns"), n_columns)
+    return cut(chosen, at, rows, columns)
+
+
+def _range(label: str, size: int) -> tuple[int, int]:
+    first, last = st.slider(label, 1, size, (1, min(size, _MOST)), key=f"walk-range-{label}-{size}")
+    return first - 1, min(last, first - 1 + _MOST)
+
+
+def _names(
+    chosen: Seen, found: Slice, subject: Subject, example: int
+) -> tuple[list[str], list[str]]:
+    axes, words = ("1", *chosen.axes)[-2:], ("", *chosen.words)[-2:]
+    names = []
+    for axis, list_name, start, size in zip(
+        axes, words, found.starts, found.values.shape, strict=True
+    ):
+        tokens = subject.tokens(list_name, example) if list_name else None
+        if chosen.axes[0] == "B" and len(chosen.axes) == 2:
+            tokens = None if list_name not in {"vocabulary", "classes"} else tokens
+        places = range(start, start + size)
+        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in places])
+    return names[0], names[1]
+
+
+def chosen_head(subject: Subject) -> int:
+    """Return the head that the map is shown of, from 0."""
+    return int(st.session_state.get(f"walk-H-{subject.config.n_heads}", 0))
+
+
+def mistake(subject: Subject, step: Step, example: int) -> None:
+    """Show what dividing by sqrt(d_model) would do to a head's weights."""
+    if not subject.is_real:
+        return
+    from tfm_core.inspect.walk.scale import scales
+
+    st.markdown(_("**A mistake worth seeing: dividing by sqrt(d_model)**"))
+    head = chosen_head(subject)
+    found = scales(subject, f"{step.block}.self_attention", example, head)
+    weights = next(one for one in step.after if one.name == "weights")
+    names = subject.tokens(weights.words[-2], example) or []
+    figure = plots.entropies(
+        found.right_bits.numpy(),
+        found.wrong_bits.numpy(),
+        found.most.numpy(),
+        list(names),
+    )
+    words = _(
+        "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, {wrong:.3f} "
+        "with sqrt(d_model) = {large:.2f}. More bits are flatter weights, shared out among more "
+        "keys."
+    ).format(
+        head=head + 1,
+        right=float(found.right_bits.mean()),
+        wrong=float(found.wrong_bits.mean()),
+        small=subject.config.d_head**0.5,
+        large=subject.config.d_model**0.5,
+    )
+    show.live_figure(figure, words, key="walk-mistake")
+
+
+def _example_name(subject: Subject, place: int) -> str:
+    if subject.pictures is not None:
+        name = " ".join(subject.truth[place]) if subject.truth else ""
+        if subject.described is not None:
+            name = subject.described.truth[place]
+        return _("Picture {n}: {name}").format(n=place + 1, name=name).removesuffix(": ")
+    src = [word for word in subject.tokens("src", place) or () if word != "<pad>"]
+    if not src:  # a language model: its text is all there is
+        src = [word for word in subject.tokens("tgt", place) or () if word != "<pad>"]
+    return f"{place + 1}: {' '.join(src)}"

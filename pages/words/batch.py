@@ -1,0 +1,123 @@
+"""Ids, padding and mask: sentences of one's own as one rectangle of numbers."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import run_words, show, state, typed
+from tfm_core.inspect.text import padding
+from tfm_core.inspect.text.padding import Batch
+from tfm_core.plots import token_batch as plots
+
+EXAMPLE = "the dog sleeps\nthe small cat eats an apple\na friend sees the dog\n개가 잔다"
+
+_MOST = 1500  # characters
+
+
+def view() -> None:
+    """Ask for sentences and a length; show numbers, mask and what was cut."""
+    text = st.text_area(
+        _("Your sentences, one a line"),
+        EXAMPLE,
+        key="words-sentences",
+        height=130,
+        persist_state="session",
+        help=_("At most {n} sentences of {m} words.").format(
+            n=padding.MOST_SENTENCES, m=padding.MOST_TOKENS
+        ),
+    )
+    try:
+        sentences = padding.sentences_of(typed.within(text, _MOST))
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        has_bos = st.toggle(
+            "<bos>", True, key="words-bos", help=_("Where a decoder begins to write.")
+        )
+        has_eos = st.toggle(
+            "<eos>", True, key="words-eos", help=_("How a model learns where to end.")
+        )
+        length = _length(sentences, has_bos=has_bos, has_eos=has_eos)
+    made = padding.batch(sentences, length=length, has_bos=has_bos, has_eos=has_eos)
+    left, right = st.columns(2)
+    with left:
+        show.figure(
+            plots.ids(made, state.theme()),
+            _("The tensor of ids: ordinary words blue, special tokens sand, padding (0) grey."),
+            key="words-ids",
+        )
+    with right:
+        show.figure(
+            plots.mask(made, state.theme()),
+            _("Its mask: 1 may be attended to. Where it is 0, no query ever looks."),
+            key="words-mask",
+        )
+    _what_happened(made)
+    _vocabulary(made)
+    show.code(padding.batch)
+
+
+def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
+    least = 1 + has_bos + has_eos
+    most = padding.longest(sentences, has_bos=has_bos, has_eos=has_eos)
+    if most <= least:
+        return most
+    return st.slider(
+        _("Maximal length (tokens)"),
+        least,
+        most,
+        most,
+        key=f"words-length-{least}-{most}",
+        help=_("Longer sentences lose their end; a smaller rectangle costs less."),
+    )
+
+
+def _what_happened(made: Batch) -> None:
+    n, length = made.ids.shape
+    st.markdown(
+        _(
+            "Shape **({n}, {length})**: {share} of the cells are padding, computed for nothing. "
+            "Attention compares {pairs} pairs of places a head."
+        ).format(
+            n=n,
+            length=length,
+            share=show.percent(made.padding_share),
+            pairs=show.count(n * length * length),
+        )
+    )
+    lost = [(place, words) for place, words in enumerate(made.cut, 1) if words]
+    if not lost:
+        st.caption(_("Nothing was cut: the rectangle is as long as the longest sentence."))
+        return
+    total = sum(len(words) for _place, words in lost)
+    sentence = ngettext(
+        "**{n} word was cut** and the model never sees it: ",
+        "**{n} words were cut** and the model never sees them: ",
+        total,
+    ).format(n=total)
+    parts = [
+        _("sentence {n} lost “{words}”").format(n=place, words=run_words.escape(" ".join(words)))
+        for place, words in lost
+    ]
+    st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")
+
+
+def _vocabulary(made: Batch) -> None:
+    with st.expander(
+        _("The vocabulary: {n} tokens").format(n=len(made.known)), icon=":material/list:"
+    ):
+        st.dataframe(
+            pd.DataFrame(padding.entries(made.known)),
+            hide_index=True,
+            key="words-vocabulary",
+            height=260,
+        )
+        st.caption(
+            _(
+                "<pad> fills up and is masked, <bos> begins, <eos> ends, <unk> stands for every "
+                "word that is not here. The others are numbered by how often they occur."
+            )
+        )

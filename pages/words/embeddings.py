@@ -1,0 +1,156 @@
+"""Embeddings of the current run: a one-hot product is a lookup, and words grow alike."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import offers, run_words, runs_access, show, state, url_choice
+from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.inspect.positions.tables import cosines
+from tfm_core.inspect.text import embeddings
+from tfm_core.inspect.text.embeddings import Table
+from tfm_core.inspect.text.word_classes import by_class
+from tfm_core.plots import embeddings as plots
+from tfm_core.runs.run import Run
+
+PRESET = "translate"
+_SIDES = {"src_embedding": _("Source words"), "tgt_embedding": _("Target words")}
+
+
+def view() -> None:
+    """Look a word up and compare the table before training with the table after it."""
+    table = table_to_show()
+    if table is None:
+        return
+    place = _word(table)
+    _lookup(table, place)
+    _alike(table, place)
+
+
+def table_to_show() -> Table | None:
+    """Return the chosen table of the current run, or say what is missing and offer to make it."""
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    why = _("There is no current run whose words could be shown.")
+    if run is not None:
+        why = embeddings.can_show(run) or ""
+    if run is None or why:
+        _none(why)
+        return None
+    try:
+        names = embeddings.names_of(run)
+        name = names[0] if names else ""
+        if len(names) > 1:
+            name = url_choice.choice(
+                _("Table"),
+                {each: _SIDES.get(each, each) for each in names},
+                key="words-table",
+                query="table",
+                old="words-table",
+            )
+        table = _table(run.id, checkpoint_mark(run), name, run)
+    except ValueError as error:
+        show.problem(str(error))
+        return None
+    st.caption(
+        _("{run}: a table of {rows} words × {width} numbers, as at step {step}.").format(
+            run=run_words.escape(run.meta.name),
+            rows=len(table.tokens),
+            width=table.values.shape[2],
+            step=f"{table.steps[-1]:,}",
+        )
+    )
+    return table
+
+
+def _word(table: Table) -> int:
+    choices = by_class(table.classes)
+    picked = st.selectbox(
+        _("Word"),
+        choices,
+        format_func=lambda place: f"{table.tokens[place]} ({table.classes[place]})",
+        key=f"words-word-{table.name}-{len(table.tokens)}",
+        help=_("Type to find one."),
+    )
+    return choices[0] if picked is None else int(picked)
+
+
+def _lookup(table: Table, place: int) -> None:
+    last = table.values[-1]
+    found = embeddings.look_up(last, place)
+    name = run_words.escape(table.tokens[place])
+    show.figure(
+        plots.lookup(last, found, table.tokens, state.theme()),
+        _(
+            "On the left the one-hot vector of the word: 1 in its row, 0 elsewhere. Times the "
+            "table it picks exactly that row."
+        ),
+        key="words-lookup",
+    )
+    st.markdown(
+        _(
+            "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
+            "difference of the two vectors for “{word}”: **{difference:g}**."
+        ).format(n=f"{found.n_products:,}", id=place, word=name, difference=found.difference)
+    )
+    show.code(embeddings.look_up)
+
+
+def _alike(table: Table, place: int) -> None:
+    st.header(_("Words that grew alike"), anchor=False)
+    order = by_class(table.classes)
+    for column, at, title in zip(
+        st.columns(2), (0, -1), (_("Before training"), _("After training")), strict=True
+    ):
+        values = table.values[at]
+        with column:
+            step = f"{table.steps[at]:,}"
+            st.markdown(f"**{title}** " + _("(step {n})").format(n=step))
+            st.dataframe(_nearest(table, at, place), hide_index=True, key=f"words-near{at}")
+            within, between = embeddings.class_likeness(values, table.classes, table.n_special)
+            show.figure(
+                plots.likeness(cosines(values), table.tokens, order, state.theme()),
+                _(
+                    "Cosine of every pair, ordered by word class. Mean within a class "
+                    "**{within:z.2f}**, between classes **{between:z.2f}**."
+                ).format(within=within, between=between),
+                key=f"words-like{at}",
+            )
+
+
+def _nearest(table: Table, at: int, place: int) -> pd.DataFrame:
+    found = embeddings.neighbours(table.values[at], place, skip=table.n_special)
+    return pd.DataFrame(
+        {
+            _("nearest to {word}").format(word=table.tokens[place]): [
+                table.tokens[i] for i, _like in found
+            ],
+            _("class"): [table.classes[i] for i, _like in found],
+            _("cosine"): [round(like, 3) for _i, like in found],
+        }
+    )
+
+
+def _none(why: str) -> None:
+    words = why + " " + _("Train a model of words, or look at one that was recorded.")
+    offers.presets(words, [PRESET], key="words-train", others=_recorded)
+
+
+def _recorded() -> None:
+    for other in runs_access.store().list():
+        if embeddings.can_show(other) is None and other.meta.preset == PRESET:
+            st.button(
+                _("Look at “{name}”").format(name=other.meta.name),
+                icon=":material/visibility:",
+                key="words-open",
+                on_click=state.set_current_run,
+                args=(other.id,),
+            )
+            return
+
+
+@st.cache_data(show_spinner=_("Reading the table …"), max_entries=16)
+def _table(run_id: str, mark: int, name: str, _run: Run) -> Table:
+    return embeddings.table_of(_run, name)

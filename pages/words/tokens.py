@@ -1,0 +1,218 @@
+"""Tokenise: one text, cut in four ways, and byte-pair encoding merge by merge."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pandas as pd
+import streamlit as st
+
+from pages.i18n import _, content
+from pages.ui import show, url_choice
+from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.inspect.text import bpe, tokenise
+from tfm_core.inspect.text.bpe import Bpe
+from tfm_core.inspect.text.tokenise import Token
+from tfm_core.plots import tokens as plots
+
+EXAMPLE = (
+    "The small dog sees the smallest dog. The dogs play in the park today. "
+    "작은 개가 공원에서 논다. 큰 개가 공원에서 작은 개를 본다."
+)
+CUTS = {
+    "bpe": _("Byte-pair encoding"),
+    "word": _("Words"),
+    "character": _("Characters"),
+    "byte": _("Bytes"),
+}
+CORPORA = {
+    "text": _("This text"),
+    "english": _("Toy grammar, English"),
+    "korean": _("Toy grammar, Korean"),
+}
+
+
+def view() -> None:
+    """Ask for a text and a way to cut it; show the tokens and what the vocabulary costs."""
+    raw = st.text_area(
+        _("Your text, in any script"),
+        EXAMPLE,
+        key="words-text",
+        height=100,
+        persist_state="session",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
+        cut = url_choice.choice(_("Cut by"), CUTS, key="words-cut", query="cut", old="words-cut")
+        corpus = url_choice.choice(
+            _("Vocabulary learned from"),
+            CORPORA,
+            key="words-corpus",
+            query="corpus",
+            old="words-corpus",
+            help=_("A vocabulary knows its corpus only: cut your text with another's and see."),
+        )
+        is_lower = st.toggle(
+            _("Lower case"),
+            key="words-lower",
+            persist_state="session",
+            help=_("The and the become one token; the corpus of the toy grammar too."),
+        )
+    try:
+        text = tokenise.clean(raw, lower=is_lower)
+    except ValueError as error:
+        show.problem(str(error))
+        return
+    source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
+    source = source.lower() if is_lower else source
+    {"bpe": _pairs, "word": _words, "character": _characters, "byte": _bytes}[cut](text, source)
+
+
+def _pairs(text: str, source: str) -> None:
+    learned = _learned(source)
+    most = len(learned.merges)
+    if not most:
+        st.info(_("No pair of neighbours occurs twice in this text: there is nothing to merge."))
+    k = 0
+    if most:
+        k = st.slider(
+            _("Merges"),
+            0,
+            most,
+            min(most, 12),
+            key=f"words-merges-{most}",
+            help=_("0 leaves characters; each merge makes the most frequent pair one token."),
+        )
+    words = tokenise.words_of(text)
+    _chips(bpe.tokens(learned, words, k), len(SPECIALS) + len(learned.vocabulary(k)))
+    if not most:
+        return
+    merge = learned.merges[k - 1] if k else learned.merges[0]
+    rule = (
+        _("Merge {k}: **{left}** + **{right}** → **{merged}**, side by side {n} times before it.")
+        if k
+        else _("The first merge will be **{left}** + **{right}** → **{merged}**, {n} times.")
+    )
+    st.markdown(
+        rule.format(
+            k=k,
+            left=_code(merge.left),
+            right=_code(merge.right),
+            merged=_code(merge.merged),
+            n=merge.count,
+        )
+    )
+    left, right = st.columns([3, 2])
+    with left:
+        sizes, lengths = bpe.lengths(learned, words)
+        show.figure(
+            plots.sizes(sizes, lengths, k, _others(text, source)),
+            _(
+                "Every merge makes the vocabulary larger by one token and the text shorter: look "
+                "where the curve flattens, further merges buy little."
+            ),
+            key="words-sizes",
+        )
+    with right:
+        st.dataframe(
+            _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
+        )
+        st.caption(_("The merges in their order, and how often the pair stood in the corpus then."))
+    _byte_note(text)
+    show.code(bpe.apply)
+
+
+def _words(text: str, source: str) -> None:
+    counts = tokenise.word_counts(source)
+    n = len(counts)
+    kept = n
+    if n > 1:
+        kept = st.slider(
+            _("Words in the vocabulary"),
+            1,
+            n,
+            n,
+            key=f"words-kept-{n}",
+            help=_("The most frequent words stay; every other word becomes <unk>."),
+        )
+    known = tokenise.vocabulary(counts, kept)
+    _chips(tokenise.by_word(text, known), len(known))
+    st.markdown(
+        _(
+            "A word outside the vocabulary is **lost**: every unknown word gets number {n}. And "
+            "dog and dogs are as different as dog and park."
+        ).format(n=SPECIALS.index("<unk>"))
+    )
+    show.code(tokenise.vocabulary)
+
+
+def _characters(text: str, source: str) -> None:
+    known = tokenise.vocabulary(Counter(source))
+    _chips(tokenise.by_character(text, known), len(known))
+    st.markdown(
+        _(
+            "A small vocabulary and a long sequence: attention costs the square of the length, and "
+            "the model has to spell every word anew."
+        )
+    )
+    show.code(tokenise.by_character)
+
+
+def _bytes(text: str, source: str) -> None:
+    _chips(tokenise.by_byte(text), tokenise.FIRST_BYTE + 256)
+    _byte_note(text, is_open=True)
+    show.code(tokenise.by_byte)
+
+
+def _chips(tokens: list[Token], size: int) -> None:
+    st.html(plots.chips(tokens))
+    words = _("**{n}** tokens · vocabulary of **{size}**, special tokens included")
+    unknown = sum(token.is_unknown for token in tokens)
+    if unknown:
+        words += _(" · **{unknown}** unknown ({share})")
+    st.caption(
+        words.format(
+            n=f"{len(tokens):,}",
+            size=f"{size:,}",
+            unknown=unknown,
+            share=show.percent(tokenise.unknown_share(tokens)),
+        )
+    )
+
+
+def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
+    words = tokenise.vocabulary(tokenise.word_counts(source))
+    characters = tokenise.vocabulary(Counter(source))
+    return {
+        _("words"): (len(words), len(tokenise.by_word(text, words))),
+        _("characters"): (len(characters), len(text)),
+        _("bytes"): (tokenise.FIRST_BYTE + 256, len(tokenise.by_byte(text))),
+    }
+
+
+def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            _("done"): ["✓" if place < k else "" for place in range(len(learned.merges))],
+            _("merge"): range(1, len(learned.merges) + 1),
+            _("pair"): [
+                f"{bpe.shown(merge.left)} + {bpe.shown(merge.right)}" for merge in learned.merges
+            ],
+            _("count"): [merge.count for merge in learned.merges],
+        }
+    )
+
+
+def _byte_note(text: str, *, is_open: bool = False) -> None:
+    with st.expander(_("Byte-level: no unknown at all"), expanded=is_open):
+        st.markdown(content("words_bytes"))
+        rows = pd.DataFrame(tokenise.bytes_of(text), columns=[_("character"), _("bytes of UTF-8")])
+        st.dataframe(rows, hide_index=True, height=220, key="words-bytes")
+
+
+def _code(token: str) -> str:
+    return f"`{bpe.shown(token).replace('`', 'ˋ')}`"
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _learned(source: str) -> Bpe:
+    return bpe.learn(tokenise.words_of(source))

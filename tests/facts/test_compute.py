@@ -1,0 +1,167 @@
+"""MACs against PyTorch's own counter, memory against what autograd really keeps."""
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from tests.models.variants import (
+    CAPTION_SHAPE,
+    CAPTIONER_VARIANTS,
+    SMALL,
+    TEXT_FAMILIES,
+    TEXT_VARIANTS,
+    VIT_VARIANTS,
+    captioner_model,
+    text_config,
+    vit_model,
+)
+from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
+from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.compute import PARTS, grown, macs, memory
+from tfm_core.models.build import build_model
+from tfm_core.probe.capture import capture
+
+RECURRENT = [settings for family, settings in TEXT_VARIANTS if family == "recurrent"]
+
+
+def counted(model, *inputs):
+    """FLOPs by PyTorch's counter, on the path that computes attention explicitly."""
+    with FlopCounterMode(display=False) as counter, capture(model, only=()):
+        model(*inputs)
+    return counter.get_total_flops()
+
+
+def kept_by_autograd(model, *inputs):
+    """Bytes of the tensors that the backward pass will need, without the parameters."""
+    kept = {}
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        out = model(*inputs)
+        held = sum(kept.values())
+    assert out.requires_grad
+    return held
+
+
+@pytest.mark.parametrize("family", TEXT_FAMILIES)
+@pytest.mark.parametrize("activation", ["relu", "swiglu"])
+def test_flops_of_text_models_are_those_of_the_flop_counter(family, activation):
+    config = MODEL_CONFIGS[family].parse({**SMALL, "activation": activation})
+    shape = TextShape(17, 19)
+    src, tgt = torch.ones(2, 7, dtype=torch.long), torch.ones(2, 5, dtype=torch.long)
+    expected = counted(build_model(config, shape), src, tgt)
+    assert 2 * sum(macs(config, shape, batch=2, src_len=7, tgt_len=5).values()) == expected
+
+
+def test_a_language_model_has_no_source_to_compute_with():
+    config = MODEL_CONFIGS["decoder-only"].parse(SMALL)
+    shape = TextShape(19, 19, one_vocabulary=True, has_source=False)
+    tgt = torch.ones(2, 5, dtype=torch.long)
+    expected = counted(build_model(config, shape), tgt[:, :0], tgt)
+    for src_len in (0, 7):
+        assert (
+            2 * sum(macs(config, shape, batch=2, src_len=src_len, tgt_len=5).values()) == expected
+        )
+
+
+@pytest.mark.parametrize("settings", RECURRENT)
+def test_flops_of_recurrent_models_are_those_of_the_flop_counter(settings):
+    config, shape = text_config("recurrent", **settings), TextShape(17, 19)
+    with torch.device("meta"):  # where PyTorch takes its networks apart into products
+        src, tgt = torch.ones(2, 7, dtype=torch.long), torch.ones(2, 5, dtype=torch.long)
+        expected = counted(build_model(config, shape), src, tgt)
+    assert 2 * sum(macs(config, shape, batch=2, src_len=7, tgt_len=5).values()) == expected
+
+
+@pytest.mark.parametrize("settings", RECURRENT)
+def test_activations_of_recurrent_models_are_near_what_autograd_keeps(settings):
+    config, shape = text_config("recurrent", **{**settings, "d_model": 48}), TextShape(17, 19)
+    model = build_model(config, shape)
+    held = kept_by_autograd(model, *(torch.ones(4, n, dtype=torch.long) for n in (37, 31)))
+    estimate = memory(config, shape, 1, batch=4, src_len=37, tgt_len=31)
+    assert 0.6 < estimate.activations / held < 1.5
+
+
+@pytest.mark.parametrize("settings", VIT_VARIANTS)
+def test_flops_of_vits_are_those_of_the_flop_counter(settings):
+    config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
+    expected = counted(vit_model(**settings), torch.randn(3, 3, 6, 6))
+    assert 2 * sum(macs(config, ImageShape(6, 3, 5), batch=3).values()) == expected
+
+
+@pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)
+def test_flops_of_captioners_are_those_of_the_flop_counter(settings):
+    config = CaptionerConfig.parse({**SMALL, "patch_size": 2, **settings})
+    words = torch.ones(3, 5, dtype=torch.long)
+    expected = counted(captioner_model(**settings), torch.randn(3, 3, 6, 6), words)
+    assert 2 * sum(macs(config, CAPTION_SHAPE, batch=3, tgt_len=5).values()) == expected
+
+
+@pytest.mark.parametrize("name", ["bert-base", "gpt2-small", "transformer-base", "vit-b"])
+def test_flops_at_scale_are_those_of_the_flop_counter(name):
+    known = ARCHITECTURES[name]
+    with torch.device("meta"):
+        model = build_model(known.model, known.shape)
+        if isinstance(known.shape, ImageShape):
+            inputs = (torch.empty(1, 3, 224, 224),)
+        else:
+            n_src = 23 if known.shape.has_source else 0
+            inputs = tuple(torch.ones(1, n, dtype=torch.long) for n in (n_src, 29))
+        expected = counted(model, *inputs)
+    assert 2 * sum(macs(known.model, known.shape, src_len=23, tgt_len=29).values()) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [("vit-ti", 1.25), ("vit-s", 4.60), ("vit-b", 17.56), ("vit-b-32", 4.41), ("vit-l", 61.55),
+     ("vit-h", 167.3)],
+)  # fmt: skip
+def test_gmacs_of_vision_transformers(name, published):
+    known = ARCHITECTURES[name]
+    total = sum(macs(known.model, known.shape).values()) / 1e9
+    assert round(total, 1 if published > 100 else 2) == published
+
+
+def test_scores_grow_with_the_square_of_the_length_and_the_rest_in_proportion():
+    known = ARCHITECTURES["bert-base"]
+    short = macs(known.model, known.shape, src_len=128, tgt_len=128)
+    long = macs(known.model, known.shape, src_len=256, tgt_len=256)
+    assert long["scores"] == 4 * short["scores"]
+    assert long["projections"] == 2 * short["projections"]
+    assert long["feed-forward"] == 2 * short["feed-forward"]
+    assert tuple(long) == PARTS
+
+
+def test_depth_doubles_the_blocks_and_width_squares_their_matrices():
+    known = ARCHITECTURES["vit-b"]
+    once = macs(known.model, known.shape)
+    deep = macs(*grown(known.model, known.shape, "depth", 2))
+    wide = macs(*grown(known.model, known.shape, "width", 2))
+    assert deep["feed-forward"] == 2 * once["feed-forward"]
+    assert wide["projections"] == 4 * once["projections"]
+    assert wide["scores"] == 2 * once["scores"]
+
+
+@pytest.mark.parametrize("family", [*TEXT_FAMILIES, "vit"])
+@pytest.mark.parametrize("activation", ["relu", "swiglu"])
+def test_watched_activations_are_near_what_autograd_keeps(family, activation):
+    settings = {"d_model": 48, "n_heads": 3, "d_ff": 96, "activation": activation}
+    config = MODEL_CONFIGS[family].parse(
+        {**settings, **({"patch_size": 2} if family == "vit" else {})}
+    )
+    shape = ImageShape(12, 3, 5) if family == "vit" else TextShape(17, 19)
+    model = build_model(config, shape)
+    if family == "vit":
+        inputs = (torch.randn(4, 3, 12, 12),)
+    else:
+        inputs = tuple(torch.ones(4, n, dtype=torch.long) for n in (37, 31))
+    held = kept_by_autograd(model, *inputs)
+    estimate = memory(config, shape, 1, batch=4, src_len=37, tgt_len=31)
+    assert 0.6 < estimate.activations / held < 1.5

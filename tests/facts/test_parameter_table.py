@@ -1,0 +1,65 @@
+"""The parameter table against the model itself."""
+
+import time
+import tracemalloc
+
+import pytest
+
+from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS, text_model, vit_model
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.parameter_table import parameter_table, table_of
+
+MODELS = [(text_model, family, settings) for family, settings in TEXT_VARIANTS]
+MODELS += [(vit_model, None, settings) for settings in VIT_VARIANTS]
+
+
+@pytest.mark.parametrize(("make", "family", "settings"), MODELS)
+def test_rows_and_formulas_add_up_to_the_parameters_of_every_variant(make, family, settings):
+    model = make(family, **settings) if family else make(**settings)
+    table = table_of(model)
+    assert table.total == sum(parameter.numel() for parameter in model.parameters())
+    for rows in (table.rows, table.folded):
+        assert sum(row.n_parameters for row in rows) == table.total
+        assert sum(row.share for row in rows) == pytest.approx(1)
+        for row in rows:
+            formula = row.formula.replace(" (tied)", "").replace("x", "*")
+            assert eval(formula or "0") == row.n_parameters, row
+
+
+@pytest.mark.parametrize("name", [name for name, a in ARCHITECTURES.items() if a.n_parameters])
+def test_the_tables_of_published_models_agree_to_the_last_digit(name):
+    known = ARCHITECTURES[name]
+    table = parameter_table(known.model, known.shape)
+    assert table.total == known.n_parameters
+    assert sum(row.n_parameters for row in table.folded) == known.n_parameters
+
+
+def test_a_tied_weight_is_counted_once_and_says_whose_it_is():
+    known = ARCHITECTURES["gpt2-small"]
+    (output,) = [r for r in parameter_table(known.model, known.shape).rows if r.module == "output"]
+    assert output.n_parameters == 0
+    assert output.tied_to == "src_embedding.table.weight"
+    assert output.formula == "0 (tied)"
+
+
+def test_equal_blocks_are_folded():
+    known = ARCHITECTURES["gpt2-xl"]
+    folded = {row.module: row for row in parameter_table(known.model, known.shape).folded}
+    row = folded["decoder.layers.0–47.feed_forward.up"]
+    assert row.repeats == 48
+    assert row.formula == "48 x (1600 x 6400 + 6400)"
+
+
+@pytest.mark.parametrize("name", ["gpt2-xl", "vit-h"])
+def test_the_largest_tables_take_under_a_second_and_200_mb(name):
+    known = ARCHITECTURES[name]
+    parameter_table.cache_clear()
+    tracemalloc.start()
+    parameter_table(known.model, known.shape)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    parameter_table.cache_clear()
+    begin = time.process_time()
+    parameter_table(known.model, known.shape)
+    assert time.process_time() - begin < 1
+    assert peak < 200e6

@@ -1,0 +1,165 @@
+"""Heads that align perfectly, or never, or evenly, get the scores that they must."""
+
+import numpy as np
+import pytest
+
+from tests.inspect.constructed import text_experiment, vit_experiment
+from tfm_core.inspect.attention.alignment import (
+    AlignmentTally,
+    best_head,
+    can_be_scored,
+    formed_at,
+    score,
+    score_over_training,
+    scored_modules,
+    true_cells,
+    truth_on_map,
+)
+from tfm_core.probe.labels import axes
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.snapshots import write, write_probe
+from tfm_core.runs.store import RunStore
+
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
+ITEMS = [
+    {"src": list("abcde"), "tgt": list("edc"), "alignment": [[4], [3], [2]]},
+    {"src": list("ab"), "tgt": list("b-ab"), "alignment": [[1], [], [0], [0, 1]]},
+]
+
+
+def snapshot_of(experiment, step, looks):
+    """Return a snapshot in which head h of every scored module looks where ``looks[h]`` says.
+
+    ``looks[h](truth)``: bool (T, S) -> weights (T, S).
+    """
+    attention = {}
+    for module in scored_modules(experiment):
+        masks = [axes(experiment, item, module).may_attend for item in ITEMS]
+        longest = np.max([mask.shape for mask in masks], axis=0)
+        maps = np.zeros((len(ITEMS), len(looks), *longest), np.float16)
+        for place, item in enumerate(ITEMS):
+            truth = truth_on_map(experiment, item, module)
+            source = np.zeros(truth.shape, bool)
+            source[:, : len(item["src"])] = True
+            for head, look in enumerate(looks):
+                maps[place, head, : truth.shape[0], : truth.shape[1]] = look(truth, source)
+        attention[module] = maps
+    return Snapshot(step, attention)
+
+
+def perfect(truth, source):
+    return truth / np.maximum(truth.sum(-1, keepdims=True), 1)
+
+
+def never(truth, source):
+    wrong = source & ~truth
+    weights = wrong / np.maximum(wrong.sum(-1, keepdims=True), 1)
+    return np.where(wrong.any(-1, keepdims=True), weights, 0)
+
+
+def even(truth, source):
+    return source / source.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_perfect_aligner_scores_one_and_makes_no_error(family):
+    experiment = text_experiment(family)
+    found = score(experiment, Probe("text", ITEMS), snapshot_of(experiment, 0, [perfect, never]))
+    assert set(found) == set(scored_modules(experiment))
+    for result in found.values():
+        assert result.share[0] == pytest.approx(1)
+        assert result.aer[0] == pytest.approx(0)
+        assert result.n_tokens == 6  # the token without a source is not counted
+        assert result.share[1] == pytest.approx(0)
+
+
+def test_even_attention_has_the_share_of_chance():
+    experiment = text_experiment()
+    found = score(experiment, Probe("text", ITEMS), snapshot_of(experiment, 0, [even]))
+    for result in found.values():
+        assert result.share[0] == pytest.approx(result.chance, rel=1e-3)
+        assert result.chance == pytest.approx((3 / 5 + 1 / 2 + 1 / 2 + 1) / 6)
+
+
+def test_the_error_rate_is_that_of_och_and_ney():
+    # three tokens; the head links 0 -> 0 (sure, right), 1 -> 0 (wrong), 2 -> 1 (possible)
+    truth = np.array([[1, 0, 0], [0, 0, 1], [0, 1, 1]], bool)
+    weights = np.array([[[0.8, 0.1, 0.1], [0.6, 0.2, 0.2], [0.1, 0.5, 0.4]]], np.float32)
+    tally = AlignmentTally()
+    tally.add(weights, truth)
+    links, sure, sure_hits, hits = 3, 2, 1, 2
+    expected = 1 - (sure_hits + hits) / (links + sure)
+    assert tally.result().aer[0] == pytest.approx(expected)
+    assert tally.result().share[0] == pytest.approx((0.8 + 0.2 + 0.9) / 3)
+
+
+def test_row_zero_stands_at_bos_and_writes_the_first_target_token():
+    experiment = text_experiment()
+    cells = truth_on_map(experiment, ITEMS[0], "decoder.layers.0.cross_attention")
+    assert cells.shape == (4, 5)
+    assert np.array_equal(np.argwhere(cells), [[0, 4], [1, 3], [2, 2]])
+    assert not cells[3].any()  # this row writes <eos>
+
+
+def test_in_one_sequence_the_rows_that_write_begin_at_bos():
+    experiment = text_experiment("decoder-only")
+    cells = truth_on_map(experiment, ITEMS[0], "decoder.layers.0.self_attention")
+    assert np.array_equal(np.argwhere(cells), [[5, 4], [6, 3], [7, 2]])
+
+
+def test_there_is_no_truth_where_target_does_not_meet_source():
+    experiment = text_experiment()
+    assert not truth_on_map(experiment, ITEMS[0], "encoder.layers.0.self_attention").any()
+    assert not truth_on_map(experiment, ITEMS[0], "decoder.layers.0.self_attention").any()
+
+
+def run_with(tmp_path, looks_by_step):
+    experiment = text_experiment()
+    run = RunStore(tmp_path, recorded=None).create(experiment, state="finished")
+    write_probe(run.folder, {"kind": "text", "items": ITEMS})
+    for step, looks in looks_by_step.items():
+        write(run.folder, snapshot_of(experiment, step, looks))
+    return run
+
+
+def test_the_head_that_learned_to_align_is_named_and_when(tmp_path):
+    run = run_with(tmp_path, {0: [even, never], 3: [even, perfect], 11: [even, perfect]})
+    frame = score_over_training(run)
+    assert sorted(frame["step"].unique()) == [0, 3, 11]
+    assert len(frame) == 3 * 3 * 2  # steps, layers, heads
+    best = best_head(frame)
+    assert (best.head, best.share, best.aer, best.step) == (1, pytest.approx(1), 0, 11)
+    assert best.has_learned
+    assert formed_at(frame, best.module, best.head) == 3
+    assert formed_at(frame, best.module, 0) is None
+    assert not best_head(frame, 0).has_learned
+    assert best_head(frame, 7) is None
+
+
+def test_a_head_that_forgets_has_not_formed(tmp_path):
+    run = run_with(tmp_path, {0: [perfect], 3: [never], 11: [perfect]})
+    assert formed_at(score_over_training(run), scored_modules(run.experiment)[0], 0) == 11
+
+
+def test_only_new_snapshots_are_scored_when_asked(tmp_path):
+    run = run_with(tmp_path, {0: [even], 3: [perfect], 11: [perfect]})
+    assert sorted(score_over_training(run, since=3)["step"].unique()) == [11]
+
+
+def test_a_damaged_snapshot_is_left_out(tmp_path):
+    run = run_with(tmp_path, {0: [even], 3: [perfect]})
+    (run.folder / "snapshots" / "00000003.safetensors").write_bytes(b"nothing")
+    assert sorted(score_over_training(run)["step"].unique()) == [0]
+
+
+def test_what_has_no_truth_cannot_be_scored():
+    unknown = [{"src": ["a"], "tgt": ["b"]}]
+    assert not can_be_scored(vit_experiment(), Probe("image", [{"label": 3}]))
+    assert not can_be_scored(text_experiment(), Probe("text", unknown))
+    assert can_be_scored(text_experiment(), Probe("text", ITEMS))
+    with pytest.raises(ValueError, match="alignment of this example is not known"):
+        true_cells(unknown[0])
+    with pytest.raises(ValueError, match="No target token here has a known source"):
+        AlignmentTally().result()
+    with pytest.raises(ValueError, match=r"weights are \(1, 2, 3\), but the truth is \(3, 2\)"):
+        AlignmentTally().add(np.zeros((1, 2, 3)), np.zeros((3, 2), bool))

@@ -1,0 +1,137 @@
+"""The arithmetic that is shown for a cell is the arithmetic that the model did."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.inspect.attention.test_own_example import trained  # noqa: E402
+from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
+from tfm_core.config.choices import RECURRENT_ATTENTIONS  # noqa: E402
+from tfm_core.inspect.attention.cell import cell, dimensions_table, row_table, traced  # noqa: E402
+from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
+from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
+
+EXPERIMENTS = {
+    "encoder-decoder": text_experiment(),
+    "encoder-only": text_experiment("encoder-only"),
+    "decoder-only": text_experiment("decoder-only"),
+    "rotary": text_experiment("decoder-only", position="rotary"),
+    "alibi": text_experiment(position="alibi"),
+    "vit": vit_experiment("cls"),
+    **{name: text_experiment("recurrent", attention=name) for name in RECURRENT_ATTENTIONS},
+}
+TANH = {"additive", "concat"}
+ITEM = {"src": ["forty", "two"], "tgt": ["4", "2"]}
+PICTURE = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
+
+
+@pytest.fixture(scope="module", params=EXPERIMENTS)
+def run(request, tmp_path_factory):
+    experiment = small(EXPERIMENTS[request.param])
+    return trained(tmp_path_factory.mktemp("runs"), experiment, steps=2)[0]
+
+
+def trace_of(run):
+    is_image = run.experiment.task.kind == "image"
+    return traced(run, {} if is_image else ITEM, PICTURE if is_image else None)
+
+
+def every_cell(run, trace):
+    rng, heads = np.random.default_rng(2), run.experiment.model.n_heads
+    for modules in modules_by_kind(run.experiment).values():
+        for module in modules:
+            shape = axes(run.experiment, trace.item, module).may_attend.shape
+            for _ in range(5):
+                head, query, key = (int(rng.integers(n)) for n in (heads, *shape))
+                yield module, head, query, key
+
+
+def test_every_step_gives_the_tensor_that_the_model_computed(run):
+    trace = trace_of(run)
+    for module, head, query, key in every_cell(run, trace):
+        found = cell(run.experiment, trace, module, head, query, key)
+        tensors = trace.tensors[module]
+        assert found.products.sum() == pytest.approx(found.dot, abs=1e-5)
+        is_recurrent = run.experiment.model.family == "recurrent"
+        assert found.scale == (1 if is_recurrent else math.sqrt(4))
+        assert found.is_tanh == (getattr(run.experiment.model, "attention", "") in TANH)
+        score = tensors["scores"][head, query, key]
+        assert found.dot / found.scale + found.bias == pytest.approx(score, abs=1e-4)
+        allowed = axes(run.experiment, trace.item, module).may_attend
+        assert np.array_equal(found.may_attend_row, allowed[query])
+        weights = found.exponentials / found.total
+        np.testing.assert_allclose(weights, tensors["weights"][head, query], atol=1e-6)
+        assert found.weight == pytest.approx(weights[key], abs=1e-6)
+        np.testing.assert_allclose(found.contribution, found.weight * found.value, atol=1e-6)
+        np.testing.assert_allclose(found.output, tensors["heads"][head, query], atol=1e-6)
+
+
+def test_the_shares_of_a_row_sum_to_one(run):
+    trace = trace_of(run)
+    module = next(iter(modules_by_kind(run.experiment).values()))[0]
+    n_keys = axes(run.experiment, trace.item, module).may_attend.shape[1]
+    row = [
+        cell(run.experiment, trace, module, run.experiment.model.n_heads - 1, 1, key)
+        for key in range(n_keys)
+    ]
+    assert sum(found.share for found in row) == pytest.approx(1, abs=1e-4)
+    assert sum(found.norm_share for found in row) == pytest.approx(1, abs=1e-5)
+    total = np.sum([found.contribution for found in row], axis=0)
+    np.testing.assert_allclose(total, row[0].output, atol=1e-5)
+
+
+def test_a_bias_is_shown_where_there_is_one_and_only_there(run):
+    trace = trace_of(run)
+    module = next(iter(modules_by_kind(run.experiment).values()))[0]
+    found = cell(run.experiment, trace, module, 0, 1, 0)
+    assert (found.bias < 0) == (run.experiment.model.position == "alibi")
+
+
+def test_tables_hold_a_row_for_each_dimension_and_each_key(run):
+    trace = trace_of(run)
+    module = next(iter(modules_by_kind(run.experiment).values()))[0]
+    found = cell(run.experiment, trace, module, 0, 1, 0)
+    assert dimensions_table(found)["product"].sum() == pytest.approx(found.dot, abs=1e-5)
+    assert row_table(found)["weight"].sum() == pytest.approx(1, abs=1e-5)
+    assert len(row_table(found)) == len(found.key_tokens)
+
+
+def test_a_forbidden_cell_gets_nothing(tmp_path):
+    run = trained(tmp_path, small(text_experiment()), steps=1)[0]
+    trace = trace_of(run)
+    found = cell(run.experiment, trace, "decoder.layers.0.self_attention", 0, 0, 2)
+    assert (found.query_token, found.key_token) == ("<bos>", "2")
+    assert not found.may_attend
+    assert found.weight == found.share == found.norm_share == 0
+    assert np.isfinite(found.score)
+
+
+def test_a_sentence_of_ones_own_can_be_traced(tmp_path):
+    run = trained(tmp_path, small(text_experiment()), steps=1)[0]
+    example = look_at_text(run, "forty two")
+    trace = traced(run, example.item)
+    for module, weights in example.attention.items():
+        np.testing.assert_allclose(trace.tensors[module]["weights"], weights, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ((9, 0, 0), "There is no head 10: this map has 3"),
+        ((0, 3, 0), "There is no query 4: this map has 3"),
+        ((0, 0, -1), "There is no key 0: this map has 2"),
+    ],
+)
+def test_a_cell_that_is_not_there_is_answered_with_a_sentence(tmp_path, place, sentence):
+    run = trained(tmp_path, small(text_experiment()), steps=1)[0]
+    with pytest.raises(ValueError, match=sentence):
+        cell(run.experiment, trace_of(run), "decoder.layers.0.cross_attention", *place)
+
+
+def test_a_picture_is_needed_where_pictures_were_learned(tmp_path):
+    run = trained(tmp_path, small(vit_experiment()), steps=1)[0]
+    with pytest.raises(ValueError, match="There is no picture, but this run reads"):
+        traced(run, {})

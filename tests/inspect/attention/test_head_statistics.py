@@ -1,0 +1,228 @@
+"""Statistics of heads that were constructed, so that every figure is known."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.inspect.constructed import (
+    constructed_snapshot,
+    items_of_text,
+    text_experiment,
+    vit_experiment,
+)
+from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.head_roles import is_punctuation, places_of
+from tfm_core.inspect.attention.head_statistics import (
+    Tally,
+    describe,
+    of_snapshot,
+    statistics,
+    table,
+)
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.types import Probe
+
+P, T = 2, 7
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
+
+
+def head(cells):
+    """Return the weights (P, H, Q, K) of one head whose rows are ``cells`` (T, T), normalised."""
+    rows = cells / cells.sum(-1, keepdims=True)
+    return np.broadcast_to(rows, (P, 1, T, T)).astype(np.float32)
+
+
+def allowed(cells=None):
+    cells = np.ones((T, T), bool) if cells is None else cells
+    return np.broadcast_to(cells, (P, T, T))
+
+
+def previous_token_head():
+    cells = np.eye(T, k=-1)
+    cells[0, 0] = 1  # nothing stands before the first token
+    return head(cells)
+
+
+def test_a_previous_token_head_is_found_and_named():
+    stats = statistics(previous_token_head(), allowed())
+    assert stats.shares["previous"][0] == pytest.approx(1)
+    assert stats.shares["next"][0] == 0
+    assert describe(stats, 0) == "previous token, 100 %"
+    assert stats.entropy[0] == pytest.approx(0, abs=1e-6)
+    assert stats.distance[0] == pytest.approx((T - 1) / T)  # all but the first look one back
+
+
+def test_a_previous_token_head_is_found_under_the_causal_mask_too():
+    stats = statistics(previous_token_head(), allowed(np.tril(np.ones((T, T), bool))))
+    assert stats.shares["previous"][0] == pytest.approx(1)
+    assert stats.n_queries == P * (T - 1)  # the first token has no choice
+
+
+def test_a_share_of_94_per_cent_is_said():
+    cells = 0.94 * np.eye(T, k=-1) + 0.06 * np.eye(T, k=2)
+    cells[0] = cells[-1] = cells[-2] = 0
+    cells[0, 0] = 1
+    cells[-2:, 0] = 0.06
+    cells[-1, -2] = cells[-2, -3] = 0.94
+    assert describe(statistics(head(cells), allowed()), 0) == "previous token, 94 %"
+
+
+@pytest.mark.parametrize(
+    ("cells", "words", "role"),
+    [
+        (np.eye(T), "itself, 100 %", "self"),
+        (np.tile(np.eye(T)[0], (T, 1)), "first token, 100 %", "first"),
+        (0.5 * np.tile(np.eye(T)[0], (T, 1)) + 0.5 / T, "mostly first token, 57 %", "first"),
+    ],
+)
+def test_simple_heads_are_named(cells, words, role):
+    stats = statistics(head(cells), allowed())
+    assert describe(stats, 0) == words
+    assert max(stats.shares, key=lambda name: stats.shares[name][0]) == role
+
+
+def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
+    stats = statistics(head(np.ones((T, T))), allowed())
+    assert stats.entropy[0] == pytest.approx(math.log(T), rel=1e-5)
+    assert stats.evenness[0] == pytest.approx(1, rel=1e-5)
+    for role, share in stats.shares.items():
+        assert share[0] == pytest.approx(1 / T, rel=1e-5), role
+        assert stats.chance[role] == pytest.approx(1 / T, rel=1e-5), role
+    places = np.arange(T)
+    assert stats.distance[0] == pytest.approx(np.abs(places[:, None] - places).mean(), rel=1e-5)
+    assert describe(stats, 0) == "spread evenly, 100 % of the largest entropy"
+
+
+def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
+    two = np.zeros((1, 1, 2, 2), np.float32) + 0.5
+    assert describe(statistics(two, np.ones((1, 2, 2), bool)), 0).startswith("spread evenly")
+
+
+def test_a_head_with_a_few_favourites_says_its_entropy():
+    cells = np.full((T, T), 1e-9) + np.eye(T, k=3) + np.eye(T, k=-4) + np.eye(T, k=-3) * 0.9
+    assert describe(statistics(head(cells), allowed()), 0).startswith("a few keys, entropy")
+
+
+def test_batches_give_the_figures_of_the_whole():
+    experiment, items = text_experiment(), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 2)
+    module = "encoder.layers.1.self_attention"
+    weights = snapshot.attention[module]
+    places = places_of(experiment, items, "encoder", weights.shape[2:])
+    whole = statistics(weights, places.may_attend, places, "encoder")
+    tally = Tally("encoder")
+    for rows in (slice(0, 1), slice(1, 3)):
+        part = replace(
+            places,
+            may_attend=places.may_attend[rows],
+            roles={name: cells[rows] for name, cells in places.roles.items()},
+            distance=places.distance[rows],
+        )
+        tally.add(weights[rows], part)
+    parts = tally.result()
+    assert parts.n_examples == whole.n_examples == 3
+    for name, shares in whole.shares.items():
+        np.testing.assert_allclose(parts.shares[name], shares, rtol=1e-5)
+    np.testing.assert_allclose(parts.entropy, whole.entropy, rtol=1e-5)
+    np.testing.assert_allclose(parts.distance, whole.distance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_padding_gets_nothing_and_a_leak_would_show(family):
+    experiment, items = text_experiment(family), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 0)
+    found = of_snapshot(experiment, Probe("text", items), snapshot)
+    for stats in found.values():
+        assert np.all(stats.shares["padding"] == 0)
+    kind, modules = next(iter(modules_by_kind(experiment).items()))
+    weights = snapshot.attention[modules[0]].copy()
+    weights[0, :, 0, -1] = 0.5  # the first example is shorter than the second
+    places = places_of(experiment, items, kind, weights.shape[2:])
+    assert np.all(statistics(weights, places.may_attend, places).shares["padding"] > 0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_head_has_a_row_with_a_label(family):
+    experiment, items = text_experiment(family), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 2)
+    frame = table(experiment, of_snapshot(experiment, Probe("text", items), snapshot))
+    n_modules = sum(map(len, modules_by_kind(experiment).values()))
+    assert len(frame) == n_modules * experiment.model.n_heads
+    assert frame["label"].str.len().min() > 0
+    assert frame["layer"].min() == frame["head"].min() == 1
+
+
+def test_a_head_that_aligns_is_called_so():
+    experiment, items = text_experiment(), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 0)
+    module = "decoder.layers.0.cross_attention"
+    score = AlignmentScore(np.array([0.94, 0.2, 0.7]), np.array([0.02, 0.9, 0.3]), 0.3, 8)
+    found = of_snapshot(experiment, Probe("text", items), snapshot)
+    frame = table(experiment, found, {module: score})
+    labels = frame[frame["module"] == module]["label"].tolist()
+    assert labels[0] == "true source words, 94 %"
+    assert "true source" not in labels[1]
+    assert labels[2] == "mostly true source words, 70 %"
+    named = describe(replace(found[module], kind="picture"), 0, 0.94)
+    assert named == "the digit named, 94 %"
+    assert frame[frame["module"] == module]["aer"].tolist() == [0.02, 0.9, 0.3]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_distances_between_patches_are_in_pixels(pooling):
+    experiment = vit_experiment(pooling)
+    module = modules_by_kind(experiment)["patches"][0]
+    size = axes(experiment, {}, module).may_attend.shape
+    places = places_of(experiment, [{}, {}], "patches", size)
+    first = int(pooling == "cls")
+    weights = np.zeros((2, 1, *size), np.float32)
+    for query in range(size[0]):  # every patch looks at the patch above, those on top at the right
+        row, column = divmod(query - first, 4)
+        key = query - 4 if row else query + (1 if column < 3 else -1)
+        weights[:, 0, query, key if query >= first else 0] = 1
+    stats = statistics(weights, places.may_attend, places, "patches")
+    assert stats.unit == "pixels"
+    assert stats.distance[0] == pytest.approx(7)  # patches of 7 pixels
+    assert stats.shares["above"][0] == pytest.approx(1)
+    assert describe(stats, 0) == "patch above, 100 %"
+    assert ("cls" in stats.shares) == (pooling == "cls")
+
+
+def test_a_diagonal_neighbour_is_further_away_than_one_beside():
+    experiment = vit_experiment()
+    places = places_of(experiment, [{}], "patches", (16, 16))
+    assert places.distance[0, 0, 1] == pytest.approx(7)
+    assert places.distance[0, 0, 5] == pytest.approx(7 * math.sqrt(2))
+
+
+def test_the_share_on_bos_is_measured_where_there_is_one():
+    experiment, items = text_experiment(), items_of_text()
+    shape = (
+        constructed_snapshot(experiment, items, 0)
+        .attention["decoder.layers.0.self_attention"]
+        .shape[2:]
+    )
+    places = places_of(experiment, items, "decoder", shape)
+    weights = np.zeros((3, 1, *shape), np.float32)
+    weights[..., 0] = 1
+    stats = statistics(weights, places.may_attend, places, "decoder")
+    assert stats.shares["bos"][0] == pytest.approx(1)
+    assert stats.shares["first"][0] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("token", "is_sign"), [(".", True), ("-", True), ("+", True), ("?!", True),
+                                                ("a", False), ("학교", False), ("<bos>", False),
+                                                ("it's", False), ("", False)])  # fmt: skip
+def test_punctuation_is_signs_alone(token, is_sign):
+    assert is_punctuation(token) is is_sign
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match="belong together"):
+        statistics(np.zeros((1, 2, 3, 4)), np.ones((1, 4, 3), bool))
+    with pytest.raises(ValueError, match="needs a map of 5 by 5"):
+        places_of(text_experiment(), items_of_text(), "encoder", (4, 4))
+    with pytest.raises(ValueError, match="no examples"):
+        Tally().result()

@@ -1,0 +1,46 @@
+"""What went wrong on the validation set."""
+
+import numpy as np
+import pytest
+
+from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
+from tfm_core.inspect.attention.mistakes import what_went_wrong
+from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module", params=["text", "image"])
+def run(request, tmp_path_factory):
+    experiment = text_experiment() if request.param == "text" else vit_experiment()
+    run = RunStore(tmp_path_factory.mktemp("runs"), recorded=None).create(small(experiment))
+    assert execute(run).state == "finished"
+    return run
+
+
+def test_the_wrong_ones_come_first_and_the_surest_of_them_before(run):
+    readings = what_went_wrong(run, limit=53, shown=31)
+    found = readings.found
+    assert len(found) == min(31, readings.n_read)
+    assert readings.step == 3
+    wrong = [reading.confidence for reading in found if not reading.is_right]
+    assert wrong == sorted(wrong, reverse=True)
+    assert all(not reading.is_right for reading in found[: len(wrong)])
+    assert readings.n_wrong >= len(wrong) > 0
+    assert all((reading.said == reading.truth) == reading.is_right for reading in found)
+
+
+def test_what_it_said_is_what_it_says_when_asked_again(run):
+    for reading in what_went_wrong(run, limit=7).found[:3]:
+        if reading.picture is None:
+            again = look_at_text(run, reading.item["src_text"])
+            assert again.answer_text == reading.said
+        else:
+            again = look_at_picture(run, reading.picture)
+            assert float(np.max(again.probabilities)) == pytest.approx(reading.confidence, abs=1e-5)
+
+
+def test_without_weights_there_is_nothing_to_go_wrong(tmp_path):
+    run = constructed_run(RunStore(tmp_path, recorded=None), text_experiment())
+    with pytest.raises(ValueError, match="no checkpoint"):
+        what_went_wrong(run)

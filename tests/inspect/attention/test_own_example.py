@@ -1,0 +1,175 @@
+"""A user's own example goes through the very model of the checkpoint."""
+
+import re
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
+from tfm_core.data.image_data import load_images  # noqa: E402
+from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.vocabulary import BOS, EOS  # noqa: E402
+from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text, read_picture  # noqa: E402
+from tfm_core.probe.capture import capture  # noqa: E402
+from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
+from tfm_core.runs.store import RunStore  # noqa: E402
+from tfm_core.training import checkpoints, loop  # noqa: E402
+
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "recurrent")
+
+
+def trained(folder, experiment, steps=3):
+    """Return a run with a checkpoint, and its trainer."""
+    run = RunStore(folder, recorded=None).create(experiment, state="finished")
+    trainer = loop.build(experiment)
+    for _event in loop.train(trainer):
+        if trainer.step == steps:
+            break
+    checkpoints.save(trainer, run.folder / "checkpoints" / "last")
+    return run, trainer
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def text_run(request, tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("runs"), small(text_experiment(request.param)))
+
+
+@pytest.fixture(scope="module", params=["mean", "cls"])
+def picture_run(request, tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("runs"), small(vit_experiment(request.param)))
+
+
+def test_the_maps_of_a_sentence_are_those_of_the_model(text_run):
+    run, trainer = text_run
+    example = look_at_text(run, "forty two")
+    task = text_task(run.experiment.task)
+    src = torch.tensor([task.src_vocabulary.encode(["forty", "two"])])
+    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(example.answer)]])
+    with capture(trainer.model, only={"weights"}) as tape:
+        trainer.model(src, tgt_in)
+    assert set(example.attention) == set(tape.of("weights"))
+    for module, weights in tape.of("weights").items():
+        rows, columns = axes(run.experiment, example.item, module).may_attend.shape
+        expected = weights[0, :, :rows, :columns].numpy()
+        np.testing.assert_allclose(example.attention[module], expected, rtol=0, atol=0)
+        assert weights.shape[2:] == (rows, columns)
+
+
+def test_the_answer_is_what_the_model_would_write(text_run):
+    run, trainer = text_run
+    example = look_at_text(run, "forty two")
+    task = text_task(run.experiment.task)
+    src = torch.tensor([task.src_vocabulary.encode(["forty", "two"])])
+    trainer.model.eval()
+    if run.experiment.model.family == "encoder-only":
+        ids = trainer.model(src, src.new_full((1, run.experiment.task.max_tgt_len + 1), BOS))
+        ids = ids[0].argmax(-1).tolist()
+    else:
+        ids = []
+        while EOS not in ids and len(ids) <= run.experiment.task.max_tgt_len:
+            ids.append(int(trainer.model(src, torch.tensor([[BOS, *ids]]))[0, -1].argmax()))
+    longest = run.experiment.task.max_tgt_len
+    assert list(example.answer) == task.tgt_vocabulary.decode(ids)[:longest]
+    assert example.item["truth"] == ["4", "2"]
+    assert example.step == 3
+    assert len(example.confidence) == len(example.answer)
+
+
+def test_the_same_sentence_twice_loads_the_model_once(text_run, monkeypatch):
+    run, _trainer = text_run
+    first = look_at_text(run, "six")
+    monkeypatch.setattr(checkpoints, "load_model", None)
+    second = look_at_text(run, "six")
+    assert first.answer == second.answer
+
+
+def test_a_newer_checkpoint_is_read_at_once(tmp_path):
+    run, trainer = trained(tmp_path, small(text_experiment()), steps=2)
+    assert look_at_text(run, "six").step == 2
+    for _event in loop.train(trainer):
+        if trainer.step == 3:
+            break
+    checkpoints.save(trainer, run.folder / "checkpoints" / "last")
+    assert look_at_text(run, "six").step == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("forty tow", "“tow” is not a word of this task; near ones are two"),
+        ("  ", "There is nothing to read"),
+        ("one " * 99, "This has 99 words, but the task goes up to"),
+    ],
+)
+def test_a_sentence_that_the_model_cannot_read_is_answered_with_why(text_run, text, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        look_at_text(text_run[0], text)
+
+
+def test_the_maps_and_shares_of_a_picture_are_those_of_the_model(picture_run):
+    run, trainer = picture_run
+    picture = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
+    example = look_at_picture(run, picture)
+    data = load_images(run.experiment.task, seed=run.experiment.seed)
+    with capture(trainer.model, only={"weights"}) as tape:
+        shares = trainer.model(data.normalise(torch.tensor(picture)[None])).softmax(-1)[0]
+    np.testing.assert_allclose(example.probabilities, shares.numpy(), rtol=0, atol=0)
+    for module in modules_by_kind(run.experiment)["patches"]:
+        expected = tape[f"{module}.weights"][0].numpy()
+        np.testing.assert_allclose(example.attention[module], expected, rtol=0, atol=0)
+    assert np.array_equal(example.picture, picture)
+
+
+def test_a_picture_of_another_shape_is_refused(picture_run):
+    with pytest.raises(ValueError, match=re.escape("(3, 32, 32), but this run reads (1, 28, 28)")):
+        look_at_picture(picture_run[0], np.zeros((3, 32, 32), np.uint8))
+
+
+def test_a_drawing_becomes_one_of_the_runs_pictures(picture_run):
+    drawn = np.zeros((112, 112), np.uint8)
+    drawn[20:90, 50:60] = 255
+    picture, notes = read_picture(picture_run[0], drawn)
+    assert picture.shape == (1, 28, 28)
+    assert notes
+
+
+def test_a_blank_drawing_is_refused(picture_run):
+    with pytest.raises(ValueError, match="The picture is blank"):
+        read_picture(picture_run[0], np.zeros((112, 112), np.uint8))
+
+
+def test_a_run_without_checkpoint_says_so(tmp_path):
+    store = RunStore(tmp_path, recorded=None)
+    text, vit = store.create(text_experiment()), store.create(vit_experiment())
+    assert not text.has_checkpoint
+    with pytest.raises(ValueError, match="This run has no checkpoint yet"):
+        look_at_text(text, "six")
+    with pytest.raises(ValueError, match="This run has no checkpoint yet"):
+        look_at_picture(vit, np.zeros((1, 28, 28), np.uint8))
+
+
+def test_sentences_are_for_text_and_pictures_for_pictures(tmp_path):
+    store = RunStore(tmp_path, recorded=None)
+    with pytest.raises(ValueError, match="draw one instead of typing a sentence"):
+        look_at_text(store.create(vit_experiment()), "six")
+    with pytest.raises(ValueError, match="type one instead of drawing a picture"):
+        look_at_picture(store.create(text_experiment()), np.zeros((1, 28, 28), np.uint8))
+
+
+def test_a_damaged_checkpoint_says_so(tmp_path):
+    run = RunStore(tmp_path, recorded=None).create(text_experiment())
+    folder = run.folder / "checkpoints" / "last"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / checkpoints.FILE).write_bytes(b"nothing")
+    with pytest.raises(ValueError, match="damaged"):
+        look_at_text(run, "six")
+
+
+def test_looking_leaves_torch_out_of_the_import():
+    import subprocess
+    import sys
+
+    code = "import sys, tfm_core.inspect.attention.own_example; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,74 @@
+"""Over the validation set: every example counts, whatever batch it is in."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.inspect.attention.test_own_example import trained  # noqa: E402
+from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
+from tfm_core.inspect.attention import validation  # noqa: E402
+from tfm_core.inspect.attention.head_roles import places_of  # noqa: E402
+from tfm_core.inspect.attention.head_statistics import statistics, table  # noqa: E402
+from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
+from tfm_core.probe.capture import capture  # noqa: E402
+from tfm_core.probe.labels import modules_by_kind  # noqa: E402
+
+EXPERIMENTS = {
+    **{family: text_experiment(family) for family in ("encoder-decoder", "encoder-only",
+                                                      "decoder-only")},
+    "vit": vit_experiment(),
+    "vit with CLS": vit_experiment("cls"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=EXPERIMENTS)
+def run_and_trainer(request, tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("runs"), small(EXPERIMENTS[request.param]), steps=2)
+
+
+def test_the_figures_are_those_of_one_pass_over_all_examples(run_and_trainer, monkeypatch):
+    run, trainer = run_and_trainer
+    monkeypatch.setattr(validation, "_BATCH", 3)
+    found = measured_over_validation(run, limit=7)
+    data = trainer.data.validation
+    if run.experiment.task.kind == "image":
+        inputs = (trainer.data.normalise(data.images[:7]),)
+        items = [{}] * 7
+    else:
+        inputs = (data.src[:7], data.tgt[:7, :-1])
+        items = [{"src": pair.src, "tgt": pair.tgt} for pair in data.pairs[:7]]
+    with capture(trainer.model, only={"weights"}) as tape:
+        trainer.model(*inputs)
+    assert found.step == 2
+    assert found.n_examples == 7
+    for kind, modules in modules_by_kind(run.experiment).items():
+        for module in modules:
+            weights = tape.of("weights")[module].numpy()
+            places = places_of(run.experiment, items, kind, weights.shape[2:])
+            whole = statistics(weights, places.may_attend, places, kind)
+            part = found.statistics[module]
+            np.testing.assert_allclose(part.entropy, whole.entropy, rtol=1e-4)
+            np.testing.assert_allclose(part.distance, whole.distance, rtol=1e-4)
+            for role, share in whole.shares.items():
+                np.testing.assert_allclose(part.shares[role], share, rtol=1e-4, atol=1e-7)
+
+
+def test_padding_gets_no_attention_in_any_head(run_and_trainer):
+    run, _trainer = run_and_trainer
+    frame = table(run.experiment, measured_over_validation(run).statistics)
+    assert (frame["padding"] == 0).all()
+
+
+def test_alignment_is_scored_where_target_meets_source(run_and_trainer):
+    run, _trainer = run_and_trainer
+    found = measured_over_validation(run)
+    assert bool(found.alignment) == (run.experiment.task.kind == "text")
+    for score in found.alignment.values():
+        assert np.all((score.share >= 0) & (score.share <= 1))
+        assert np.all((score.aer >= 0) & (score.aer <= 1))
+
+
+def test_no_more_is_measured_than_there_is(run_and_trainer):
+    found = measured_over_validation(run_and_trainer[0], limit=10**6)
+    assert found.n_examples == found.n_all

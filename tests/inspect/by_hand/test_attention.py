@@ -1,0 +1,235 @@
+"""Attention by hand: its numbers are the layer's, its arithmetic is true, its learning is real."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from tfm_core.inspect.by_hand import arithmetic, attention, questions
+from tfm_core.inspect.by_hand.attention import attend, drawn, layer, mask_of, multi_head, one_hot
+from tfm_core.inspect.by_hand.forms import FORMS, agree, forms
+from tfm_core.inspect.by_hand.learning import learn, targets_of
+from tfm_core.inspect.by_hand.text import checked, text_of, vectors_of, words_of
+from tfm_core.probe.capture import capture
+
+WORDS = ("I", "love", "AI")
+BLIND = np.array([[0, 0, 0, 0, 0], *[[1, 0, 1, 1, 0]] * 4], np.bool_)
+ALLOWED = {
+    "none": mask_of("none", 5),
+    "causal": mask_of("causal", 5),
+    "padding": mask_of("padding", 5),
+    "blind": BLIND,
+}
+
+
+def vectors(n_words=5, d_model=6):
+    return attention.random_vectors(n_words, d_model, 3)
+
+
+@pytest.mark.parametrize("mask", ALLOWED)
+@pytest.mark.parametrize("n_heads", [1, 2, 3])
+def test_every_number_is_what_the_layer_records(n_heads, mask):
+    x, matrices, allowed = vectors(), drawn(6, 2), ALLOWED[mask]
+    found = multi_head(x, matrices, n_heads, allowed)
+    own = layer(matrices, n_heads)
+    with capture(own) as tape:
+        output = own(torch.tensor(x)[None], mask=torch.tensor(allowed))
+    for head, one in enumerate(found.heads):
+        pairs = {
+            "query": one.query,
+            "key": one.key,
+            "value": one.value,
+            "scores": one.scores,
+            "masked_scores": one.masked,
+            "weights": one.weights,
+            "heads": one.output,
+        }
+        for name, mine in pairs.items():
+            layers = tape[f".{name}"][0, head].numpy()
+            np.testing.assert_allclose(mine, layers, rtol=1e-4, atol=2e-5, err_msg=name)
+    np.testing.assert_allclose(found.joined, tape[".merged"][0].numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.output, output[0].detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("is_scaled", [True, False])
+@pytest.mark.parametrize("mask", ALLOWED)
+def test_the_steps_follow_from_each_other(mask, is_scaled):
+    x, allowed = vectors(), ALLOWED[mask]
+    found = attend(x, x, x, allowed, is_scaled=is_scaled)
+    scale = math.sqrt(6) if is_scaled else 1.0
+    np.testing.assert_allclose(found.products, x @ x.T, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(found.scores, found.products / scale, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.totals, found.exponentials.sum(1), rtol=1e-5)
+    seen = allowed.any(1)
+    shares = found.exponentials[seen] / found.totals[seen, None]
+    np.testing.assert_allclose(found.weights[seen], shares, rtol=1e-5, atol=1e-7)
+    assert (found.weights[~allowed] == 0).all()
+    np.testing.assert_allclose(found.output, found.weights @ x, rtol=1e-5, atol=1e-6)
+
+
+def test_one_hot_words_score_one_with_themselves_and_nothing_with_others():
+    x = one_hot(3, 3)
+    found = attend(x, x, x, mask_of("none", 3))
+    assert (found.products == np.eye(3)).all()
+    mine = math.exp(1 / math.sqrt(3))
+    np.testing.assert_allclose(np.diag(found.weights), mine / (mine + 2), rtol=1e-6)
+
+
+def numbers_in(text):
+    return [float(part) for part in re.findall(r"-?\d+\.\d+", text.replace("−", "-"))]
+
+
+@pytest.mark.parametrize("query", range(5))
+def test_the_written_arithmetic_comes_out(query):
+    x = vectors()
+    found = attend(x, x[::-1].copy(), x, ALLOWED["causal"])
+    for key in range(5):
+        *factors, total = numbers_in(arithmetic.score(found, query, key, ("a", "b")))
+        assert sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) == (
+            pytest.approx(total, abs=2e-4)
+        )
+        before, again, root, after = numbers_in(arithmetic.scaled(found, query, key))
+        assert before == again
+        assert before / root == pytest.approx(after, abs=2e-4)
+    _sum, values, share = arithmetic.softmaxed(found, query, 0)
+    *parts, total = numbers_in(values)
+    assert sum(parts) == pytest.approx(total, abs=5e-4)
+    one, all_of_it, weight = numbers_in(share)
+    assert one / all_of_it == pytest.approx(weight, abs=2e-4)
+    *factors, total = numbers_in(arithmetic.summed(found, query, 2))
+    assert sum(a * b for a, b in zip(factors[::2], factors[1::2], strict=True)) == (
+        pytest.approx(total, abs=2e-3)
+    )
+
+
+def test_what_is_forbidden_is_said_in_the_arithmetic():
+    x = vectors()
+    causal = attend(x, x, x, ALLOWED["causal"])
+    assert "exactly 0" in arithmetic.softmaxed(causal, 0, 4)[-1]
+    blind = attend(x, x, x, BLIND)
+    assert "zeros" in arithmetic.softmaxed(blind, 0, 4)[0]
+
+
+def test_heads_that_do_not_divide_the_width_are_refused():
+    with pytest.raises(ValueError, match=r"4 heads cannot share 6 numbers .* 2 or 3 or 6 heads"):
+        multi_head(vectors(), drawn(6, 1), 4, ALLOWED["none"])
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "padding"])
+@pytest.mark.parametrize("n_heads", [1, 2, 3, 6])
+def test_all_forms_give_the_same_numbers(n_heads, mask):
+    found = forms(vectors(), drawn(6, 4), n_heads, ALLOWED[mask])
+    assert [form.name for form in found][1:] == list(FORMS)
+    assert agree(found)  # float32: some processors differ by 1.2e-5, of values up to 17
+    for form in found:
+        if form.weights is not None:
+            np.testing.assert_allclose(form.weights, found[0].weights, atol=1e-6)
+        assert form.code.strip().startswith("def ")
+
+
+def test_a_query_without_keys_is_nan_in_pytorchs_module_alone():
+    found = {form.name: form for form in forms(vectors(), drawn(6, 4), 2, BLIND)}
+    assert not agree(tuple(found.values()))
+    assert math.isnan(found.pop("nn.MultiheadAttention").difference)
+    assert agree(tuple(found.values()), 1e-5)
+
+
+@pytest.mark.parametrize("target", [(2, 1), (0, 2), (1, 1)])
+def test_a_few_steps_make_a_word_attend_where_it_should(target):
+    query, key = target
+    found = learn(one_hot(3, 3), drawn(3, 1), {query: key}, mask_of("none", 3), n_steps=40)
+    assert len(found.losses) == len(found.weights) == len(found.matrices) == 41
+    assert found.losses[-1] < found.losses[0]
+    assert found.weights[-1, query, key] > 0.95
+    np.testing.assert_allclose(found.losses, -np.log(found.weights[:, query, key]), rtol=1e-4)
+    learned = multi_head(one_hot(3, 3), found.matrices[-1], 1, mask_of("none", 3))
+    np.testing.assert_allclose(learned.heads[0].weights, found.weights[-1], rtol=1e-5)
+    assert (found.matrices[-1].value == drawn(3, 1).value).all()
+    np.testing.assert_allclose(found.matrices[0].query, drawn(3, 1).query)
+
+
+def test_a_step_is_the_gradient_of_the_loss():
+    start, rate, nudge = drawn(3, 1), 0.5, 1e-3
+    allowed, x = mask_of("causal", 3), one_hot(3, 3)
+    one = learn(x, start, {2: 1}, allowed, n_steps=1, rate=rate)
+    moved = start.query.copy()
+    moved[2, 1] += nudge
+    changed = attention.Matrices(moved, start.key, start.value, start.out)
+    slope = (learn(x, changed, {2: 1}, allowed, n_steps=0).losses[0] - one.losses[0]) / nudge
+    step = one.matrices[1].query[2, 1] - start.query[2, 1]
+    assert step == pytest.approx(-rate * slope, rel=0.02, abs=1e-4)
+
+
+def test_targets_that_cannot_be_are_said():
+    none = mask_of("none", 3)
+    with pytest.raises(ValueError, match="at least one pair"):
+        learn(one_hot(3, 3), drawn(3, 1), {}, none)
+    with pytest.raises(ValueError, match="mask forbids word 1 to attend to word 3"):
+        learn(one_hot(3, 3), drawn(3, 1), {0: 2}, mask_of("causal", 3))
+    with pytest.raises(ValueError, match="cannot attend to both “love” and “AI”"):
+        targets_of([(0, 1), (0, 2)], WORDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no word"),
+        ("one", "1 word is given"),
+        ("a b c d e f g", "7 words"),
+        ("a " + "b" * 13, "13 letters"),
+    ],
+)
+def test_words_that_cannot_be_shown_are_said(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        words_of(text)
+
+
+def test_a_link_keeps_the_vectors():
+    x = np.array([[0.5, -2, 0], [1, 0.25, 10]], np.float32)
+    assert text_of(x) == "0.5,-2,0;1,0.25,10"
+    assert (vectors_of(text_of(x), 2, 3) == x).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("1,2", "has 1 vectors for 2 words"),
+        ("1,2;3", "has 1 numbers, not 2"),
+        ("1,2;3,x", "“x” is not a number"),
+        ("1,2;3,1e9", "“1e9” is not a number"),
+        ("1,2;3,11", "11 is too large"),
+        ("nan,2;3,1", "“nan” is not a number"),
+        ("__import__('os'),2;3,1", "is not a number"),
+    ],
+)
+def test_vectors_of_a_link_that_cannot_be_are_said(text, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        vectors_of(text, 2, 2)
+
+
+def test_an_emptied_number_is_said_by_its_place():
+    with pytest.raises(ValueError, match="Row 2 has no number in column 1"):
+        checked(np.array([[1, 2], [np.nan, 1]]))
+
+
+def test_a_word_keeps_its_vector_when_others_come_and_the_width_changes():
+    made = attention.with_kept(("love", "you"), 3, {"love 1": [0.5, 2.0]})
+    assert made.tolist() == [[0.5, 2.0, 0.0], [0.0, 1.0, 0.0]]
+    assert attention.named(("the", "cat", "the")) == ("the 1", "cat 1", "the 2")
+
+
+def test_the_questions_are_answered_by_the_numbers():
+    x = one_hot(3, 3)
+    none = mask_of("none", 3)
+    scaled, plain = (attend(x, x, x, none, is_scaled=s) for s in (True, False))
+    asked = questions.about_scale(scaled, plain, WORDS, 2)
+    assert asked.answer in asked.options
+    assert asked.answer == f"{math.e / (math.e + 2):.2f}"
+    assert questions.about_symmetry(scaled, WORDS).answer.startswith("Yes")
+    (head,) = multi_head(x, drawn(3, 1), 1, none).heads
+    assert questions.about_symmetry(head, WORDS).answer.startswith("No")
+    assert questions.about_heads(vectors(), 3).is_right(2)
+    size = questions.about_size(vectors(), 3)
+    assert size.is_right(layer(drawn(6, 1), 3).in_projection.weight.numel())

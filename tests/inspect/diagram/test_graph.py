@@ -1,0 +1,134 @@
+"""The diagram, the equations and the differences follow the settings."""
+
+import pytest
+
+from tests.models.variants import (
+    CAPTION_SHAPE,
+    CAPTIONER_VARIANTS,
+    SMALL,
+    TEXT_FAMILIES,
+    TEXT_VARIANTS,
+    VIT_VARIANTS,
+    text_config,
+)
+from tfm_core.config import MODEL_CONFIGS, ViTConfig
+from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
+from tfm_core.facts.differences import differences
+from tfm_core.inspect.diagram.graph import Look, diagram
+from tfm_core.inspect.equations.model import equations
+from tfm_core.presets import PRESETS
+
+KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
+         "encoder", "decoder")  # fmt: skip
+LOOK = Look("#000000", "#cccccc", dict.fromkeys(KINDS, "#ffffff"))
+MODELS = [(f, s, TextShape(17, 19)) for f, s in TEXT_VARIANTS]
+MODELS += [("vit", {"patch_size": 2, **s}, ImageShape(6, 3, 5)) for s in VIT_VARIANTS]
+MODELS += [("captioner", {"patch_size": 2, **s}, CAPTION_SHAPE) for s in CAPTIONER_VARIANTS]
+
+
+def drawn(config, shape, **options):
+    return diagram(config, shape, LOOK, src_len=7, tgt_len=5, **options).dot
+
+
+@pytest.mark.parametrize(("family", "settings", "shape"), MODELS)
+def test_every_variant_has_a_diagram_and_equations(family, settings, shape):
+    if family == "vit":
+        config = ViTConfig.parse({**SMALL, **settings})
+    else:
+        config = text_config(family, **settings)
+    dot = drawn(config, shape)
+    assert dot.count("{") == dot.count("}")
+    assert "[," not in dot
+    for known in equations(config, shape).values():
+        assert known.latex.count("{") == known.latex.count("}")
+        assert known.latex.count(r"\left(") == known.latex.count(r"\right)")
+
+
+@pytest.mark.parametrize("family", TEXT_FAMILIES)
+def test_equal_blocks_are_folded_or_drawn_one_by_one(family):
+    names = (
+        ("n_encoder_layers", "n_decoder_layers") if family == "encoder-decoder" else ("n_layers",)
+    )
+    config = MODEL_CONFIGS[family].parse({**SMALL, **dict.fromkeys(names, 3)})
+    shape = TextShape(17, 19)
+    assert drawn(config, shape).count("subgraph") == len(names)
+    assert "block x 3" in drawn(config, shape)
+    assert drawn(config, shape, opened=range(3)).count("subgraph") == 3 * len(names)
+
+
+def test_a_captioner_is_drawn_from_the_picture_to_the_words():
+    config = MODEL_CONFIGS["captioner"].parse({**SMALL, "patch_size": 2})
+    dot = drawn(config, CAPTION_SHAPE)
+    for words in ("(B, 3, 6, 6)", "memory (B, 9, 12)", "Target ids", "Cross-attention", "19"):
+        assert words in dot, words
+    latex = equations(config, CAPTION_SHAPE)
+    assert r"\mathrm{patch}_t" in latex["embedding"].latex
+    assert "E_{w_t}" in latex["embedding"].latex
+    assert "CrossAttention" in latex["block"].latex
+
+
+def test_arrows_carry_the_shapes_of_the_tensors():
+    config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
+    dot = drawn(config, TextShape(17, 19))
+    for shape in ("(B, 7)", "(B, 5)", "memory (B, 7, 12)", "(B, 5, 12)", "(B, 5, 19)"):
+        assert shape in dot
+    assert "(B, 10, 12)" in drawn(
+        ViTConfig(**SMALL, patch_size=2, pooling="cls"), ImageShape(6, 3, 5)
+    )
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_published_models_can_be_drawn(name):
+    known = ARCHITECTURES[name]
+    assert "->" in diagram(known.model, known.shape, LOOK, src_len=known.src_len, tgt_len=1).dot
+
+
+def test_equations_follow_norm_activation_and_positions():
+    shape = TextShape(17, 19)
+
+    def latex(part, **settings):
+        config = MODEL_CONFIGS["encoder-decoder"].parse({**SMALL, **settings})
+        return equations(config, shape)[part].latex
+
+    assert r"x + \mathrm{SelfAttention}(\mathrm{Norm}(x))" in latex("block", norm_first=True)
+    assert r"\mathrm{Norm}(x + \mathrm{SelfAttention}(x))" in latex("block", norm_first=False)
+    assert r"\max" in latex("feed-forward", activation="relu")
+    assert r"\odot" in latex("feed-forward", activation="swiglu")
+    assert "R_i" in latex("attention", position="rotary")
+    assert "m_h" in latex("attention", position="alibi")
+    assert "P_t" in latex("embedding", position="learned")
+    assert r"\sqrt{4}" in latex("attention")
+
+
+def test_differences_are_said_in_words():
+    said = " ".join(differences(ARCHITECTURES["gpt2-small"], ARCHITECTURES["gpt2-medium"]))
+    assert "d_model: 1,024 instead of 768." in said
+    assert "Layers: 24 instead of 12." in said
+    assert "2.85 times the parameters: 354,823,168 instead of 124,439,808." in said
+
+
+def test_norms_bends_and_sources_differ_in_words():
+    said = " ".join(differences(ARCHITECTURES["bert-base"], ARCHITECTURES["gpt2-small"]))
+    assert "Norm epsilon: 1e-05 instead of 1e-12." in said
+    assert "Activation: gelu_tanh instead of gelu." in said
+    assert "Reads a source: no instead of yes." in said
+
+
+def test_the_same_model_has_no_differences():
+    assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_families_can_be_compared(name):
+    ours = of_experiment(PRESETS[name].experiment, "Ours")
+    said = differences(ours, ARCHITECTURES["bert-base"])
+    assert any("times the parameters" in sentence for sentence in said)
+
+
+def test_embeddings_stand_outside_the_frames_of_the_blocks():
+    config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
+    dot = drawn(config, TextShape(17, 19))
+    frames = [part.split("}")[0] for part in dot.split("subgraph")[1:]]
+    assert len(frames) == 2
+    assert not any("positions" in frame or "embedding" in frame for frame in frames)

@@ -1,0 +1,90 @@
+"""Every block of the diagram has its code, and all parameters stand in exactly one block."""
+
+import pytest
+
+from tests.inspect.diagram.test_graph import LOOK, MODELS
+from tests.models.variants import CAPTION_SHAPE, SMALL, text_config
+from tfm_core.config import MODEL_CONFIGS
+from tfm_core.config.shape import TextShape
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.inspect.diagram.graph import diagram
+from tfm_core.inspect.diagram.parts import code_of, parameters_of, part
+from tfm_core.inspect.equations.model import equations
+from tfm_core.inspect.walk.subject import walk_index
+
+
+def parts(config, shape, opened=range(0)):
+    drawn = diagram(config, shape, LOOK, src_len=7, tgt_len=5, opened=opened)
+    return {
+        name: part(name, label, config, shape, is_folded=not opened)
+        for name, label in drawn.nodes.items()
+    }
+
+
+def owned(found, config, shape):
+    """Return the parameters of all blocks, each row once."""
+    rows = {row.module: row for one in found.values() for row in parameters_of(one, config, shape)}
+    return sum(row.n_parameters for row in rows.values())
+
+
+@pytest.mark.parametrize("opened", [range(0), range(9), range(1)], ids=["folded", "all", "first"])
+@pytest.mark.parametrize(("family", "settings", "shape"), MODELS)
+def test_blocks_hold_all_parameters_and_have_code_equations_and_steps(
+    family, settings, shape, opened
+):
+    if family == "vit":
+        config = MODEL_CONFIGS[family].parse({**SMALL, **settings})
+    else:
+        config = text_config(family, **settings)
+    found = parts(config, shape, opened)
+    assert owned(found, config, shape) == parameter_table(config, shape).total
+    known = equations(config, shape)
+    for one in found.values():
+        assert code_of(one, config, shape)
+        assert set(one.equations) <= set(known)
+    steps = {entry.name for entry in walk_index(config, shape)}
+    for one in found.values():
+        assert steps & set(one.steps), one.title
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_blocks_of_published_models_hold_all_parameters(name):
+    known = ARCHITECTURES[name]
+    found = parts(known.model, known.shape)
+    assert owned(found, known.model, known.shape) == parameter_table(known.model, known.shape).total
+
+
+@pytest.mark.parametrize(
+    ("opened", "frames", "boxes"),
+    [(range(0), 1, 0), (range(7), 7, 0), (range(2, 4), 2, 2), (range(0, 1), 1, 1)],
+)
+def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frames, boxes):
+    config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, "n_layers": 7})
+    drawn = diagram(config, TextShape(17, 17), LOOK, src_len=7, tgt_len=7, opened=opened)
+    assert drawn.dot.count("subgraph") == frames
+    assert sum("-" in name.rpartition(".")[2] for name in drawn.nodes) == boxes
+
+
+@pytest.mark.parametrize(
+    ("node", "steps"),
+    [
+        ("image", {"picture"}),
+        ("stem", {"patches", "projection"}),
+        ("positions", {"positions"}),
+        ("encoder.layers.1.feed_forward", {"feed-forward"}),
+        ("tgt ids", {"tokens", "masks"}),
+        ("tgt_positions", {"word-positions"}),
+        ("decoder.layers.2.self_attention", {"decoder-attention"}),
+        ("decoder.layers.2.cross_attention", {"cross-attention", "decoder-add-norm"}),
+        ("decoder.layers.2.feed_forward", {"decoder-feed-forward", "logits"}),
+        ("output", {"logits"}),
+        ("logits", {"whole"}),
+    ],
+)
+def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, steps):
+    config = text_config("captioner", patch_size=2, n_decoder_layers=3)
+    one = parts(config, CAPTION_SHAPE, range(9))[node]
+    assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
+    place = node.split(".")[2] if "." in node else None
+    assert one.layer == (None if place is None else int(place))

@@ -1,0 +1,233 @@
+"""Masks as properties: what each kind allows, and that a masked weight is exactly 0."""
+
+import numpy as np
+import pytest
+import torch
+
+from tfm_core.data.vocabulary import PAD, SPECIALS
+from tfm_core.inspect.masks import code, lab, scores, traps
+from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, allowed, flow, seeded
+from tfm_core.layers.masks import causal_mask, packed_mask, prefix_mask
+from tfm_core.runs.store import RunStore
+
+WORDS = ("a", "b", "c", "d", "e", PAD_TOKEN, PAD_TOKEN)
+SEGMENTS = (0, 0, 0, 1, 1, 2, 2)
+PADDED = set(MASKS) - {"none", "causal"}
+
+
+def mask_of(kind, **sizes):
+    query = ("<bos>", "x", "y") if kind == "cross" else WORDS
+    return allowed(kind, query, WORDS, segments=SEGMENTS, **sizes)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_every_mask_is_bool_of_queries_by_keys(kind):
+    mask = mask_of(kind)
+    assert mask.dtype == np.bool_
+    assert mask.shape == (3 if kind == "cross" else 7, 7)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_padding_is_never_attended_to_where_the_mask_knows_of_it(kind):
+    assert mask_of(kind)[:, 5:].any() == (kind not in PADDED)
+
+
+def test_the_pad_token_is_the_vocabularys():
+    assert SPECIALS[PAD] == PAD_TOKEN
+
+
+@pytest.mark.parametrize("kind", ["causal", "combined"])
+def test_causal_masks_hide_the_future(kind):
+    assert not np.triu(mask_of(kind), 1).any()
+
+
+@pytest.mark.parametrize("window", [0, 1, 3])
+def test_a_window_allows_keys_at_most_so_far_away(window):
+    rows, columns = np.indices((7, 7))
+    expected = (abs(rows - columns) <= window) & (columns < 5)
+    assert np.array_equal(mask_of("window", window=window), expected)
+
+
+def test_a_prefix_of_nothing_is_causal_and_of_everything_sees_all():
+    assert torch.equal(prefix_mask(7, 0), causal_mask(7))
+    assert prefix_mask(7, 7).all()
+    mask = prefix_mask(7, 3)
+    assert mask[:, :3].all()
+    assert torch.equal(mask[:, 3:], causal_mask(7)[:, 3:])
+
+
+def test_packed_sequences_never_see_each_other():
+    mask = packed_mask(torch.tensor([[0, 0, 1, 1, 1], [0, 1, 2, 2, 2]]))
+    assert mask.shape == (2, 1, 5, 5)
+    assert mask[0, 0].tolist() == [[1, 1, 0, 0, 0]] * 2 + [[0, 0, 1, 1, 1]] * 3
+    assert mask[1, 0].sum() == 1 + 1 + 9
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_rows_sum_to_one_or_are_empty_and_masked_weights_are_exactly_zero(kind):
+    query = ("<bos>", "x", "y") if kind == "cross" else WORDS
+    mask = mask_of(kind)
+    mask[2] = False
+    found = flow(seeded(query, WORDS), mask)
+    assert (found.weights[~mask] == 0).all()
+    sums = found.weights.sum(1)
+    np.testing.assert_allclose(sums[mask.any(1)], 1, atol=1e-6)
+    assert (sums[~mask.any(1)] == 0).all()
+    assert 2 in found.blind
+    assert np.isfinite(found.output).all()
+    assert (found.output[2] == 0).all()
+
+
+def test_the_flow_is_what_attention_computes():
+    projected = seeded(WORDS, WORDS)
+    mask = mask_of("combined")
+    found = flow(projected, mask)
+    bias = torch.zeros(7, 7).masked_fill(~torch.tensor(mask), float("-inf"))
+    weights = (torch.tensor(projected.scores) + bias).softmax(-1)
+    np.testing.assert_allclose(found.weights, weights.numpy(), atol=1e-6)
+    np.testing.assert_allclose(found.output, weights.numpy() @ projected.value, atol=1e-5)
+
+
+def test_the_same_word_has_the_same_scores_wherever_it_is_seeded():
+    first, again = seeded(WORDS, WORDS), seeded(WORDS, WORDS)
+    assert np.array_equal(first.scores, again.scores)
+    assert not np.array_equal(first.scores, seeded(WORDS, WORDS, seed=1).scores)
+
+
+def test_clicks_turn_cells_over_and_twice_is_nothing():
+    mask = mask_of("causal")
+    once = lab.toggled(mask, [(0, 3), (6, 0), (99, 0), (-1, 2)])
+    assert (once != mask).sum() == 2
+    assert np.array_equal(lab.toggled(once, [(0, 3), (6, 0)]), mask)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "The sentence is empty: type at least one word."),
+        (" , | ", "The sentence is empty"),
+        ("a " * 49, "has 49 tokens, but the maps can show 48"),
+        ("x" * 25, "has 25 letters"),
+    ],
+)
+def test_what_cannot_be_read_is_said(text, sentence):
+    with pytest.raises(ValueError, match=sentence.replace("|", r"\|")):
+        lab.read_tokens(text)
+
+
+def test_a_bar_parts_sequences_with_and_without_spaces():
+    tokens = lab.read_tokens("|| a b|c, d | | e|")
+    assert lab.segments_of(tokens) == (("a", "b", "c", "d", "e"), (0, 0, 1, 1, 2))
+
+
+def test_masks_that_do_not_fit_are_said():
+    with pytest.raises(ValueError, match="There is no mask 'sideways'"):
+        allowed("sideways", WORDS, WORDS)
+    with pytest.raises(ValueError, match="7 tokens need 7 segments, not 0"):
+        allowed("packed", WORDS, WORDS)
+    with pytest.raises(ValueError, match="must be the same tokens"):
+        allowed("causal", ("a",), WORDS)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_the_code_to_copy_makes_the_same_mask(kind):
+    query = ("<bos>", "x", "y") if kind == "cross" else WORDS
+    sizes = {"window": 2, "prefix": 3, "segments": SEGMENTS}
+    names = {}
+    exec(code.snippet(kind, query, WORDS, **sizes), names)
+    expected = allowed(kind, query, WORDS, **sizes)
+    assert np.array_equal(names["mask"].numpy(), expected)
+    exec(code.literal(expected), names)
+    assert np.array_equal(names["mask"].numpy(), expected)
+
+
+def test_the_additive_form_and_back_is_the_same_mask():
+    mask = causal_mask(5)
+    names = {"mask": mask, "torch": torch, "scores": torch.zeros(5, 5)}
+    exec(code.ADDITIVE, names)
+    assert torch.equal(names["mask"], mask)
+    assert names["scores"].isneginf().sum() == 10
+
+
+def test_the_conventions_of_the_code_to_copy_agree():
+    torch.manual_seed(3)
+    mask = causal_mask(5)
+    names = {"d_model": 6, "n_heads": 1, "x": torch.randn(2, 5, 6), "mask": mask}
+    names["keep"] = torch.ones(2, 5, dtype=torch.bool)
+    exec(code.HOUSE_MHA, names)
+    assert (names["weights"][:, ~mask] == 0).all()
+    names["q"] = names["k"] = names["v"] = torch.randn(2, 1, 5, 3)
+    exec(code.HOUSE_SDPA, names)
+    torch.testing.assert_close(names["out"][:, :, 0], names["v"][:, :, 0])
+
+
+def test_a_mask_on_the_wrong_axis_lets_real_tokens_read_padding():
+    found = traps.wrong_axis(seeded(WORDS, WORDS), np.array([False] * 5 + [True] * 2))
+    assert (found.right[:, 5:] == 0).all()
+    assert (found.wrong[:5, 5:] > 0).all()
+    assert (found.wrong[5:] == 0).all()
+    assert 0 < found.leaked < 1
+    with pytest.raises(ValueError, match="needs some padding"):
+        traps.wrong_axis(seeded(WORDS, WORDS), np.zeros(7, np.bool_))
+
+
+def test_half_precision_refuses_minus_a_billion_and_two_lowest_numbers_overflow():
+    found = {(p.dtype, p.fill): p for p in traps.precision(np.linspace(-2, 3, 7))}
+    assert found["float16", "-1e9"].stored is None
+    assert "refused" in found["float16", "-1e9"].verdict
+    for dtype in traps.TYPES:
+        assert np.isnan(found[dtype, "-inf"].blind).all()
+        assert np.isnan(found[dtype, "lowest"].twice).all()
+        assert not np.isnan(found[dtype, "lowest"].blind).any()
+        assert found[dtype, "lowest"].leak == 0
+    assert found["bfloat16", "-1e9"].stored == -998244352.0
+
+
+def test_a_row_where_nothing_is_allowed_is_nan_even_or_zeros():
+    found = traps.blind_row(seeded(WORDS, WORDS), 3)
+    assert np.isnan(found["naive"]).all()
+    np.testing.assert_allclose(found["-1e9"], 1 / 7, atol=1e-6)
+    assert (found["ours"] == 0).all()
+    assert set(traps.torch_blind_rows().values()) <= {"NaN", "zeros"}
+
+
+def recorded():
+    return RunStore().get("recorded-korean")
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
+    from tfm_core.probe.capture import capture
+    from tfm_core.training.checkpoints import load_model
+
+    run = recorded()
+    item = run.probe().items[0]
+    tokens = (*item["src"], PAD_TOKEN)
+    place = scores.Place(0, 2)
+    found = scores.of_run(run, kind, tokens, tuple(item["tgt"]), place)
+    assert "head 3 of “English to Korean, recorded” at step 1,000" in found.origin
+    if kind not in {"padding", "cross"}:
+        return
+    model, _ = load_model(run.experiment, run.folder / "checkpoints" / "last")
+    from tfm_core.data.text import text_task
+
+    task = text_task(run.experiment.task)
+    src = torch.tensor([task.src_vocabulary.encode(tokens)])
+    tgt = torch.tensor([[1, *task.tgt_vocabulary.encode(item["tgt"])]])
+    with capture(model, only={"weights"}) as tape:
+        model(src, tgt)
+    module = scores.module_of(run, kind)[0]
+    mask = allowed(kind, found.query, found.key)
+    np.testing.assert_allclose(
+        flow(found, mask).weights, tape[f"{module}.weights"][0, 2].numpy(), atol=1e-5
+    )
+
+
+def test_words_a_run_does_not_know_are_said():
+    run = recorded()
+    with pytest.raises(ValueError, match="“xylophone” in the source is not a word"):
+        scores.of_run(run, "padding", ("xylophone",), (), scores.Place())
+    with pytest.raises(ValueError, match="is not a word of this task"):
+        scores.words_of(run, "the xylophone")
+    with pytest.raises(ValueError, match="reads pictures"):
+        scores.words_of(RunStore().get("recorded-digits"), "the cat")

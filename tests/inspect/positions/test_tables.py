@@ -1,0 +1,192 @@
+"""What the positions page measures: the properties that the papers promise."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect.positions import race as position_race
+from tfm_core.inspect.positions import shuffle, tables
+from tfm_core.inspect.positions.tables import by_offset, rotary_scores
+from tfm_core.presets import PRESETS
+from tfm_core.runs.store import RunStore
+from tfm_core.training.checkpoints import save
+from tfm_core.training.loop import build
+
+
+@pytest.mark.parametrize("base", [10.0, 10000.0])
+def test_wavelengths_run_from_two_pi_towards_the_base_times_two_pi(base):
+    found = tables.wavelengths(22, base)
+    assert found[0] == pytest.approx(2 * math.pi)
+    assert found[-1] == pytest.approx(2 * math.pi * base ** (20 / 22))
+    assert (np.diff(found) > 0).all()
+
+
+def test_a_wave_repeats_after_its_wavelength():
+    base = 100.0
+    length = tables.wavelengths(14, base)[3]
+    angles = tables.angles(5, 14, base)[3], tables.angles(5 + length, 14, base)[3]
+    assert angles[1] - angles[0] == pytest.approx(2 * math.pi)
+
+
+@pytest.mark.parametrize("seed", [None, 0, 7])
+@pytest.mark.parametrize("base", [10.0, 10000.0])
+def test_rotary_scores_depend_on_the_offset_only(seed, base):
+    offsets, means, spread = by_offset(rotary_scores(23, 14, base, seed=seed))
+    assert spread < 1e-5
+    assert offsets[0] == -22
+    assert len(means) == 45
+
+
+def test_rotary_scores_of_equal_vectors_are_highest_at_no_offset():
+    offsets, means, _ = by_offset(rotary_scores(23, 14))
+    assert offsets[means.argmax()] == 0
+    assert means.max() == pytest.approx(14 / math.sqrt(14))
+
+
+def test_products_of_waves_are_the_same_to_both_sides():
+    offsets, products = tables.products_by_offset(tables.sinusoidal_table(47, 22), 23)
+    np.testing.assert_allclose(products, products[::-1], atol=1e-4)
+    assert products[offsets == 0] == pytest.approx(11)
+
+
+def test_alibi_weights_fall_with_distance_in_every_head():
+    bias, weights = tables.alibi_weights(5, 13)
+    assert bias.shape == weights.shape == (5, 13)
+    assert (np.diff(weights, axis=1) < 0).all()
+    np.testing.assert_allclose(weights.sum(1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("is_2d", [True, False])
+def test_a_patch_is_most_like_itself(is_2d):
+    table = tables.patch_table(7, 44, is_2d=is_2d)
+    assert (tables.cosines(table).argmax(1) == np.arange(49)).all()
+
+
+def test_in_two_dimensions_a_step_down_is_as_far_as_a_step_right():
+    like = tables.cosines(tables.patch_table(7, 44))
+    assert like[24, 25] == pytest.approx(like[24, 31], abs=1e-5)
+    flat = tables.cosines(tables.patch_table(7, 44, is_2d=False))
+    assert flat[24, 25] > flat[24, 31] + 0.01
+
+
+def test_an_encoder_without_positions_does_not_notice_a_shuffle_and_all_others_do():
+    words = ["the", "cat", "sat", "on", "the", "mat"]
+    found = {each.name: each.change for each in shuffle.untrained(words, shuffle.shuffled(6))}
+    assert set(found) == {*POSITIONS, shuffle.CAUSAL}
+    assert found.pop("none").max() < 1e-5
+    assert min(change.mean() for change in found.values()) > 1e-3
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7])
+def test_a_shuffle_is_a_new_order_of_all_places(n):
+    order = shuffle.shuffled(n)
+    assert sorted(order) == list(range(n))
+    assert n < 2 or order != list(range(n))
+
+
+def test_the_recorded_run_notices_and_answers_otherwise():
+    run = RunStore().get("recorded-korean")
+    noticed, answers, moved = shuffle.of_run(run, "the teacher bought a big egg")
+    assert noticed.change.min() > 0.01
+    assert answers.before == "선생님은 큰 달걀을 샀다."
+    assert answers.after != answers.before
+    assert sorted(moved) == sorted(["the", "teacher", "bought", "a", "big", "egg"])
+
+
+def test_shuffled_patches_are_the_same_pixels_and_a_vit_with_positions_notices():
+    run = RunStore().get("recorded-digits")
+    picture = run.probe().images[3]
+    found = shuffle.of_picture(run, picture)
+    assert found.moved.shape == picture.shape
+    assert sorted(found.moved.ravel()) == sorted(picture.ravel())
+    row, column = divmod(shuffle.shuffled(16)[1], 4)
+    patch = picture[0, 7 * row : 7 * row + 7, 7 * column : 7 * column + 7]
+    np.testing.assert_array_equal(found.moved[0, :7, 7:14], patch)
+    assert abs(found.before - found.after).max() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("run_id", "text", "sentence"),
+    [
+        ("recorded-korean", "the xylophone", "is not a word of this task"),
+        ("recorded-digits", "the teacher", "reads pictures"),
+    ],
+)
+def test_what_a_run_cannot_read_is_said(run_id, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        shuffle.of_run(RunStore().get(run_id), text)
+
+
+@pytest.mark.parametrize("preset", ["reverse", "sort-at-once", "addition", "vit-digits"])
+def test_racers_differ_in_their_positions_alone(preset):
+    found = position_race.racers(PRESETS[preset].experiment, steps=31)
+    assert set(found) == set(POSITIONS)
+    dumps = [each.model_dump() for each in found.values()]
+    for name, values in zip(found, dumps, strict=True):
+        assert values["model"].pop("position") == name
+        assert values["training"]["steps"] == 31
+    assert all(values == dumps[0] for values in dumps)
+
+
+def small_race(tmp_path, position="sinusoidal", task="copy"):
+    """A run of a tiny model with its untrained weights saved as a checkpoint."""
+    experiment = PRESETS["copy"].experiment.replace(
+        model={**PRESETS["copy"].experiment.model.model_dump(), "d_model": 16, "d_ff": 16},
+        task={"kind": "text", "name": task, "size": 5 if task == "copy" else 2, "n_train": 37,
+              "n_validation": 8, "n_test": 8},
+    )  # fmt: skip
+    racers = position_race.racers(experiment, steps=3)
+    store = RunStore(tmp_path, recorded=None)
+    run = store.create(racers[position], state="finished")
+    save(build(racers[position]), run.folder / "checkpoints" / "last")
+    return store, racers, run
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_every_kind_answers_up_to_twice_the_trained_length(tmp_path, position):
+    _, _, run = small_race(tmp_path, position)
+    found = position_race.extrapolate(run)
+    assert found.trained == 5
+    assert found.lengths[-1] == 10
+    assert ((found.tokens >= 0) & (found.tokens <= 1)).all()
+
+
+def test_addition_is_asked_for_more_digits(tmp_path):
+    _, _, run = small_race(tmp_path, task="addition")
+    found = position_race.extrapolate(run)
+    assert found.trained == 5
+    assert found.lengths[-1] == 9
+
+
+def test_a_learned_table_that_ends_says_so(tmp_path):
+    store, racers, _ = small_race(tmp_path)
+    short = racers["learned"]
+    short = short.replace(model=short.model.replace(max_len=6).model_dump())
+    run = store.create(short, state="finished")
+    save(build(short), run.folder / "checkpoints" / "last")
+    found = position_race.extrapolate(run)
+    assert "learned position table has 6 rows" in found.why
+    assert np.isnan(found.tokens[-1])
+    assert not np.isnan(found.tokens[0])
+
+
+def test_runs_that_differ_in_nothing_else_are_a_race_the_newest_of_each_kind(tmp_path):
+    store, racers, first = small_race(tmp_path)
+    assert position_race.races(store.list()) == []
+    rotary = store.create(racers["rotary"])
+    again = store.create(racers["sinusoidal"])
+    other = racers["alibi"].replace(seed=5)
+    store.create(other)
+    (race,) = position_race.races(store.list())
+    assert {name: run.id for name, run in race.runs.items()} == {
+        "sinusoidal": again.id,
+        "rotary": rotary.id,
+    }
+    assert first.id != again.id
+
+
+@pytest.mark.parametrize(("preset", "words"), [("vit-digits", "Pictures"), ("translate", "copy")])
+def test_where_there_is_no_longer_sequence_it_is_said(preset, words):
+    assert words in position_race.can_extrapolate(PRESETS[preset].experiment)

@@ -1,0 +1,131 @@
+"""The guided runs: found by what they are, split cleanly, judged and saved as torch would."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load
+
+from tests.pages.guided_runs import guided_run
+from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.practice import judgement, lesson, saving
+from tfm_core.plots import practice as plots
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
+
+
+@pytest.fixture(scope="module")
+def run(store):
+    return guided_run(store, "plain")
+
+
+def test_the_runs_differ_in_one_thing_each():
+    plain = lesson.guided("plain").model_dump()
+    early = lesson.guided("early").model_dump()
+    augmented = lesson.guided("augmented").model_dump()
+    assert early["training"].pop("patience") == lesson.PATIENCE
+    assert plain["training"].pop("patience") == 0
+    assert early == plain
+    changed = {key for key, value in augmented["task"].items() if value != plain["task"][key]}
+    assert changed == {"shift", "rotation", "scale"}
+
+
+def test_a_guided_run_is_found_again_and_no_other(store, run):
+    store.create(lesson.guided("plain").replace(seed=1))
+    queued = store.create(lesson.guided("plain"))
+    early = store.create(lesson.guided("early"))
+    found = lesson.find(store.list())
+    assert found["plain"].id == run.id != queued.id  # finished goes before newest
+    assert found["early"].id == early.id
+    assert set(found) == {"plain", "early"}
+    assert set(lesson.finished(found)) == {"plain"}
+
+
+def test_no_picture_stands_in_two_splits_and_classes_keep_their_share():
+    splits = lesson.splits_of(lesson.guided("plain"))
+    assert splits.totals == {"train": 4000, "validation": 500, "test": 500}
+    assert splits.shared == 0
+    assert (splits.counts == splits.counts[:, :1]).all()
+
+
+def test_the_turn_of_the_validation_loss_is_where_it_is_lowest(run):
+    turn = lesson.overfitting(run.curves())
+    assert (turn.step, turn.last_step) == (150, 300)
+    assert turn.has_begun
+    assert turn.waited == lesson.LEAST_WAIT
+    assert turn.validation_best == pytest.approx(0.9)
+    assert turn.train_last < turn.train_best
+
+
+def test_validation_chooses_the_lowest_loss(store, run):
+    curves = run.curves()
+    lower = run.curves()
+    lower.validation = lower.validation.with_records(
+        [{"step": 350, "loss": 0.1, "accuracy": 0.9, "sequence_accuracy": None}]
+    )
+    both = {"plain": (run, curves), "augmented": (run, lower)}
+    assert lesson.chosen(both) == ("augmented", 350, pytest.approx(0.1))
+    assert not lesson.overfitting(lower).has_begun  # it still falls
+    assert lesson.chosen({}) is None
+
+
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_a_judgement_is_what_the_best_weights_say(run, split):
+    judged = judgement.judge(run, split)
+    model, step = judgement.best_model(run)
+    data = data_of(run.experiment)
+    part = getattr(data, split)
+    with torch.inference_mode():
+        logits = model(data.normalise(part.images))
+    assert judged.step == step == 3
+    assert judged.loss == pytest.approx(float(F.cross_entropy(logits, part.labels)), rel=1e-5)
+    assert judged.n_right == int((logits.argmax(-1) == part.labels).sum())
+    confusion = judged.confusion()
+    assert confusion.sum() == 500
+    assert np.trace(confusion) == judged.n_right
+    truth, said = int(part.labels[0]), int(logits[0].argmax())
+    assert confusion[truth, said] > 0
+    wrong = judged.wrong(500)
+    assert len(wrong) == 500 - judged.n_right
+    sure = judged.probabilities[wrong].max(1)
+    assert list(sure) == sorted(sure, reverse=True)
+
+
+def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
+    done = saving.round_trip(run)
+    assert done.difference("loaded") == 0
+    assert done.difference("fresh") > 0.01
+    model, _step = judgement.best_model(run)
+    weights = model.state_dict()
+    assert load(done.content).keys() == weights.keys()
+    np.testing.assert_array_equal(done.misnamed, done.fresh)  # nothing was loaded
+    assert done.n_ignored == done.n_tensors == len(weights)
+
+
+def test_a_file_with_a_wrong_name_is_refused(run):
+    model, _step = judgement.best_model(run)
+    content = saving.save_weights({f"x{k}": v for k, v in model.state_dict().items()})
+    with pytest.raises(RuntimeError, match="Missing key"):
+        saving.load_weights(model, content)
+
+
+def test_a_run_without_best_weights_says_so(store):
+    fresh = store.create(lesson.guided("early"))
+    with pytest.raises(ValueError, match="has kept no best weights yet"):
+        judgement.judge(fresh, "validation")
+
+
+def test_figures_show_what_was_counted(run):
+    judged = judgement.judge(run, "validation")
+    confusion = plots.confusion(judged).data[0]
+    assert np.isnan(np.diagonal(np.array(confusion.z))).all()
+    assert np.nansum(np.array(confusion.z)) == 500 - judged.n_right
+    classes = plots.by_class(judged).data[0]
+    assert [n for _right, n, *_ in classes.customdata] == [50] * 10
+    promise = plots.promises([("validation", "validation", 450, 500)]).data[0]
+    low = promise.x[0] - promise.error_x.arrayminus[0]
+    assert low == pytest.approx(0.8705, abs=1e-3)

@@ -1,0 +1,289 @@
+"""Tensors by sight: operations are torch's, what is measured is so, every error is explained."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from tfm_core.inspect.tensors import notes, products, text
+from tfm_core.inspect.tensors.axes import regrouped
+from tfm_core.inspect.tensors.mistakes import MISTAKES
+from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.inspect.tensors.sight import NEW, PREPARED, Source, read, sight
+from tfm_core.inspect.walk.build import walk
+from tfm_core.inspect.walk.subject import book_example
+
+SHARES = {  # what PyTorch's documentation says of contiguous inputs
+    "view": True,
+    "reshape": True,
+    "unsqueeze": True,
+    "squeeze": True,
+    "expand": True,
+    "transpose": True,
+    "permute": True,
+    "contiguous": True,
+    "CHW to HWC": True,
+}
+
+
+CASES = [
+    (name, prepared)
+    for name in OPERATIONS
+    for prepared in PREPARED
+    if (name, prepared) != ("expand", "without its first")  # nothing would be left of one row
+]
+
+
+def looked(name, shape=None, second=None, prepared="as it is", dtype="float32", **texts):
+    operation = OPERATIONS[name]
+    typed = second or operation.second
+    return sight(
+        name,
+        Source(text.shape_of(shape or operation.shape), dtype=dtype, prepared=prepared),
+        read(operation, texts),
+        None if typed is None else text.shape_of(typed),
+    )
+
+
+def ran(code):
+    """Run the lines of a page in PyTorch itself."""
+    names = {"torch": torch}
+    exec(code, names)
+    return names
+
+
+@pytest.mark.parametrize(("name", "prepared"), CASES)
+def test_the_line_that_is_shown_gives_what_is_shown(name, prepared):
+    seen = looked(name, prepared=prepared)
+    if seen.after is None:
+        kind = IndexError if seen.error_type == "IndexError" else RuntimeError
+        with pytest.raises(kind) as raised:
+            ran(seen.code)
+        assert str(raised.value) == seen.error
+        return
+    names = ran(seen.code)
+    y = names["y"]
+    np.testing.assert_array_equal(seen.after.values, y.numpy())
+    assert seen.after.strides == y.stride()
+    assert seen.after.offset == y.storage_offset()
+    assert seen.after.is_contiguous == y.is_contiguous()
+    for letter, look, shares in zip("xb", seen.before, seen.shares, strict=False):
+        np.testing.assert_array_equal(look.values, names[letter].numpy())
+        same = y.untyped_storage().data_ptr() == names[letter].untyped_storage().data_ptr()
+        assert shares == same
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_memory_is_shared_where_the_documentation_says_so(name):
+    seen = looked(name)
+    assert all(shares == SHARES.get(name, False) for shares in seen.shares)
+    assert len(seen.after.axes) == seen.after.values.ndim
+
+
+@pytest.mark.parametrize(("name", "prepared"), CASES)
+def test_memory_read_in_the_order_of_visits_is_the_tensor(name, prepared):
+    seen = looked(name, prepared=prepared)
+    for look in (*seen.before, *([seen.after] if seen.after else [])):
+        np.testing.assert_array_equal(look.storage[look.visits], look.values.ravel())
+        np.testing.assert_array_equal(look.storage_origins[look.visits], look.origins.ravel())
+
+
+@pytest.mark.parametrize(
+    ("name", "prepared"), [case for case in CASES if OPERATIONS[case[0]].kind in {"moves", "fills"}]
+)
+def test_an_element_keeps_its_number_wherever_it_goes(name, prepared):
+    seen = looked(name, prepared=prepared)
+    if seen.after is None:
+        return
+    everything = np.concatenate([look.storage for look in seen.before])
+    kept = seen.after.origins != NEW
+    np.testing.assert_array_equal(seen.after.values[kept], everything[seen.after.origins[kept]])
+    assert kept.all() == (OPERATIONS[name].kind == "moves")
+
+
+@pytest.mark.parametrize("which", ["future", "last column", "larger than 2"])
+def test_masked_places_are_new_and_the_others_are_not(which):
+    seen = looked("masked_fill", which=which, value="-7")
+    assert ((seen.after.origins == NEW) == (seen.after.values == -7)).all()
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_every_famous_error_raises_and_its_cause_is_named(name):
+    mistake = MISTAKES[name]
+    seen = looked(
+        mistake.operation, mistake.shape, mistake.second, mistake.prepared, mistake.dtype,
+        **mistake.texts,
+    )  # fmt: skip
+    assert seen.after is None
+    with pytest.raises((RuntimeError, IndexError)) as raised:
+        ran(seen.code)
+    assert str(raised.value) == seen.error
+    assert type(raised.value).__name__ == seen.error_type
+    assert mistake.cause in seen.explanation
+    assert not looked(mistake.operation).error, "the way it starts is right"
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "cause"),
+    [
+        ("view", {"sizes": "-2, 6"}, "cannot be -2"),
+        ("expand", {"sizes": "4"}, "only 1 sizes"),
+        ("expand", {"sizes": "-1, 1, 4"}, "no size yet"),
+        ("unsqueeze", {"dim": "5"}, "There is no axis 5"),
+        ("stack", {"dim": "-4"}, "There is no axis -4"),
+        ("arange", {"step": "0"}, "never reached"),
+        ("masked_fill", {"mask": "3, 4"}, "axis -2 is 3 in the mask and 4 in x"),
+    ],
+)
+def test_other_errors_are_explained_too(name, texts, cause):
+    seen = looked(name, **texts)
+    assert cause in seen.explanation
+
+
+@pytest.mark.parametrize(
+    ("equation", "first", "second"),
+    [
+        ("qd,kd->qk", "5, 3", "2, 3"),
+        ("bqd,bkd->bqk", "2, 3, 5", "2, 4, 5"),
+        ("ij,jk->", "3, 4", "4, 2"),
+        ("ii->i", "4, 4", "1"),
+        ("ij->ji", "3, 5", "1"),
+        ("i,j->ij", "5", "3"),
+        ("xb->bx", "2, 3", "1"),
+    ],
+)
+def test_loops_give_what_einsum_gives(equation, first, second):
+    seen = looked("einsum", first, second, equation=equation)
+    inputs = [look.values for look in seen.before]
+    np.testing.assert_allclose(products.by_loops(equation, inputs), seen.after.values)
+    lines = "\n".join([*seen.code.splitlines()[:2], products.loops_code(equation, inputs)])
+    np.testing.assert_allclose(ran(lines)["y"].numpy(), seen.after.values)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("2, 3", "3, 5"), ("3", "3"), ("2, 3", "3"), ("3", "3, 2"), ("2, 2, 3", "3, 5"),
+     ("2, 1, 3", "1, 3, 2"), ("2, 1, 2, 3", "2, 3, 2")],
+)  # fmt: skip
+def test_the_products_of_a_cell_sum_to_it(first, second):
+    seen = looked("matmul", first, second)
+    shapes = [look.shape for look in seen.before]
+    for place in np.ndindex(*seen.after.shape):
+        total = sum(
+            seen.before[0].values[left] * seen.before[1].values[right]
+            for left, right in products.terms("matmul", {}, shapes, place)
+        )
+        assert total == seen.after.values[place]
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_a_softmax_sums_to_one_along_its_axis(dim):
+    seen = looked("softmax", "3, 5", dim=str(dim))
+    np.testing.assert_allclose(notes.sums(seen), 1, rtol=1e-6)
+    assert len(notes.sums(seen)) == (5 if dim == 0 else 3)
+    assert ("famous mistake" in notes.note(seen)) == (dim == 0)
+
+
+def test_silent_things_are_said():
+    assert "Nothing happened" in notes.note(looked("squeeze", "2, 3", dim="0"))
+    assert "is a view" in notes.note(looked("reshape"))
+    assert "had to copy" in notes.note(looked("reshape", "2, 3", prepared="transposed", sizes="6"))
+    assert "without a copy" in notes.note(looked("contiguous"))
+    assert "copied into" in notes.note(looked("contiguous", prepared="transposed"))
+    assert "12 elements, 4 places" in notes.note(looked("expand"))
+
+
+def test_random_numbers_are_what_their_names_say():
+    uniform = looked("rand", sizes="64").after.values
+    normal = looked("randn", sizes="64").after.values
+    assert uniform.min() >= 0
+    assert uniform.max() < 1
+    assert (normal < 0).any()
+    assert "mean" in notes.statistics(looked("randn"))
+
+
+def test_numpy_and_pytorch_share_what_is_said():
+    found = {fact.code: fact.found for fact in notes.numpy_facts()}
+    assert found["torch.from_numpy(a); a[0] = 99"] == "t = [99.0, 1.0, 2.0]"
+    assert found["torch.tensor(a); a[0] = 99"] == "t = [0.0, 1.0, 2.0]"
+    assert found["n = t.numpy(); t[1] = 7"] == "n = [0.0, 7.0, 0.0]"
+
+
+@pytest.mark.parametrize(
+    ("axes", "old", "new", "names"),
+    [
+        (("T", "D"), (3, 10), (3, 2, 5), ("T", "D₁", "D₂")),
+        (("T", "D"), (3, 10), (30,), ("T·D",)),
+        (("B", "T", "D"), (2, 3, 5), (2, 15), ("B", "T·D")),
+        (("T", "D"), (3, 5), (1, 3, 5), ("1", "T", "D")),
+        (("T", "D"), (4, 6), (6, 4), ("T·D₁", "T·D₂")),
+    ],
+)
+def test_axes_of_a_view_keep_the_names_of_what_stays(axes, old, new, names):
+    assert regrouped(axes, old, new) == names
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ("", "0 are given"),
+        ("2, 0", "an axis of 0"),
+        ("9, 9", "81 elements are too many"),
+        ("1, 1, 1, 1, 1", "5 are given"),
+        ("two", "“two” is not a whole number"),
+        ("2.5", "is not a whole number"),
+        ("99999", "99999 is too large"),
+        ("999999999", "is too long"),
+        ("2, 70", "70 is too large"),
+        ("__import__('os')", "is not a whole number"),
+    ],
+)
+def test_shapes_that_cannot_be_shown_are_said(typed, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        text.shape_of(typed)
+
+
+@pytest.mark.parametrize("typed", ["2, 3", "(2, 3)", "[2,3]", "2 3", "2x3", "2 × 3"])
+def test_shapes_are_read_as_people_write_them(typed):
+    assert text.shape_of(typed) == (2, 3)
+
+
+@pytest.mark.parametrize("typed", ["ij,jk", "ij;jk->ik", "IJ->J", "a,b,c->a", "abcde->a", "...->"])
+def test_equations_of_another_form_are_said(typed):
+    with pytest.raises(ValueError, match=r"equation|arrow"):
+        text.equation_of(typed)
+
+
+def test_numbers_are_counted():
+    with pytest.raises(ValueError, match="room for 6 numbers, and 2 are given"):
+        text.numbers_of("1, 2", 6)
+    assert text.number_of("-inf", "Value") == -math.inf
+
+
+def test_a_result_that_is_too_large_is_said():
+    with pytest.raises(ValueError, match="4096 elements"):
+        looked("matmul", "64, 1", "1, 64")
+    with pytest.raises(ValueError, match="4096 elements"):
+        looked("einsum", "64", "64", equation="i,j->ij")
+
+
+def test_an_input_that_cannot_be_prepared_is_said():
+    with pytest.raises(ValueError, match="nothing to transpose"):
+        looked("contiguous", "5", prepared="transposed")
+    with pytest.raises(ValueError, match="nothing is left"):
+        looked("contiguous", "1, 5", prepared="without its first")
+
+
+WRITTEN = {
+    "matmul": " @ ",
+    "unsqueeze": "[:, None",
+    "contiguous": "reshape",
+}  # as the walk has them
+
+
+@pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.step])
+def test_the_step_of_the_walk_that_is_named_uses_the_operation(name):
+    steps = {step.number: step.code for step in walk(book_example())}
+    assert WRITTEN.get(name, name) in steps[OPERATIONS[name].step]

@@ -1,0 +1,91 @@
+"""Byte-pair encoding: the package's merges are those that counting by hand gives."""
+
+import random
+from collections import Counter
+
+import pytest
+
+from tfm_core.inspect.text import bpe
+from tfm_core.inspect.text.bpe import END, Merge, learn
+from tfm_core.inspect.text.tokenise import grammar_corpus, words_of
+
+PAPER = ["low"] * 5 + ["lower"] * 2 + ["newest"] * 6 + ["widest"] * 3
+KOREAN = words_of("개가 공을 본다. 개가 고양이를 본다. 고양이가 개를 봤다.")
+
+
+def by_counting(words, most):
+    """Algorithm 1 written out: all pairs counted anew for every merge; ties by number."""
+    counts = Counter(words)
+    split = {word: [*word, END] for word in counts}
+    numbers = {token: place for place, token in enumerate(sorted({*"".join(words), END}))}
+    merges = []
+    while len(merges) < most:
+        pairs = bpe.pair_counts(split, counts)
+        if not pairs or max(pairs.values()) < bpe.MIN_COUNT:
+            break
+        left, right = min(pairs, key=lambda p: (-pairs[p], numbers[p[0]], numbers[p[1]]))
+        merges.append(Merge(left, right, pairs[left, right]))
+        numbers.setdefault(left + right, len(numbers))
+        split = {word: bpe.apply(pieces, left, right) for word, pieces in split.items()}
+    return tuple(merges)
+
+
+def random_words(seed):
+    rng = random.Random(seed)
+    return ["".join(rng.choices("abcde", k=rng.randint(1, 7))) for _ in range(61)]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [PAPER, KOREAN, *(random_words(seed) for seed in range(7)), words_of(grammar_corpus("korean"))],
+    ids=["paper", "korean", *(f"random {n}" for n in range(7)), "grammar"],
+)
+def test_merges_are_those_of_direct_counting(words):
+    assert learn(words, 60).merges == by_counting(words, 60)
+
+
+def test_the_papers_example_begins_as_in_the_paper():
+    merged = [bpe.shown(merge.merged) for merge in learn(PAPER, 9).merges]
+    assert merged[0] == "es"
+    assert {"est</w>", "lo", "low"} <= set(merged)
+
+
+@pytest.mark.parametrize("k", [0, 1, 5, 17, 60])
+def test_cutting_applies_the_merges_in_their_order(k):
+    words = words_of(grammar_corpus("english"))
+    learned = learn(words, 60)
+    expected = []
+    for word in words[:50]:
+        pieces = [*word, END]
+        for merge in learned.merges[:k]:
+            pieces = bpe.apply(pieces, merge.left, merge.right)
+        expected += pieces
+    found = bpe.tokens(learned, words[:50], k)
+    assert [token.shown for token in found] == [bpe.shown(piece) for piece in expected]
+    known = learned.vocabulary(k)
+    assert [token.id for token in found] == [known[piece] for piece in expected]
+
+
+def test_the_curve_counts_what_cutting_gives():
+    learned = learn(PAPER)
+    sizes, totals = bpe.lengths(learned, [*PAPER, "wit"])
+    for k in range(len(learned.merges) + 1):
+        assert totals[k] == len(bpe.tokens(learned, [*PAPER, "wit"], k))
+        assert sizes[k] == 4 + len(learned.vocabulary(k))
+    assert list(totals) == sorted(totals, reverse=True)
+
+
+def test_a_character_outside_the_alphabet_is_unknown_and_counted():
+    learned = learn(PAPER)
+    found = bpe.tokens(learned, ["lxw"], 5)
+    assert [(token.shown, token.is_unknown) for token in found] == [
+        ("l", False),
+        ("<unk>", True),
+        ("w", False),
+        ("</w>", False),
+    ]
+    assert bpe.lengths(learned, ["lxw"])[1][5] == len(found)
+
+
+def test_what_occurs_once_is_not_merged():
+    assert learn(["abcdefg"]).merges == ()

@@ -1,0 +1,197 @@
+"""Looking into captioners: maps, boxes, scores, composed pictures and unseen ones."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.test_loop import experiment
+from tfm_core.config import CaptionTaskConfig
+from tfm_core.data.caption_words import caption
+from tfm_core.data.scenes import Placed
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention.example import example_of
+from tfm_core.inspect.attention.head_statistics import of_snapshot
+from tfm_core.inspect.attention.mistakes import what_went_wrong
+from tfm_core.inspect.attention.validation import measured_over_validation
+from tfm_core.inspect.positions.similarity import tiles_of
+from tfm_core.inspect.text import caption_look
+from tfm_core.inspect.text import caption_look as caption_scores
+from tfm_core.probe import labels
+from tfm_core.probe.caption_items import item_of
+from tfm_core.probe.snapshot import probe_of, take
+from tfm_core.runs.snapshots import write, write_probe
+from tfm_core.runs.store import RunStore
+from tfm_core.training.checkpoints import save
+from tfm_core.training.loop import build
+
+SETTINGS = {"n_decoder_layers": 2, "position": "learned"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of an untrained model, its probe, one snapshot and its weights."""
+    chosen = experiment("captioner", "captions", model=SETTINGS)
+    made = RunStore(tmp_path_factory.mktemp("runs")).create(chosen, state="finished")
+    trainer = build(chosen)
+    write_probe(made.folder, probe_of(trainer))
+    write(made.folder, take(trainer))
+    save(trainer, made.folder / "checkpoints" / "last")
+    return made
+
+
+def test_the_probe_keeps_pictures_words_and_the_patches_of_what_they_name(run):
+    probe = run.probe()
+    assert probe.kind == "caption"
+    assert probe.images.shape[1:] == (1, 49, 49)
+    for item in probe.items:
+        named = [place for place, box in enumerate(item["boxes"]) if box is not None]
+        assert len(named) == 2
+        assert all(bool(item["alignment"][t]) == (t in named) for t in range(len(item["tgt"])))
+        for place in named:
+            left, top, right, bottom = item["boxes"][place]
+            assert item["alignment"][place] == [
+                row * 7 + column
+                for row in range(top // 7, -(-bottom // 7))
+                for column in range(left // 7, -(-right // 7))
+            ]
+
+
+def test_every_map_of_a_snapshot_has_its_tokens(run):
+    experiment, probe = run.experiment, run.probe()
+    kinds = labels.modules_by_kind(experiment)
+    assert {name: len(of) for name, of in kinds.items()} == {
+        "patches": 2,
+        "decoder": 2,
+        "picture": 2,
+    }
+    for place, item in enumerate(probe.items):
+        example = example_of(experiment, probe, run.snapshot(0), place)
+        for modules in kinds.values():
+            for module in modules:
+                names = labels.axes(experiment, item, module)
+                weights = example.attention[module]
+                assert weights.shape == (2, len(names.query), len(names.key))
+                assert (weights[:, ~names.may_attend] == 0).all()
+                np.testing.assert_allclose(weights.astype(np.float32).sum(-1), 1, atol=5e-3)
+
+
+def test_heads_are_scored_by_the_attention_inside_the_boxes(run):
+    probe, snapshot = run.probe(), run.snapshot(0)
+    assert alignment.can_be_scored(run.experiment, probe)
+    found = alignment.score(run.experiment, probe, snapshot)
+    assert list(found) == labels.modules_by_kind(run.experiment)["picture"]
+    for module, score in found.items():
+        expected = []
+        for place, item in enumerate(probe.items):
+            weights = snapshot.attention[module][place].astype(np.float32)
+            expected += [
+                weights[:, t, patches].sum(-1)
+                for t, patches in enumerate(item["alignment"])
+                if patches
+            ]
+        np.testing.assert_allclose(score.share, np.mean(expected, 0), atol=1e-3)
+        assert 0.1 < score.chance < 0.4
+
+
+def test_a_head_that_looks_where_it_should_scores_one(run):
+    (item, *_), side = run.probe().items, 49
+    weights = np.full((1, len(item["tgt"]) + 1, side), 1 / side, np.float32)
+    for place, patches in enumerate(item["alignment"]):
+        if patches:
+            weights[0, place] = 0
+            weights[0, place, patches] = 1 / len(patches)
+    module = labels.modules_by_kind(run.experiment)["picture"][0]
+    score = alignment.score_maps(run.experiment, module, [item], weights[None])
+    assert score.share[0] == pytest.approx(1)
+
+
+def test_figures_of_heads_over_snapshot_and_validation_fit(run):
+    statistics = of_snapshot(run.experiment, run.probe(), run.snapshot(0))
+    measured = measured_over_validation(run)
+    assert set(statistics) == set(measured.statistics)
+    assert len(measured.alignment) == 2
+    assert measured.n_examples == 16
+    readings = what_went_wrong(run)
+    assert readings.n_wrong == readings.n_read == 16  # it is untrained
+    assert readings.found[0].picture.shape == (1, 49, 49)
+
+
+def test_learned_positions_of_patches_are_the_tiles(run):
+    assert tiles_of(run.experiment, run.snapshot(0)).shape == (7, 7, 7, 7)
+
+
+def pieces(run, *places):
+    return [
+        caption_look.Piece(Placed(n, left, top), caption_look.unseen_digits(run, n)[3])
+        for n, left, top in places
+    ]
+
+
+def test_a_composed_picture_is_described_word_by_word(run):
+    look = caption_look.look_at_scene(run, pieces(run, (7, 0, 0), (3, 28, 14)))
+    assert look.example.item["tgt_text"] == "a three right of a seven"
+    n_words = len(look.words)
+    assert look.maps.shape == (2, 2, n_words, 7, 7)
+    np.testing.assert_allclose(look.maps.sum((-1, -2)), 1, atol=1e-5)
+    for word, sure in zip(look.words, look.example.confidence, strict=False):
+        assert word.likely[0][0] == word.text
+        assert word.likely[0][1] == pytest.approx(float(sure), abs=1e-5)
+        assert [p for _, p in word.likely] == sorted((p for _, p in word.likely), reverse=True)
+
+
+def test_what_is_written_is_scored_by_the_box_that_its_word_names():
+    scene = (Placed(7, 0, 0), Placed(7, 28, 28), Placed(3, 28, 0))
+    config = CaptionTaskConfig(n_digits=3)
+    boxes = [(0, 0, 21, 21), (28, 28, 49, 49), (28, 0, 49, 21)]
+    truth = item_of(config, caption(scene, config), boxes, 7)
+    assert truth["tgt_text"].startswith("a three right of a seven, ")
+    said = caption_look.answered(("seven", "eight", "seven", "three", "three"), truth, "")
+    assert said["boxes"] == [list(boxes[0]), None, list(boxes[1]), list(boxes[2]), None]
+    assert said["alignment"][1] == []
+    assert said["truth"] == truth["tgt"]
+
+
+def test_scores_are_sums_over_the_patches_of_the_box(run):
+    look = caption_look.look_at_unseen(run, 3)
+    share = np.arange(4.0).reshape(2, 2) / 8
+    word = caption_look.Word("three", (("three", 1.0),), (0, 0, 7, 7), share)
+    told = caption_look.Look(look.example, (word, *look.words), look.maps, 0.1)
+    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
+    assert row == {"word": "three", "share": 0.25, "best": 0.375, "head": "2.2"}
+    (row, *_) = caption_scores.scores(told, caption_scores.Heads(1))
+    assert row["share"] == pytest.approx(0.3125)
+    assert caption_scores.chosen_maps(look, caption_scores.Heads(0)).shape == look.maps.shape[2:]
+
+
+@pytest.mark.parametrize(
+    ("places", "sentence"),
+    [
+        (((7, 0, 0), (3, 14, 14)), "Digits 1 and 2 overlap"),
+        (((7, 0, 0), (3, 35, 0)), "Digit 2 leaves the picture of 49 by 49"),
+        (((7, 0, 0),), "learned pictures of 2, and this one has 1"),
+    ],
+)
+def test_what_cannot_be_composed_is_said(run, places, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        caption_look.look_at_scene(run, pieces(run, *places))
+
+
+def test_unseen_pictures_are_those_of_the_test_set(run):
+    data = caption_look.data_of(run.experiment)
+    laid_out = caption_look.unseen_scene(run, 5)
+    composed = [
+        caption_look.Piece(placed, caption_look.unseen_digits(run, placed.number)[hand])
+        for placed, hand in laid_out
+    ]
+    picture, _boxes = caption_look.compose_pieces(composed)
+    assert np.array_equal(picture, data.test.pictures(torch.tensor([5]))[0].numpy())
+    look = caption_look.look_at_unseen(run, 5)
+    assert np.array_equal(look.example.picture, picture)
+    assert look.example.item["truth"] == list(data.test.captions[5].words)
+
+
+def test_a_run_that_describes_nothing_says_so(tmp_path):
+    other = RunStore(tmp_path).create(experiment())
+    for ask in (caption_look.look_at_scene, caption_look.look_at_unseen):
+        with pytest.raises(ValueError, match="does not describe pictures"):
+            ask(other, 0)

@@ -1,0 +1,252 @@
+"""A language model looked into: surprisal, the logit lens, writing, and every other view of it."""
+
+import math
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.inspect.attention.test_own_example import trained  # noqa: E402
+from tests.models.variants import text_batch, text_model  # noqa: E402
+from tests.training.test_language import language  # noqa: E402
+from tests.training.test_loop import experiment  # noqa: E402
+from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
+from tfm_core.decoding import Shaping  # noqa: E402
+from tfm_core.inspect.attention.example import example_of  # noqa: E402
+from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
+from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
+from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
+from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
+from tfm_core.inspect.masks.scores import Place, of_run  # noqa: E402
+from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
+from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
+from tfm_core.inspect.text import gpt_writing  # noqa: E402
+from tfm_core.inspect.text.gpt_reading import look_through, sum_of  # noqa: E402
+from tfm_core.inspect.text.gpt_writing import Sample  # noqa: E402
+from tfm_core.inspect.text.logit_lens import lens_logits, logit_lens  # noqa: E402
+from tfm_core.inspect.text.surprisal import example_text, predictions, surprisals  # noqa: E402
+from tfm_core.inspect.walk.build import walk  # noqa: E402
+from tfm_core.inspect.walk.subject import subject  # noqa: E402
+from tfm_core.probe import snapshot  # noqa: E402
+from tfm_core.probe.capture import capture  # noqa: E402
+from tfm_core.probe.continuation import LENGTH  # noqa: E402
+from tfm_core.probe.labels import axes, modules_by_kind  # noqa: E402
+from tfm_core.probe.types import Probe  # noqa: E402
+
+CONTEXT = 16
+
+
+@pytest.fixture(scope="module", params=["own-text", "grammar"])
+def run(request, tmp_path_factory):
+    found, trainer = trained(tmp_path_factory.mktemp("runs"), language(request.param))
+    return found, trainer
+
+
+@pytest.fixture(scope="module")
+def adder(tmp_path_factory):
+    chosen = experiment("decoder-only", "addition", training={"steps": 4})
+    return trained(tmp_path_factory.mktemp("runs"), chosen)
+
+
+@pytest.mark.parametrize("settings", [{}, {"norm_first": False}, {"position": "rotary"}])
+@pytest.mark.parametrize("has_source", [True, False])
+def test_the_last_row_of_the_lens_is_the_models_own_answer(settings, has_source):
+    model = text_model("decoder-only", **settings).eval()
+    src, tgt_in = (tensor[1:] for tensor in text_batch())  # with padding behind the source
+    src, tgt_in = (src if has_source else src[:, :0]), tgt_in[:, :3]
+    said = lens_logits(model, src, tgt_in)
+    with capture(model):
+        assert torch.equal(said[-1], model(src, tgt_in)[0])
+    with torch.no_grad():  # the fast path rounds otherwise
+        torch.testing.assert_close(said[-1], model(src, tgt_in)[0], atol=1e-5, rtol=1e-5)
+    assert len(said) == 1 + len(model.decoder.layers)
+    lens = logit_lens(model, src, tgt_in)
+    assert np.array_equal(lens.final[-1], lens.probability[-1])
+    assert (lens.final <= lens.probability + 1e-7).all()
+    assert (lens.entropy <= math.log(said.size(-1)) + 1e-5).all()
+
+
+def test_the_first_row_of_the_lens_knows_nothing_of_earlier_tokens():
+    model = text_model("decoder-only").eval()
+    ids = torch.tensor([[BOS, 5, 6, 7]])
+    other = torch.tensor([[BOS, 9, 6, 7]])
+    first, second = (lens_logits(model, ids[:, :0], row) for row in (ids, other))
+    assert torch.equal(first[0, 2:], second[0, 2:])
+    assert not torch.allclose(first[-1, 2:], second[-1, 2:])
+
+
+def test_surprisal_is_that_of_the_model_and_its_mean_the_loss(run):
+    found, trainer = run
+    text = example_text(found, 12)
+    read = surprisals(found, text)
+    ids = torch.tensor([trainer.data.task.tgt_vocabulary._ids[token] for token in read.tokens])
+    tgt_in = torch.cat([torch.tensor([BOS]), ids[:-1]])[None]
+    loss = torch.nn.functional.cross_entropy(trainer.model.eval()(tgt_in[:, :0], tgt_in)[0], ids)
+    assert read.mean == pytest.approx(float(loss.detach()), rel=1e-5)
+    assert read.perplexity == pytest.approx(math.exp(read.mean))
+    for token, nats, rank, best in zip(read.tokens, read.nats, read.rank, read.best, strict=True):
+        chances = [p for _, p in best]
+        assert chances == sorted(chances, reverse=True)
+        if rank <= len(best):
+            assert best[rank - 1] == (token, pytest.approx(math.exp(-nats)))
+
+
+def test_a_text_longer_than_the_context_is_read_from_at_least_half_a_context():
+    model = text_model("decoder-only").eval()
+    ids = torch.randint(4, 19, (37,), generator=torch.Generator().manual_seed(2))
+    with torch.no_grad():
+        found = predictions(model, ids, 8)
+        assert found.shape == (37, 19)
+        for place in range(37):  # what was read before it: a window that begins at a multiple of 4
+            starts = [s for s in range(0, 37, 4) if s <= place < s + 8]
+            start = starts[0]
+            tgt_in = torch.cat([torch.tensor([BOS]), ids[start:place]])[None]
+            wanted = model(tgt_in[:, :0], tgt_in)[0, -1]
+            torch.testing.assert_close(found[place], wanted, atol=1e-5, rtol=1e-4)
+            assert place - start >= min(place, 4)
+
+
+def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
+    with pytest.raises(ValueError, match="never saw “€”"):
+        surprisals(run[0], "and €")
+    with pytest.raises(ValueError, match="goes up to 1,000"):
+        surprisals(run[0], "and " * 300)
+    with pytest.raises(ValueError, match="no language model"):
+        surprisals(adder[0], "1+1")
+
+
+def test_writing_in_two_goes_is_the_same_as_in_one(run):
+    found, _trainer = run
+    seeds, shaping = (1, 2, 3), Shaping(1.3)
+    start = [Sample(gpt_writing.prompt_ids(found, "an"), ()) for _seed in seeds]
+    *_, whole = gpt_writing.write_on(found, start, shaping, seeds, n=9)
+    *_, half = gpt_writing.write_on(found, start, shaping, seeds, n=4)
+    *_, both = gpt_writing.write_on(found, half, shaping, seeds, n=5)
+    assert both == whole
+    assert len({sample.ids for sample in whole}) > 1
+    for sample in whole:
+        assert len(sample.chances) == len(sample.ids) - 2
+        assert all(0 < chance <= 1 for chance in sample.chances)
+
+
+def test_a_text_grows_beyond_the_context(run):
+    found, _trainer = run
+    if found.experiment.task.name == "grammar":
+        pytest.skip("a sentence ends by itself")
+    *_, (sample,) = gpt_writing.write_on(found, [Sample((), ())], Shaping(), [0], n=CONTEXT * 2)
+    assert len(sample.ids) == CONTEXT * 2
+    assert min(sample.ids) > 3
+
+
+def test_the_next_token_is_told_before_and_after_shaping(run):
+    found, _trainer = run
+    told = gpt_writing.next_token(found, gpt_writing.prompt_ids(found, "an"), Shaping(0.5, 3))
+    assert told.n_left == 3
+    assert (told.after[3:] == 0).all()
+    assert told.after.sum() == pytest.approx(1, abs=1e-5)
+    assert list(told.before) == sorted(told.before, reverse=True)
+    assert 1 <= told.perplexity_after < told.perplexity_before <= told.n_all + 1e-3
+
+
+def test_a_search_ends_with_its_best_text_first(run):
+    found, _trainer = run
+    beams = gpt_writing.search(found, (), width=3, n=5)
+    assert [len(step) for step in beams] == [3] * 5
+    assert beams[-1][0].score == max(beam.score for beam in beams[-1])
+
+
+def test_the_probe_holds_prompts_and_a_snapshot_continues_them(run):
+    found, trainer = run
+    probe = snapshot.probe_of(trainer)
+    taken = snapshot.take(trainer)
+    unit = found.experiment.task.unit
+    for i, item in enumerate(probe["items"]):
+        assert item["src"] == []
+        assert 1 <= item["prompt"] < len(item["tgt"])
+        assert 0 < len(taken.tokens[i]) <= LENGTH[unit]
+        example = example_of(found.experiment, Probe("text", probe["items"]), taken, i)
+        for modules in modules_by_kind(found.experiment).values():
+            for module in modules:
+                assert axes(found.experiment, item, module).query == ("<bos>", *item["tgt"])
+                rows = example.attention[module].astype(float).sum(-1)
+                np.testing.assert_allclose(rows, 1, atol=0.02)
+
+
+def test_ones_own_text_is_mapped_and_continued(run):
+    found, _trainer = run
+    example = look_at_text(found, "and so")
+    (modules,) = modules_by_kind(found.experiment).values()
+    assert example.item["tgt"] == list("and so")
+    assert example.attention[modules[0]].shape[1:] == (7, 7)
+    assert len(example.answer) == len(example.confidence)
+    if found.experiment.task.name == "own-text":
+        with pytest.raises(ValueError, match="has 18 characters, but the model sees 15"):
+            look_at_text(found, "and so on, and so ")
+
+
+def test_views_that_need_a_right_answer_say_why_there_is_none(run):
+    found, _trainer = run
+    with pytest.raises(ValueError, match="no one right answer"):
+        what_went_wrong(found)
+    with pytest.raises(ValueError, match="is a language model"):
+        shuffled(found, "and so")
+    assert "A language model" in can_extrapolate(found.experiment)
+
+
+def test_heads_are_measured_over_the_validation_part_without_an_alignment(run):
+    measured = measured_over_validation(run[0])
+    assert measured.n_examples == measured.n_all
+    assert measured.statistics
+    assert not measured.alignment
+
+
+def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
+    found, trainer = run
+    words = list("and so")
+    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), Place(0, 1))
+    assert projected.query == projected.key == (*words, PAD_TOKEN)
+    task = text_task(found.experiment.task)
+    ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
+    with capture(trainer.model, only={"scores"}) as tape:
+        trainer.model(ids[:, :0], ids)
+    (modules,) = modules_by_kind(found.experiment).values()
+    theirs = tape[f"{modules[0]}.scores"][0, 1]
+    np.testing.assert_allclose(projected.scores, theirs[1:, 1:].numpy(), atol=1e-5)
+
+
+def test_the_walk_goes_through_a_text_without_a_source(run):
+    found, trainer = run
+    items = snapshot.probe_of(trainer)["items"]
+    for seen in (subject(found.experiment, trainer.model, items=items), subject(found.experiment)):
+        steps = walk(seen, layer=0, example=1)
+        assert "src = " not in steps[0].code
+        names = [tensor.name for step in steps for tensor in (*step.before, *step.after)]
+        assert "src" not in names
+
+
+def test_a_joined_sequence_has_no_padding_inside_and_a_text_names_its_own_words(run, adder):
+    with pytest.raises(ValueError, match="no padding between source and target"):
+        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), Place())
+    with pytest.raises(ValueError, match="“€” in the text is not a word"):
+        of_run(run[0], "causal", ("€",), (), Place())
+
+
+def test_a_sum_is_written_digit_by_digit(adder):
+    found, trainer = adder
+    digits = sum_of(found, "17+25")
+    assert digits.truth == ("4", "2", "<eos>")
+    np.testing.assert_allclose(digits.chances.sum(-1), 1, rtol=1e-5)
+    best = [digits.vocabulary[i] for i in digits.chances.argmax(-1)]
+    assert tuple(best) == digits.answer
+    looked = look_through(found, "17+25")
+    assert looked.read == ("<bos>", *digits.answer[:-1])
+    assert looked.says[-1] == digits.answer
+    assert trainer.model is not None
+
+
+def test_the_lens_is_for_decoder_only_models(tmp_path):
+    found, _trainer = trained(tmp_path, experiment("encoder-only", "sort"))
+    with pytest.raises(ValueError, match="for decoder-only models"):
+        look_through(found, "3 1 2")

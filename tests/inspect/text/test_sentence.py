@@ -1,0 +1,125 @@
+"""What is said of a sentence is what the model says, and the minimal pairs are sentences."""
+
+import random
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.inspect.readers import reading_run, trained  # noqa: E402
+from tfm_core.data.text import text_task  # noqa: E402
+from tfm_core.data.text.sentiment import SentimentTask, judged  # noqa: E402
+from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
+from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
+from tfm_core.inspect.text import sentence as core  # noqa: E402
+from tfm_core.runs.store import RunStore  # noqa: E402
+
+TEXT = "the food was not bad but the service was slow"
+
+
+@pytest.fixture(scope="module", params=["mean", "cls"])
+def run(request, tmp_path_factory):
+    store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
+    return reading_run(store, "sentiment", request.param)
+
+
+@pytest.fixture(scope="module")
+def found(run):
+    return core.read(run, TEXT)
+
+
+def shares(run, words):
+    task = text_task(run.experiment.task)
+    src = torch.tensor([task.src_vocabulary.encode(words)])
+    with torch.no_grad():
+        logits = trained(run.experiment).model.eval()(src, torch.ones(1, 1, dtype=torch.int64))
+    return logits[0, 0].softmax(-1)[-3:].numpy()
+
+
+def test_the_probabilities_are_the_model_s_and_sum_to_one(run, found):
+    np.testing.assert_allclose(found.probabilities, shares(run, TEXT.split()), atol=1e-5)
+    assert found.probabilities.sum() == pytest.approx(1)
+    assert found.labels == ("negative", "neutral", "positive")
+
+
+def test_without_a_word_is_what_the_model_says_of_the_rest(run, found):
+    words = TEXT.split()
+    for place in (0, 3, 9):
+        rest = [*words[:place], *words[place + 1 :]]
+        np.testing.assert_allclose(found.without[place], shares(run, rest), atol=1e-5)
+    lost = found.probabilities[found.said] - found.without[5, found.said]
+    assert found.needed[5] == pytest.approx(lost)
+
+
+def test_every_head_shares_out_its_attention_over_the_words(run, found):
+    is_cls = run.experiment.model.pooling == "cls"
+    assert found.keys == (("CLS",) if is_cls else ()) + tuple(TEXT.split())
+    assert found.heads.shape == (2, 4, len(found.keys))
+    np.testing.assert_allclose(found.heads.sum(-1), 1, atol=1e-5)
+
+
+def test_rollout_and_relevance_have_a_value_for_each_word(found):
+    assert found.rollout.shape == found.relevance.shape == (10,)
+    assert (found.rollout >= 0).all()
+    assert found.rollout.sum() <= 1 + 1e-6
+    assert (found.relevance >= 0).all()
+    assert found.relevance.max() > 0
+
+
+def test_the_rule_is_told_where_there_is_one(run, found):
+    assert found.rule is not None
+    assert found.rule.label == "negative"
+    assert [found.words[place] for place in found.rule.decides] == ["but", "slow"]
+    assert core.read(run, "slow food").rule is None
+
+
+def test_one_word_cannot_be_left_out(run):
+    alone = core.read(run, "good")
+    assert alone.without.shape == (0, 3)
+    assert alone.needed.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("the fod was good", "“fod” is not a word of this task; near ones are food"),
+        ("", "There is nothing to read"),
+        ("not " * 20 + "good", "This has 21 words, but the task goes up to 15"),
+    ],
+)
+def test_what_cannot_be_read_is_said(run, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        core.read(run, text)
+
+
+def test_minimal_pairs_are_sentences_that_differ_in_one_thing():
+    rng = random.Random(1)
+    for _ in range(200):
+        words = SentimentTask(2).sample(rng).src
+        pairs = core.minimal_pairs(words)
+        assert len(pairs) >= 2
+        for other in pairs.values():
+            assert other != words
+            assert judged(other) is not None
+    assert core.minimal_pairs(["food", "the"]) == {}
+
+
+def test_the_table_holds_rule_and_model_of_each(run):
+    pairs = {"as it is": tuple(TEXT.split()), **core.minimal_pairs(TEXT.split())}
+    table = core.compared(run, pairs)
+    assert table["rule"].tolist() == [judged(words).label for words in pairs.values()]
+    for row, words in zip(table.itertuples(), pairs.values(), strict=True):
+        expected = shares(run, words)
+        assert row.model == ("negative", "neutral", "positive")[int(expected.argmax())]
+        assert row.sure == pytest.approx(float(expected.max()), abs=1e-5)
+
+
+def test_the_attention_page_and_the_mistakes_read_labels_too(run, found):
+    example = look_at_text(run, TEXT)
+    assert example.answer == (found.labels[found.said],)
+    assert example.item["truth"] == ["negative"]
+    assert example.confidence[0] == pytest.approx(found.probabilities.max(), abs=1e-4)
+    readings = what_went_wrong(run)
+    assert readings.n_read == 50
+    assert {reading.said for reading in readings.found} <= set(found.labels)

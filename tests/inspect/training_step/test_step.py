@@ -1,0 +1,266 @@
+"""One training step: the copy learns what the loop would, and every number is the real one."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from tests.training.test_loop import experiment
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
+from tfm_core.config.choices import OPTIMIZERS
+from tfm_core.inspect.training_step.batch import (
+    answers,
+    batch_rows,
+    class_name,
+    example_losses,
+    one_answer,
+)
+from tfm_core.inspect.training_step.fold import fold, groups_of
+from tfm_core.inspect.training_step.functional import two_ways, with_modules
+from tfm_core.inspect.training_step.graph import LOSS, graph_of
+from tfm_core.inspect.training_step.mistakes import (
+    argmax_before_loss,
+    forgotten_eval,
+    forgotten_zero_grad,
+    softmax_before_loss,
+)
+from tfm_core.inspect.training_step.step import (
+    clip_scale,
+    copied,
+    forward,
+    gradients,
+    losses_at,
+    rows,
+    scheduled_rate,
+    start,
+    take,
+)
+from tfm_core.inspect.training_step.update import one_weight
+from tfm_core.training import checkpoints
+from tfm_core.training.events import Step
+from tfm_core.training.loop import build, train
+
+FAMILIES = list(MODEL_CONFIGS)
+PAIRS = [(family, task) for family in FAMILIES for task in tasks_for(family) if task in TEXT_TASKS]
+
+
+def chosen(family="encoder-decoder", /, **sections):
+    task = next(iter(tasks_for(family)))
+    sections["model"] = {"dropout": 0.1, **sections.get("model", {})}
+    return experiment(family, task, **sections)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def fresh(request):
+    return start(chosen(request.param))
+
+
+def weights(trainer):
+    return {name: one.detach().clone() for name, one in trainer.model.named_parameters()}
+
+
+def worst(first, second):
+    return max(float((first[name] - second[name]).abs().max()) for name in first)
+
+
+def test_steps_on_copies_are_those_of_the_training_loop(fresh):
+    losses = [event.loss for event in train(build(fresh.experiment)) if isinstance(event, Step)]
+    trainer, found = fresh, []
+    for _ in losses:
+        trainer, taken = take(trainer, scheduled_rate(trainer))
+        found.append(taken.loss_before)
+    assert found == pytest.approx(losses, abs=1e-5)
+
+
+def test_a_step_leaves_its_origin_untouched(fresh):
+    before = weights(fresh)
+    after, taken = take(fresh, 0.1)
+    assert worst(before, weights(fresh)) == 0
+    assert not fresh.optimizer.state
+    assert (fresh.step, after.step) == (0, 1)
+    assert worst(taken.after, weights(after)) == 0
+    assert worst(before, taken.after) > 0
+
+
+def test_going_on_from_a_checkpoint_has_its_batch_and_its_memory(tmp_path):
+    made = build(chosen())
+    events = train(made)
+    while made.step < 2:
+        next(events)
+    checkpoints.save(made, tmp_path)
+    trainer = start(made.experiment, tmp_path)
+    assert torch.equal(rows(trainer), made.batch_indices(3))
+    _after, taken = take(trainer, scheduled_rate(trainer))
+    assert all(float(one["step"]) == 2 for one in taken.state_before.values())
+    loss = next(event.loss for event in events if isinstance(event, Step) and event.step == 3)
+    assert taken.loss_before == pytest.approx(loss, abs=1e-6)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("clip_norm", [0.0, 0.01])
+def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
+    settings = {"optimizer": optimizer, "weight_decay": 0.3, "clip_norm": clip_norm}
+    trainer = start(chosen(training=settings))
+    for _ in range(3):  # from the second step on there is a memory
+        trainer, taken = take(trainer, 0.02)
+        for name, gradient in taken.gradients.items():
+            place = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
+            lines, by_hand, real = one_weight(taken, name, place, optimizer)
+            assert by_hand == pytest.approx(real, rel=1e-4, abs=1e-6)
+            assert lines[0].value == float(taken.before[name][place])
+
+
+def test_modules_and_functions_take_the_same_step(fresh):
+    _after, taken = take(fresh, 0.01)
+    found = two_ways(fresh, taken)
+    assert found.functional_loss == pytest.approx(found.module_loss, abs=1e-6)
+    assert found.gradient_difference < 1e-6
+    assert found.weight_difference < 1e-4  # an almost zero gradient still makes a step of lr
+
+
+def test_the_step_in_modules_is_the_step_that_was_taken():
+    trainer = start(chosen(model={"dropout": 0.0}))
+    _after, taken = take(trainer, 0.01)
+    copy = copied(trainer)
+    for group in copy.optimizer.param_groups:
+        group["lr"] = 0.01
+    loss = with_modules(copy, rows(copy), torch.Generator())
+    assert float(loss.detach()) == pytest.approx(taken.loss_before, abs=1e-6)
+    assert worst(weights(copy), taken.after) < 1e-6
+
+
+def test_clipping_is_pytorchs():
+    trainer = start(chosen())
+    _loss, found = gradients(trainer)
+    norm, scale = clip_scale(found, 0.01)
+    for name, one in trainer.model.named_parameters():
+        one.grad = found[name].clone()
+    real = torch.nn.utils.clip_grad_norm_(trainer.parameters, 0.01)
+    assert norm == pytest.approx(float(real), rel=1e-5)
+    for name, one in trainer.model.named_parameters():
+        torch.testing.assert_close(one.grad, found[name] * scale, rtol=1e-5, atol=1e-9)
+    assert clip_scale(found, 0.0)[1] == 1.0
+
+
+def test_every_example_has_its_loss_and_their_mean_is_the_loss(fresh):
+    check_answers(fresh)
+
+
+@pytest.mark.parametrize(("family", "task"), PAIRS)
+def test_answers_belong_to_their_examples_in_every_task(family, task):
+    check_answers(start(experiment(family, task)))
+
+
+def check_answers(trainer):
+    found = answers(trainer)
+    n = len(rows(trainer))
+    assert n == len(batch_rows(trainer).inputs) == len(batch_rows(trainer).targets)
+    numbers = [number for example in range(n) for number in found.of(example)]
+    assert sorted(numbers) == found.counts.nonzero().flatten().tolist()
+    mean = float(found.losses[found.counts].mean())
+    assert mean == pytest.approx(found.loss, abs=1e-5)
+    assert found.loss == pytest.approx(float(forward(trainer).loss.detach()), abs=1e-6)
+    each = example_losses(found, n)
+    assert each[0] == pytest.approx(float(found.losses[found.of(0)].mean()), abs=1e-5)
+
+
+def test_the_loss_of_one_answer_is_minus_the_log_of_its_probability(fresh):
+    found = answers(fresh)
+    number = found.of(len(rows(fresh)) - 1)[-1]
+    answer = one_answer(fresh, found, number, shown=3)
+    assert answer.loss == pytest.approx(float(found.losses[number]), abs=1e-5)
+    assert answer.target in answer.names
+    assert len(answer.names) == 3
+    at = answer.names.index(answer.target)
+    assert answer.loss == pytest.approx(answer.log_sum - answer.logits[at], abs=1e-5)
+    assert math.exp(-answer.loss) == pytest.approx(answer.probabilities[at], rel=1e-4)
+
+
+def test_every_operation_has_its_module_and_every_parameter_its_gradient(fresh):
+    graph, _found = graph_of(fresh)
+    modules = {name for name, _ in fresh.model.named_modules()}
+    names = dict(fresh.model.named_parameters())
+    for operation in graph.operations:
+        assert operation.module in modules | {LOSS, "(model)"}
+    _loss, found = gradients(fresh)
+    ends = {one.parameter: one for one in graph.operations if one.parameter}
+    assert set(ends) <= set(names)
+    for name, gradient in found.items():
+        if name in ends and ends[name].norm is not None:
+            assert ends[name].norm == pytest.approx(float(gradient.norm()), rel=1e-3, abs=1e-6)
+        elif name not in ends:
+            assert float(gradient.norm()) == 0
+    linear = {n for n, m in fresh.model.named_modules() if isinstance(m, torch.nn.Linear)}
+    held = {operation.module for operation in graph.operations if "Addmm" in operation.name}
+    assert held & linear
+
+
+def test_folding_keeps_every_operation_and_opens_one_group(fresh):
+    graph, _found = graph_of(fresh)
+    closed = fold(graph)
+    assert sum(group.n_operations for group in closed.groups.values()) == len(graph.operations)
+    assert len(closed.groups) < len(graph.operations) / 2
+    assert LOSS in closed.groups
+    for name in groups_of(graph):
+        opened = fold(graph, name)
+        assert sum(g.n_operations for g in opened.groups.values()) == len(graph.operations)
+        assert name not in opened.groups or name not in closed.groups
+
+
+def test_a_small_rate_helps_and_a_huge_one_hurts(fresh):
+    trainer = start(
+        fresh.experiment.replace(model={**fresh.experiment.model.model_dump(), "dropout": 0.0})
+    )
+    loss, _ = gradients(trainer)
+    small, huge = losses_at(trainer, [1e-3, 10.0])
+    assert small < loss < huge
+
+
+def test_argmax_has_no_gradient(fresh):
+    found = argmax_before_loss(fresh)
+    assert found.grad_fn == "None"
+    assert not found.requires_grad
+    assert "does not require grad" in found.error
+    assert 0 <= found.wrong_share <= 1
+
+
+def test_without_zero_grad_gradients_add_up(fresh):
+    found = forgotten_zero_grad(fresh)
+    assert found.twice == pytest.approx(2 * found.once, rel=1e-4)
+    assert found.difference_from_double < 1e-5
+
+
+def test_probabilities_taken_for_logits_cannot_reach_zero(fresh):
+    found = softmax_before_loss(fresh)
+    assert found.wrong_loss >= found.floor
+    right = torch.eye(found.n_classes)[:1]  # all probability on the right class
+    assert float(F.cross_entropy(right, torch.tensor([0]))) == pytest.approx(found.floor, abs=1e-5)
+
+
+def test_dropout_makes_predictions_differ_until_eval(fresh):
+    found = forgotten_eval(fresh)
+    assert found.in_training > 0
+    assert found.in_eval == 0
+    assert not found.is_borrowed
+
+
+def test_a_model_without_dropout_borrows_some():
+    found = forgotten_eval(start(chosen(model={"dropout": 0.0})))
+    assert found.is_borrowed
+    assert found.in_training > found.in_eval == 0
+
+
+def test_a_model_that_is_too_large_is_refused_in_a_sentence():
+    with pytest.raises(ValueError, match="at most 5,000,000 is taken"):
+        start(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
+
+
+def test_a_captioner_names_its_pictures_and_words():
+    trainer = start(chosen("captioner"))
+    found = batch_rows(trainer)
+    words = trainer.data.vocabulary
+    assert found.pictures.shape[0] == len(found.targets)
+    assert all(found.targets)
+    first = trainer.data.train.captions[found.places[0]].words
+    assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)

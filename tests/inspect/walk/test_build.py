@@ -1,0 +1,260 @@
+"""The walk: its code gives its tensors, they are the model's, its questions have one answer."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from pages.ui.walk_links import WALK_STEPS
+from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
+from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.inspect.walk.build import walk
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.scale import entropy, scales
+from tfm_core.inspect.walk.steps import AXES
+from tfm_core.inspect.walk.subject import book_example, by_shape, subject, walk_index
+from tfm_core.models.build import build_model
+from tfm_core.probe.capture import capture
+
+SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
+READERS = [
+    ("sentiment", {"pooling": "mean"}),
+    ("sentiment", {"pooling": "cls", "window": 2}),
+    ("masked-words", {}),
+]
+VARIANTS = [
+    *TEXT_VARIANTS,
+    *(("vit", {**settings, "patch_size": 7}) for settings in VIT_VARIANTS),
+    *(("captioner", settings) for settings in CAPTIONER_VARIANTS),
+    *(("encoder-only", {"task": task, **settings}) for task, settings in READERS),
+]
+FAMILIES = list(MODEL_CONFIGS)
+PAIRS = {"encoder-decoder", "captioner"}
+
+
+def experiment(family, **settings):
+    layers = {"n_encoder_layers": 2, "n_decoder_layers": 3} if family in PAIRS else {"n_layers": 2}
+    name = settings.pop("task", "numbers")
+    task = {
+        "vit": {"kind": "image", "name": "mnist-5000"},
+        "captioner": {"kind": "caption", "name": "captions", "n_train": 40, "n_validation": 20},
+    }.get(family, {"kind": "text", "name": name, "size": TEXT_TASKS[name].default_size})
+    sizes = {"d_model": 12} if family == "recurrent" else SMALL
+    model = {"family": family, **sizes, **layers, **settings}
+    return Experiment.parse({"model": model, "task": task})
+
+
+def name_of(variant):
+    return " ".join([variant[0], *(f"{k}={v}" for k, v in variant[1].items())])
+
+
+PUBLISHED = ["bert-base", "gpt2-small"]
+
+
+def published(name):
+    """Return a published model, made small, with values, on two texts."""
+    known = ARCHITECTURES[name]
+    config = known.model.replace(**SMALL, n_layers=2, dropout=0.0)
+    shape = dataclasses.replace(known.shape, src_vocabulary=19, tgt_vocabulary=19)
+    torch.manual_seed(0)
+    model, inputs = build_model(config, shape).eval(), text_batch()
+    if not shape.has_source:
+        inputs = (inputs[0][:, :0], inputs[1])
+    with capture(model) as tape:
+        model(*inputs)
+    words = {"vocabulary": [[str(i) for i in range(19)]]}
+    return Subject(config, model, shape, inputs, tape, words, truth=[["?"], ["?"], ["?"]])
+
+
+@pytest.fixture(scope="module", params=[*VARIANTS, *PUBLISHED], ids=lambda v: v if
+                isinstance(v, str) else name_of(v))  # fmt: skip
+def looked_at(request):
+    if isinstance(request.param, str):
+        return published(request.param)
+    family, settings = request.param
+    return subject(experiment(family, **settings))
+
+
+@pytest.mark.parametrize("layer", [0, 2])  # the third: the last of a stack that has fewer
+def test_the_code_of_every_step_gives_its_tensors(looked_at, layer):
+    for step in walk(looked_at, layer=layer, example=1):
+        names = {**step.names, **{one.name: one.value for one in step.before}}
+        with torch.no_grad():
+            exec(step.code, names)  # the steps' own code
+        for one in step.after:
+            torch.testing.assert_close(
+                names[one.name], one.value, rtol=1e-4, atol=1e-5, msg=lambda m, s=step: s.name + m
+            )
+
+
+def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
+    with capture(looked_at.model) as tape:
+        logits = looked_at.model(*looked_at.inputs)
+    recorded = {key: tape[key] for key in looked_at.tape}
+    for key, value in recorded.items():
+        assert torch.equal(value, looked_at.tape[key]), key
+    last = next(one for one in walk(looked_at)[-1].after if one.name in {"logits", "pooled"})
+    assert torch.equal(last.value, logits)
+    with torch.no_grad():
+        fast = looked_at.model(*looked_at.inputs)  # no capture: the fused kernel
+    torch.testing.assert_close(last.value, fast, rtol=1e-4, atol=1e-5)
+
+
+def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
+    kept = [*looked_at.tape.values(), *looked_at.inputs]
+    starts = {tensor.data_ptr() for tensor in kept}
+    made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
+            "written"}  # fmt: skip
+    for step in walk(looked_at):
+        for one in (*step.before, *step.after, *step.extra):
+            assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
+
+
+def test_every_axis_is_known_and_named_tokens_fit_it(looked_at):
+    for step in walk(looked_at):
+        for one in (*step.before, *step.after, *step.extra):
+            for axis, words, size in zip(one.axes, one.words, one.shape, strict=True):
+                assert axis in AXES
+                assert axis != "1" or size == 1
+                tokens = looked_at.tokens(words, 1) if words else None
+                assert tokens is None or len(tokens) == size, (step.name, one.name, words)
+
+
+def test_every_question_has_exactly_one_right_answer(looked_at):
+    for step in walk(looked_at, example=1):
+        question = step.question
+        if question.options:
+            assert len(question.options) >= 2
+            assert len(set(question.options)) == len(question.options)
+            assert [question.is_right(option) for option in question.options].count(True) == 1
+        else:
+            assert question.is_right(int(question.answer))
+            assert not question.is_right(int(question.answer) + 1)
+        assert question.because
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_family_has_the_steps_that_exist_in_it(family):
+    numbers = [step.number for step in walk(subject(experiment(family)))]
+    expected = {
+        "encoder-decoder": list(range(1, 20)),
+        "encoder-only": [*range(1, 16), 18, 19],
+        "decoder-only": [*range(1, 15), 18, 19],
+        "vit": [1, 2, 3, *range(5, 18)],
+        "recurrent": list(range(1, 10)),
+        "captioner": list(range(1, 24)),
+    }
+    assert numbers == expected[family]
+
+
+@pytest.mark.parametrize("family", sorted(PAIRS))
+def test_each_stack_opens_the_block_that_is_chosen_or_its_last(family):
+    opened = {step.block for step in walk(subject(experiment(family)), layer=2)}
+    assert opened == {"", "encoder.layers.1", "decoder.layers.2"}
+
+
+MADE_BY = {
+    ("recurrent", "cross"): "scores",
+    ("encoder-decoder", "decoder"): "decoder-attention",
+    ("encoder-decoder", "cross"): "cross-attention",
+    ("captioner", "patches"): "scores",
+    ("captioner", "decoder"): "decoder-attention",
+    ("captioner", "picture"): "cross-attention",
+}
+
+
+@pytest.mark.parametrize("kind", MADE_BY, ids=" ".join)
+def test_a_map_of_the_attention_page_leads_to_the_step_that_makes_it(kind):
+    steps = {str(step.number): step.name for step in walk(subject(experiment(kind[0])))}
+    assert steps[WALK_STEPS[kind]] == MADE_BY[kind]
+
+
+def shapes_of_the_book():
+    found = {}
+    for step in walk(book_example()):
+        for one in (*step.after, *step.extra):
+            found[step.number, one.name] = one.shape
+    return found
+
+
+def test_the_example_of_the_texts_has_their_shapes():
+    shapes = shapes_of_the_book()
+    expected = {
+        (1, "src"): (128, 28),
+        (1, "tgt"): (128, 29),
+        (2, "per_head"): (8, 64, 512),
+        (3, "mask"): (128, 1, 1, 28),
+        (3, "tgt_mask"): (128, 1, 29, 29),
+        (4, "embedded"): (128, 28, 512),
+        (4, "tgt_embedded"): (128, 29, 512),
+        (5, "placed"): (128, 28, 512),
+        (6, "q"): (128, 28, 512),
+        (6, "k"): (128, 28, 512),
+        (6, "v"): (128, 28, 512),
+        (7, "split"): (128, 28, 8, 64),
+        (7, "queries"): (128, 8, 28, 64),
+        (8, "scores"): (128, 8, 28, 28),
+        (9, "masked"): (128, 8, 28, 28),
+        (10, "weights"): (128, 8, 28, 28),
+        (11, "heads"): (128, 8, 28, 64),
+        (12, "merged"): (128, 28, 512),
+        (12, "output"): (128, 28, 512),
+        (13, "joined"): (128, 28, 512),
+        (14, "hidden"): (128, 28, 2048),
+        (14, "output"): (128, 28, 512),
+        (15, "memory"): (128, 28, 512),
+        (16, "weights"): (128, 8, 29, 29),
+        (16, "output"): (128, 29, 512),
+        (17, "weights"): (128, 8, 29, 28),
+        (17, "output"): (128, 29, 512),
+        (18, "logits"): (128, 29, 10_000),
+        (19, "logits"): (128, 29, 10_000),
+    }
+    assert {key: shapes[key] for key in expected} == expected
+
+
+def test_the_example_of_the_texts_has_no_values_and_still_asks():
+    book = book_example()
+    assert not book.is_real
+    for step in walk(book):
+        assert step.question.is_right(step.question.answer)
+        assert not any(one.has_values for one in (*step.before, *step.after))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_model_too_large_is_walked_through_by_its_shapes(family, monkeypatch):
+    monkeypatch.setattr("tfm_core.inspect.walk.subject.MOST_REAL", 10)
+    large = subject(experiment(family))
+    assert not large.is_real
+    assert walk(large)[-1].after[0].shape[0] == large.n_examples
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name != "recurrent"])
+def test_the_wrong_scale_is_flatter(family):
+    looked = subject(experiment(family))
+    stack = "decoder" if family == "decoder-only" else "encoder"
+    module = f"{stack}.layers.0.self_attention"
+    found = scales(looked, module, 1, 2)
+    torch.testing.assert_close(found.right, looked.tape[f"{module}.weights"][1, 2])
+    torch.testing.assert_close(found.wrong.sum(-1), torch.ones(len(found.wrong)))
+    assert (found.wrong_bits >= found.right_bits - 1e-5).all()
+    assert (found.wrong_bits <= found.most + 1e-5).all()
+
+
+def test_entropy_counts_bits():
+    rows = torch.tensor([[0.25] * 4, [1.0, 0.0, 0.0, 0.0]])
+    torch.testing.assert_close(entropy(rows), torch.tensor([2.0, 0.0]))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_published_model_is_walked_through_by_its_shapes(name):
+    known = ARCHITECTURES[name]
+    looked = by_shape(
+        known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
+    )
+    steps = walk(looked)
+    assert [(s.number, s.name, s.title) for s in steps] == [
+        (entry.number, entry.name, entry.title) for entry in walk_index(known.model, known.shape)
+    ]
+    assert steps[-1].after[0].shape[0] == 1

@@ -1,0 +1,175 @@
+"""Build and Parameters through the frame, with drafts, runs and models to scale."""
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from pages.ui import runs_access
+from tests.pages.counted import SLOW, calls_of
+from tests.pages.looking import said
+from tests.pages.made_runs import damaged_run
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.presets import PRESETS
+from tfm_core.runs.store import RunStore
+
+PATHS = ["architecture/build.py", "architecture/parameters.py"]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", ["gpt2-xl", "vit-h", "bert-base", "transformer-big"])
+def test_models_to_scale_show_their_count(open_page, path, name):
+    app = open_page(path)
+    app.selectbox(key="model-choice").set_value(name).run()
+    assert not app.exception
+    known = ARCHITECTURES[name]
+    if known.n_parameters:
+        assert f"{known.n_parameters:,}" in said(app)
+        assert "the published count" in said(app)
+
+
+@pytest.mark.parametrize("path", [*PATHS, "walk/page.py"])
+def test_a_link_to_a_damaged_run_says_what_is_wrong_with_it(open_page, store, path):
+    run = damaged_run(store)
+    app = open_page(path)
+    app.query_params["show"] = "run"
+    app.query_params["run"] = run.id
+    app.run()
+    assert not app.exception
+    assert run.problem in said(app)
+    assert "The configuration being edited is shown instead." in said(app)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_be_looked_at(open_page, path, name):
+    app = open_page(path)
+    app.session_state["draft"] = PRESETS[name].experiment.model_dump()
+    app.run()
+    assert not app.exception
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_draft_that_does_not_fit_is_said_and_the_last_one_shown(open_page, path):
+    app = open_page(path)
+    app.run()
+    values = {**app.session_state["draft"]}
+    values["model"] = {**values["model"], "n_heads": 7}
+    app.session_state["draft"] = values
+    app.run()
+    assert not app.exception
+    assert "7 does not divide d" in said(app)
+    assert "the last configuration that fitted is shown" in said(app)
+
+
+def test_two_models_are_compared_in_words(open_page):
+    app = open_page("architecture/parameters.py")
+    app.selectbox(key="model-choice").set_value("gpt2-small").run()
+    app.selectbox(key="model-compare").set_value("gpt2-medium").run()
+    assert not app.exception
+    assert "Layers: 24 instead of 12." in said(app)
+
+
+def test_the_table_can_be_searched(open_page):
+    app = open_page("architecture/parameters.py")
+    app.selectbox(key="model-choice").set_value("gpt2-small").run()
+    app.text_input(key="parameters-search").set_value("feed_forward.up").run()
+    assert list(app.dataframe[0].value["formula"]) == ["12 x (768 x 3072 + 3072)"]
+    app.text_input(key="parameters-search").set_value("nothing like it").run()
+    assert "No module has “nothing like it” in its name." in said(app)
+
+
+def test_a_recorded_run_shows_its_weights_before_and_after(open_page, store, monkeypatch, tmp_path):
+    monkeypatch.setattr(runs_access.store(), "recorded", RunStore(tmp_path / "other").recorded)
+    app = open_page("architecture/parameters.py", run="recorded-digits")
+    app.session_state["parameters-tab"] = "Weights"
+    app.run()
+    assert not app.exception
+    assert app.selectbox(key="model-choice").value == "run"
+    assert app.selectbox(key="parameters-weights").options
+    assert "The standard deviation went from" in said(app)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
+    parameter_table.cache_clear()
+    app = open_page(path)
+    with calls_of(*SLOW) as calls:
+        for name in ("vit-b", "vit-s"):
+            app.selectbox(key="model-choice").set_value(name).run()
+    assert set(calls) == {"build_model"}
+    with calls_of(*SLOW) as calls:
+        for name in ("vit-b", "vit-s", "vit-b"):
+            app.selectbox(key="model-choice").set_value(name).run()
+    assert not app.exception
+    assert not calls
+
+
+@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights"])
+def test_every_tab_is_drawn_when_it_is_open(open_page, tab):
+    app = open_page("architecture/parameters.py")
+    app.session_state["parameters-tab"] = tab
+    app.run()
+    assert not app.exception
+    assert [one.label for one in app.metric] == (
+        ["Forward", "Forward, in FLOPs", "Training step, in FLOPs", "Memory of a step"]
+        if tab == "Compute and memory"
+        else []
+    )
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_opens_the_model_it_names(open_page, path):
+    app = open_page(path, show="gpt2-medium")
+    assert app.selectbox(key="model-choice").value == "gpt2-medium"
+    app.selectbox(key="model-choice").set_value("vit-b").run()
+    assert app.query_params["show"] == "vit-b"
+    app.selectbox(key="model-choice").set_value("draft").run()
+    assert "show" not in app.query_params
+    assert app.query_params["model.family"] == "vit"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_with_settings_opens_them_and_says_which_cannot_be(open_page, path):
+    query = {"model.family": "decoder-only", "task.name": "copy", "model.d_model": "96"}
+    app = open_page(path, **query, **{"model.n_heads": "many"})
+    assert not app.exception
+    assert app.session_state["draft"]["model"]["d_model"] == 96
+    assert "must be a whole number" in said(app)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_to_a_run_shows_it_and_another_choice_leaves_it_out(
+    open_page, store, monkeypatch, tmp_path, path
+):
+    monkeypatch.setattr(runs_access.store(), "recorded", RunStore(tmp_path / "other").recorded)
+    app = open_page(path, run="recorded-digits")
+    assert app.selectbox(key="model-choice").value == "run"
+    assert app.query_params["show"] == "run"
+    app.selectbox(key="model-choice").set_value("gpt2-small").run()
+    assert "run" not in app.query_params
+    app.run()
+    assert app.selectbox(key="model-choice").value == "gpt2-small"
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_link_to_an_unknown_model_is_a_sentence(open_page, path):
+    app = open_page(path, show="gpt9")
+    assert not app.exception
+    assert "show is “gpt9” in the link" in app.warning[0].value
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_every_block_of_every_published_model_can_be_picked(open_page, name):
+    app = open_page("architecture/build.py", show=name)
+    parts = app.selectbox(key="build-block-list")
+    for title in parts.options[:: max(1, len(parts.options) // 6)]:
+        app.selectbox(key="build-block-list").select(title).run()
+        assert not app.exception
+        assert app.code
+
+
+def test_the_link_to_copy_opens_the_page_as_it_is(open_page):
+    app = open_page("architecture/parameters.py", show="gpt2-small", versus="vit-b")
+    query = parse_qs(urlsplit(app.sidebar.code[0].value).query)
+    assert query == {"show": ["gpt2-small"], "versus": ["vit-b"]}

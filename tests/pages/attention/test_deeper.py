@@ -1,0 +1,159 @@
+"""Looking deeper on the attention page: explanations, positions, comparisons, files to take."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+
+from pages.attention import compare, figures, take
+from pages.attention import film as look_film
+from pages.attention.compare import Versus
+from pages.attention.controls import offer_of
+from pages.attention.selection_link import DEEPER, VIEWS, Selection, resolve, to_query
+from pages.components.film import Film, Frame
+from pages.components.head_grid import pack
+from pages.components.head_lines import pack_lines
+from pages.components.standalone import standalone
+from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
+from tests.pages.attention.test_own import trained
+from tests.pages.looking import grid, opened, said, unpacked
+from tfm_core.inspect.attention.example import example_of
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    return trained(tmp_path_factory, vit_experiment("cls"))
+
+
+def test_explanations_stand_side_by_side_with_what_the_model_does_without_them(
+    pictures, monkeypatch
+):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, deeper="explain")
+    assert not at.exception
+    assert not at.error
+    for words in ("Attention rollout", "Gradient-weighted relevance", "Attention is not explan"):
+        assert words in said(at)
+    at.selectbox(key="attention-explained-class").set_value(7).run()
+    assert "What speaks for **7**" in said(at)
+
+
+def test_what_positions_learn_is_told_in_numbers(pictures, monkeypatch):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, deeper="positions")
+    assert not at.exception
+    assert not at.error
+    assert "Patches of one row or column are more alike than others by" in said(at)
+
+
+def test_explanations_without_weights_say_what_they_lack(store):
+    at = opened(constructed_run(store, vit_experiment()), deeper="explain")
+    assert not at.exception
+    assert "no checkpoint" in at.error[0].value
+
+
+def test_two_heads_are_compared_with_their_difference(store):
+    run = constructed_run(store, text_experiment())
+    at = opened(run, deeper="compare", versus="1.1..")
+    assert not at.exception
+    assert "**0 %** of the attention goes elsewhere, and **100 %**" in said(at)
+    at.selectbox(key="attention-versus-step").set_value(0).run()
+    assert at.query_params["versus"] == "1.1.0."
+    assert "**0 %** of the attention" not in said(at)
+    assert "Layer 1, head 1, step 0" in said(at)
+
+
+def test_two_runs_are_compared_on_the_example_that_both_keep(store):
+    run = constructed_run(store, text_experiment())
+    other = constructed_run(store, text_experiment(n_encoder_layers=1, n_decoder_layers=1))
+    at = opened(run, deeper="compare", versus=f"3.2..{other.id}")
+    assert not at.exception
+    assert not at.error
+    assert "Layer 1, head 2, step 11: Constructed" in said(at)
+
+
+def test_a_run_that_cannot_be_compared_says_why(store):
+    run = constructed_run(store, text_experiment())
+    other = constructed_run(store, vit_experiment())
+    at = opened(run, deeper="compare", versus=f"1.1..{other.id}")
+    assert not at.exception
+    assert "has no cross-attention; choose another run" in at.error[0].value
+    at = opened(run, deeper="compare", versus="1.1..none-such-run")
+    assert not at.exception
+    assert at.error
+
+
+@pytest.mark.parametrize("text", ["", "1.2", "0.1..", "1.x..", "a.b.c.d", "1.1.x.", "1.1.1.1.1"])
+def test_what_is_no_comparison_is_none(text):
+    assert compare.parse(text) is None
+
+
+@pytest.mark.parametrize("versus", [Versus(0, 2), Versus(3, 0, 17), Versus(1, 1, None, "a-run_id")])
+def test_a_comparison_comes_back_from_its_words(versus):
+    assert compare.parse(versus.text) == versus
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("deeper", DEEPER)
+def test_a_link_reopens_the_view_it_was_made_of(store, view, deeper):
+    run = constructed_run(store, text_experiment())
+    offer = offer_of(run, run.probe())
+    selection = Selection(
+        "decoder", 1, 2, 1, 2, "", "", view, (3, 5), ("k", 4), deeper, Versus(0, 1).text
+    )
+    assert resolve(to_query(selection), offer) == (selection, [])
+
+
+@pytest.mark.parametrize("kind", ["text", "image"])
+def test_every_file_to_take_away_is_made(store, kind):
+    experiment = text_experiment() if kind == "text" else vit_experiment()
+    run = constructed_run(store, experiment)
+    at = opened(run, deeper="take")
+    assert not at.exception
+    selection = Selection(next(iter(offer_of(run, run.probe()).kinds)), layer=1, head=2)
+    probe = run.probe()
+    film = look_film.film_of(run, probe, selection, (0, 2, 11), 11)
+    example = example_of(experiment, probe, run.snapshot(11), 0)
+    assert take._map(run, example, selection, None, "png").startswith(b"\x89PNG")
+    assert take._map(run, example, selection, None, "svg").startswith(b"<svg")
+    assert b"Plotly" in take._map_page(run, example, selection, None)
+    assert take._figures(run, 11).count(b"\n") > 6
+    shape = grid(at)[1].shape
+    assert take._all_numbers(run, example, selection).count(b"\n") == 1 + np.prod(shape)
+    assert take._one_numbers(run, example, selection).count(b"\n") == 1 + np.prod(shape[2:])
+    page = take._page(run, example, selection, None, film).decode()
+    assert run.meta.name in page
+
+
+def test_the_page_that_plays_carries_its_data_and_asks_for_nothing():
+    weights = np.random.default_rng(0).random((3, 2, 3, 5, 7)).astype(np.float16)
+    film = Film("x", [Frame(step) for step in (0, 5, 9)], weights)
+    tokens = ["</script><b>"] * 5, ["k"] * 7
+    sent = pack(
+        weights[0], *tokens, chosen=(0, 0), theme="light", film=film, step=5, dim=[True] * 6
+    )
+    lines = pack_lines(weights[0, 0, 0], *tokens, titles=("q", "k"), ink="#2f7fc1", pin=None)
+    page = standalone(sent, lines, title="<i>", words="", which="", theme="dark").decode()
+    assert "<i>" not in page
+    assert "</script><b>" not in page
+    assert "src=" not in page
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", page)
+    data = re.search('id="grid-data">([^<]+)<', page)[1]
+    header, values = unpacked(base64.b64decode(data))
+    assert header["frame"] == 1
+    assert np.array_equal(values, weights[1])
+    assert json.dumps(header["dim"]) == json.dumps([True] * 6)
+
+
+def test_a_map_is_told_in_words_too(store):
+    weights = np.array([[0.1, 0.9, 0.0], [0.625, 0.25, 0.125]], np.float32)
+    first, second = figures.lines(weights, ["<bos>", "2"], ["a*", "b", "c"])
+    assert first == "1, “\\<bos\\>”, reads “b” (2) most: 0.900"
+    assert second == "2, “2”, reads “a\\*” (1) most: 0.625"
+    assert "reads “" in said(opened(constructed_run(store, text_experiment())))
+    many = np.eye(512, dtype=np.float16)
+    assert len(figures.lines(many, ["q"] * 512, ["k"] * 512)) == figures.MOST_ROWS

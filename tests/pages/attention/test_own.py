@@ -1,0 +1,224 @@
+"""Own examples on the attention page, on runs that learned for three steps."""
+
+import io
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
+from tests.pages.looking import grid, opened, part_of, said
+from tfm_core.data.own_picture import from_text, to_text
+from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text, read_picture
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def sentences(tmp_path_factory):
+    return trained(tmp_path_factory, text_experiment())
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    return trained(tmp_path_factory, vit_experiment())
+
+
+def trained(tmp_path_factory, experiment):
+    """Return the store and the run of an experiment that learned for three steps."""
+    store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
+    run = store.create(small(experiment))
+    assert execute(run).state == "finished"
+    return store, run
+
+
+def test_a_run_that_was_trained_can_be_looked_into(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, kind="decoder", example="2", step="0")
+    assert not at.exception
+    assert not at.warning
+    header, weights = grid(at)
+    tokens = ["<bos>", *run.probe().items[1]["tgt"]]
+    assert header["query"] == header["key"] == tokens
+    assert np.nansum(weights.astype(np.float32), -1) == pytest.approx(1, abs=2e-3)
+
+
+def test_an_own_sentence_is_read_with_the_last_checkpoint(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own", text="forty two", kind="encoder")
+    assert not at.exception
+    assert "Read with the last checkpoint of the run, at step 3." in said(at)
+    header, weights = grid(at)
+    assert header["key"] == ["forty", "two"]
+    expected = look_at_text(run, "forty two").attention["encoder.layers.1.self_attention"]
+    assert np.array_equal(weights[1], expected)
+    at.text_input(key="attention-text").set_value("sixty").run()
+    assert at.query_params["text"] == "sixty"
+    assert grid(at)[0]["key"] == ["sixty"]
+    at.text_input(key="attention-text").set_value("sixty " * 100).run()
+    assert "The text has 600 characters; at most 400 are read here" in said(at)
+    assert at.text_input(key="attention-text").value == "sixty " * 100
+
+
+def test_a_late_word_of_the_list_of_examples_does_not_lead_back_to_them(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run)
+    late = at.selectbox(key="attention-example")._widget_state
+    at.button_group(key="attention-source").set_value("own").run()
+    at.text_input(key="attention-text").set_value("sixty")
+    states = at._tree.get_widget_states()
+    states.widgets.append(late)  # as the browser does while the page is still being drawn
+    at._run(states)
+    assert not at.exception
+    assert at.query_params["example"] == "own"
+    assert grid(at)[0]["key"] == ["sixty"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("forty tow", "“tow” is not a word of this task; near ones are two"),
+        ("", "There is nothing to read"),
+        ("one " * 50, "make it shorter"),
+    ],
+)
+def test_an_own_sentence_that_cannot_be_read_says_why(sentences, monkeypatch, text, sentence):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.text_input(key="attention-text").set_value(text).run()
+    assert not at.exception
+    assert sentence in at.error[0].value
+
+
+def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    assert part_of(at, "digit_pad")
+    drawn = np.zeros((64, 64), np.uint8)
+    drawn[10:50, 28:34] = 255
+    file = io.BytesIO()
+    Image.fromarray(drawn).save(file, "PNG")
+    at.file_uploader(key="attention-upload").set_value(("one.png", file.getvalue(), "image/png"))
+    at.run()
+    assert not at.exception
+    assert "centred, as in MNIST" in said(at)
+    picture, _notes = read_picture(run, drawn)
+    shares = look_at_picture(run, picture).probabilities
+    assert list(at.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+    again = opened(run, example="own", own=at.query_params["own"])
+    assert not again.exception
+    assert not again.warning
+    assert list(again.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+
+
+def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
+    _store, run = pictures
+    facts = run.experiment.task.facts
+    picture = np.random.default_rng(0).integers(0, 256, (1, 28, 28), np.uint8)
+    text = to_text(picture)
+    assert np.array_equal(from_text(text, facts), picture)
+    for broken in (text[:-9], "no letters!", "", to_text(picture.repeat(2, 1))):
+        with pytest.raises(ValueError, match="The picture in the link cannot be read"):
+            from_text(broken, facts)
+
+
+@pytest.mark.parametrize(
+    ("own", "sentence"),
+    [
+        ("picture-eJw", "The picture in the link cannot be read"),
+        ("validation-4000", "Validation example 4000 is not among those listed here"),
+        ("test--5", "own is “test--5” in the link"),
+        ("nonsense", "own is “nonsense” in the link"),
+    ],
+)
+def test_a_link_to_an_own_example_that_is_none_gets_a_sentence(
+    pictures, monkeypatch, own, sentence
+):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own", own=own)
+    assert not at.exception
+    assert any(sentence in part.value for part in (*at.error, *at.warning))
+
+
+def test_a_file_that_is_no_picture_says_so(pictures, monkeypatch):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.file_uploader(key="attention-upload").set_value(("one.png", b"no picture", "image/png"))
+    at.run()
+    assert not at.exception
+    assert "cannot be read as a picture" in at.error[0].value
+
+
+def test_a_run_without_checkpoint_cannot_read_anything_new(store):
+    at = opened(constructed_run(store, text_experiment()), example="own")
+    assert not at.exception
+    assert "This run has no checkpoint" in at.error[0].value
+
+
+def test_the_arithmetic_of_a_cell_ends_in_the_weight_of_the_map(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, view="arithmetic", cell="2,1", kind="decoder", layer="1", head="3")
+    assert not at.exception
+    assert not at.error
+    assert at.selectbox(key="attention-cell-query").value == 1
+    row = next(frame.value for frame in at.dataframe if "exponential" in frame.value)
+    _header, weights = grid(at)
+    assert row["weight"].to_numpy() == pytest.approx(
+        np.nan_to_num(weights[0, 2, 1].astype(float)), abs=1e-3
+    )
+    assert row["weight"].sum() == pytest.approx(1, abs=1e-5)
+    at.selectbox(key="attention-cell-key").set_value(2).run()
+    assert at.query_params["cell"] == "2,3"
+    assert "The mask forbids this key" in said(at)
+
+
+def test_without_weights_the_arithmetic_says_what_it_lacks(store):
+    at = opened(constructed_run(store, text_experiment()), view="arithmetic")
+    assert not at.exception
+    assert "no checkpoint" in at.error[0].value
+
+
+def test_the_arithmetic_of_an_old_snapshot_says_of_which_step_it_is(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, view="arithmetic", step="0")
+    assert "are of step 3; the map above is of step 0" in at.info[0].value
+
+
+def test_what_heads_do_is_measured_over_the_validation_set_too(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, deeper="heads")
+    assert "Measured on the run’s 6 examples at step 3." in said(at)
+    at.toggle(key="attention-validation").set_value(True).run()
+    assert not at.exception
+    assert "Measured on 8 of 8 validation examples, with the weights of step 3." in said(at)
+
+
+@pytest.mark.parametrize("kind", ["text", "image"])
+def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatch, kind):
+    store, run = sentences if kind == "text" else pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own")
+    at.button_group(key="attention-origin").set_value("mistakes").run()
+    assert not at.exception
+    assert not at.error
+    assert "validation examples went wrong" in said(at)
+    first = at.selectbox(key="attention-mistake").value
+    at.selectbox(key="attention-mistake").select_index(1).run()
+    assert not at.exception
+    weights = grid(at)[1]
+    assert weights.size
+    again = opened(run, example="own", own=at.query_params["own"])
+    picked = at.selectbox(key="attention-mistake").value
+    assert picked != first
+    assert again.selectbox(key="attention-mistake").value == picked
+    assert np.array_equal(grid(again)[1], weights, equal_nan=True)

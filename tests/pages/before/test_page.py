@@ -1,0 +1,118 @@
+"""Before the Transformer, and a recurrent run on the pages that show runs."""
+
+import pytest
+
+from pages.ui import forecast
+from tests.inspect.attention.test_own_example import trained
+from tests.inspect.constructed import constructed_run, small
+from tests.pages.looking import said
+from tfm_core.config.choices import RECURRENT_ATTENTIONS
+from tfm_core.inspect.attention import rnn_attention
+from tfm_core.inspect.attention.rnn_attention import racers
+from tfm_core.inspect.speed.step_times import LENGTHS
+from tfm_core.presets import PRESETS
+
+PAGE = "before/page.py"
+VIEWS = ("contest", "length", "history")
+
+
+def viewed(app, view):
+    app.button_group(key="before-view").set_value(view).run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_there_without_a_run(open_page, view):
+    assert "Before the Transformer" in [
+        title.value for title in viewed(open_page(PAGE), view).title
+    ]
+
+
+def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue, store, open_page):
+    app = viewed(open_page(PAGE), "contest")
+    app.slider(key="before-steps").set_value(300)
+    app.selectbox(key="before-task").set_value("reverse")
+    app.button(key="before-train").click().run()
+    assert not app.exception
+    queued = [run for run in store.list() if run.status.state == "queued"]
+    expected = racers("reverse", steps=300)
+    assert {repr(run.experiment) for run in queued} == {repr(e) for e in expected.values()}
+    assert len(queued) == 3
+    assert "Three runs wait for their turn" in said(app)
+    assert "The first look inside is on its way" in said(app)
+
+
+def test_a_server_with_limits_says_why_nothing_starts(store, open_page, monkeypatch, request):
+    monkeypatch.setenv("TFM_MAX_STEPS", "100")
+    request.getfixturevalue("busy_queue")
+    app = viewed(open_page(PAGE), "contest")
+    app.button(key="before-train").click().run()
+    assert not app.exception
+    assert "at most 100 are allowed here" in " ".join(error.value for error in app.error)
+    assert not [run for run in store.list() if run.status.state == "queued"]
+
+
+def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
+    for racer in racers("numbers", steps=1000).values():
+        constructed_run(store, racer)
+    app = viewed(open_page(PAGE), "contest")
+    table = app.table[0].value
+    assert list(table.columns) == ["RNN, additive", "Transformer, 1 head", "Transformer, 4 heads"]
+    counts = [int(text.replace(",", "")) for text in table.loc["Parameters"]]
+    assert counts[0] < counts[1] == counts[2]
+    assert said(app).count("this task has no true source words") == 3
+    assert len(app.get("bidi_component")) == 3
+    sentence = app.selectbox(key="before-sentence-numbers")
+    sentence.set_value(1).run()
+    assert not app.exception
+
+
+def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypatch):
+    monkeypatch.setattr("tfm_core.inspect.speed.step_times.LEAST_SECONDS", 0.0)
+    app = viewed(open_page(PAGE), "length")
+    assert "Nothing is measured yet" in said(app)
+    app.button(key="before-measure").click().run(timeout=60)
+    forecast.wait()
+    app.run()
+    assert not app.exception
+    words = said(app)
+    assert f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens" in words
+    assert len(app.get("bidi_component")) == 2
+
+
+@pytest.fixture(params=RECURRENT_ATTENTIONS)
+def recurrent_run(request, store):
+    experiment = PRESETS["translate-additive"].experiment
+    model = {**experiment.model.model_dump(), "attention": request.param, "d_model": 12}
+    experiment = experiment.replace(model=model)
+    run = constructed_run(store, experiment, state="finished")
+    _, trainer = trained(store.root / "elsewhere", small(experiment))
+    from tfm_core.training import checkpoints
+
+    checkpoints.save(trainer, run.folder / "checkpoints" / "last")
+    return run
+
+
+@pytest.mark.parametrize(
+    "path", ["attention/page.py", "architecture/build.py", "architecture/parameters.py",
+             "masks/page.py", "positions/page.py", "train/page.py", "runs/page.py", "walk/page.py"],
+)  # fmt: skip
+def test_every_page_that_shows_runs_shows_a_recurrent_one(open_page, recurrent_run, path):
+    app = open_page(path, run=recurrent_run.id)
+    assert not app.exception
+
+
+def test_the_arithmetic_of_a_cell_is_that_of_the_score(open_page, recurrent_run):
+    app = open_page("attention/page.py", run=recurrent_run.id, view="arithmetic")
+    assert not app.exception
+    assert not app.error
+    words = said(app)
+    is_tanh = recurrent_run.experiment.model.attention in {"additive", "concat"}
+    assert ("v times tanh(query + key)" in words) == is_tanh
+    assert "does not scale its scores" in words
+
+
+def test_models_of_the_contest_are_as_wide_as_each_other():
+    assert {model.d_model for model in rnn_attention.models().values()} == {rnn_attention.WIDTH}

@@ -1,0 +1,155 @@
+"""Pictures to words: the page itself, and every other page on a run that describes pictures."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.training.test_loop import experiment
+from tfm_core.probe.snapshot import probe_of, take
+from tfm_core.runs.snapshots import write, write_probe
+from tfm_core.runs.status import write_status
+from tfm_core.training.checkpoints import save
+from tfm_core.training.loop import build
+
+PAGE = "captions/page.py"
+
+
+def described(store, **task):
+    """A finished run of a small untrained model that describes pictures."""
+    chosen = experiment("captioner", "captions", model={"n_decoder_layers": 2}, task=task)
+    run = store.create(chosen, name="A run of captions", state="finished")
+    trainer = build(chosen)
+    write_probe(run.folder, probe_of(trainer))
+    for step in (0, 3):
+        trainer.step = step
+        write(run.folder, take(trainer))
+    save(trainer, run.folder / "checkpoints" / "last")
+    write_status(
+        run.folder, dataclasses.replace(run.status, state="finished", step=3, total_steps=6)
+    )
+    return run
+
+
+def clean(app):
+    assert not app.exception, app.exception[0].value
+    return app
+
+
+def said(app):
+    return " ".join(str(part.value) for part in (*app.markdown, *app.caption, *app.error))
+
+
+def test_without_a_run_there_is_a_button_for_each_language(open_page, busy_queue, store):
+    app = clean(open_page(PAGE))
+    assert "No model here has learned to describe pictures yet" in said(app)
+    labels = {button.key: button.label for button in app.button}
+    assert "Describe pictures" in labels["captions-start-captions"]
+    app.button(key="captions-start-captions-korean").click().run()
+    run = store.list()[0]
+    assert run.meta.preset == "captions-korean"
+    assert run.experiment.task.language == "korean"
+
+
+def test_a_composed_picture_is_described_and_scored(open_page, store):
+    run = described(store)
+    app = clean(open_page(PAGE, run=run.id))
+    assert "Word by word" in [header.value for header in app.header]
+    assert "Truth" in said(app)
+    app.selectbox(key="captions-number-0").set_value(4)
+    app.selectbox(key="captions-number-1").set_value(9)
+    app.slider(key="captions-left-0").set_value(0)
+    app.slider(key="captions-top-0").set_value(0)
+    app.slider(key="captions-left-1").set_value(28)
+    app.slider(key="captions-top-1").set_value(7).run()
+    assert "a four left of a nine" in said(clean(app))
+    app.button(key="captions-swap").click().run()
+    assert "a four right of a nine" in said(clean(app))
+
+
+def test_digits_that_overlap_are_told_and_what_was_set_stays(open_page, store):
+    app = open_page(PAGE, run=described(store).id)
+    for i in (0, 1):
+        app.slider(key=f"captions-left-{i}").set_value(7)
+        app.slider(key=f"captions-top-{i}").set_value(14)
+    clean(app.run())
+    assert any("Digits 1 and 2 overlap" in error.value for error in app.error)
+    app.slider(key="captions-top-1").set_value(0)
+    app.slider(key="captions-left-1").set_value(28).run()
+    assert not clean(app).error
+    assert app.slider(key="captions-top-0").value == 14
+
+
+def test_a_digit_to_be_drawn_is_asked_for(open_page, store):
+    app = open_page(PAGE, run=described(store).id)
+    app.toggle(key="captions-drawn-1").set_value(True).run()
+    assert any("Digit 2 is still missing" in error.value for error in clean(app).error)
+
+
+def test_between_the_places_of_the_training_sliders_move_by_pixels(open_page, store):
+    app = open_page(PAGE, run=described(store).id)
+    assert app.slider(key="captions-left-0").step == 7
+    app.toggle(key="captions-free").set_value(True).run()
+    assert clean(app).slider(key="captions-left-0").step == 1
+    app.slider(key="captions-left-0").set_value(3)
+    app.slider(key="captions-left-1").set_value(25).run()
+    app.toggle(key="captions-free").set_value(False).run()
+    assert clean(app).slider(key="captions-left-0").value == 0
+    assert app.slider(key="captions-left-1").value == 21
+
+
+def test_another_picture_and_another_hand(open_page, store):
+    app = open_page(PAGE, run=described(store, sizes=True, n_digits=3).id)
+    assert len([slider for slider in app.slider if "captions-left" in slider.key]) == 3
+    before = [app.slider(key=f"captions-left-{i}").value for i in range(3)]
+    numbers = [app.selectbox(key=f"captions-number-{i}").value for i in range(3)]
+    app.button(key="captions-another").click().run()
+    after = [clean(app).slider(key=f"captions-left-{i}").value for i in range(3)]
+    assert (after, [app.selectbox(key=f"captions-number-{i}").value for i in range(3)]) != (
+        before,
+        numbers,
+    )
+    assert any(word in said(app) for word in ("large", "small"))
+    app.button(key="captions-another-0").click().run()
+    clean(app)
+
+
+@pytest.mark.parametrize("path", [
+    "train/page.py", "runs/page.py", "attention/page.py", "architecture/build.py",
+    "architecture/parameters.py", "masks/page.py", "positions/page.py", "walk/page.py",
+    "training_step/page.py", "practice/page.py", "speed/page.py", "encoders/page.py",
+])  # fmt: skip
+def test_every_page_takes_a_run_that_describes(open_page, store, path):
+    clean(open_page(path, run=described(store, language="korean").id))
+
+
+@pytest.mark.parametrize("kind", ["picture", "patches", "decoder"])
+def test_the_attention_page_shows_every_attention_of_it(open_page, store, kind):
+    run = described(store)
+    app = clean(open_page("attention/page.py", run=run.id, kind=kind))
+    assert "Truth" in said(app)
+    if kind == "picture":
+        assert "Outlined: the digit that the word names" in said(app)
+    own = clean(open_page("attention/page.py", run=run.id, kind=kind, example="own"))
+    assert "Nobody tells the decoder the truth here" in said(own)
+
+
+def test_the_attention_page_scores_and_compares_its_heads(open_page, store):
+    run = described(store)
+    for question in ("heads", "alignment", "compare", "take"):
+        clean(open_page("attention/page.py", run=run.id, deeper=question))
+
+
+def test_the_walk_shows_where_the_words_look_and_what_the_model_writes(open_page, store):
+    run = described(store)
+    app = clean(open_page("walk/page.py", run=run.id, show="run", step="19", block="2"))
+    assert app.header[0].value == "19 · Decoder: cross-attention"
+    assert "Inside `decoder.layers.1`" in said(app)
+    assert "The weights of head 1 over the picture" in said(app)
+    app.selectbox(key="walk-H-2").set_value(1).run()
+    assert "The weights of head 2 over the picture" in said(clean(app))
+    app = clean(open_page("walk/page.py", run=run.id, show="run", step="23"))
+    item = run.probe().items[0]
+    assert f"**{item['tgt_text']}**" in said(app)
+    assert app.selectbox(key="walk-example-6").options[0] == f"Picture 1: {item['tgt_text']}"

@@ -1,0 +1,111 @@
+"""The page on reading, through the frame."""
+
+import pytest
+
+from tests.inspect.readers import reading_run
+from tests.pages.looking import said
+
+PAGE = "encoders/page.py"
+TASKS = {"sentiment": "sentiment", "blanks": "masked-words"}
+
+
+def viewed(app, view):
+    app.button_group(key="encoders-view").set_value(view).run()
+    assert not app.exception
+    return app
+
+
+def figures(app):
+    return len(app.get("bidi_component"))
+
+
+@pytest.mark.parametrize("view", TASKS)
+def test_without_a_run_the_page_offers_to_train_one(open_page, view):
+    app = viewed(open_page(PAGE), view)
+    assert "No model here has learned it yet" in said(app)
+    assert app.button(key=f"encoders-train-{TASKS[view]}").label.startswith("Train it and watch")
+
+
+def test_the_button_trains_the_preset_and_the_page_waits_for_it(open_page, store, busy_queue):
+    app = viewed(open_page(PAGE), "sentiment")
+    app.button(key="encoders-train-sentiment").click().run()
+    assert not app.exception
+    (run,) = [run for run in store.list() if run.meta.preset == "sentiment"]
+    assert app.query_params["run"] == run.id
+    assert "It has not saved its weights yet" in said(app)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_a_sentence_is_read_and_held_against_the_rule(open_page, store, pooling):
+    reading_run(store, "sentiment", pooling)
+    app = viewed(open_page(PAGE), "sentiment")
+    assert not app.error
+    assert figures(app) == 3
+    assert "The rule says **negative**" in said(app)
+    assert "but · slow" in said(app)
+    who = "the CLS token" if pooling == "cls" else "the mean of all words"
+    assert f"Where {who} looks" in said(app)
+    app.button(key="encoders-example-1").click().run()
+    assert app.text_input(key="encoders-text").value == "The film was very good."
+    assert "The rule says **positive**" in said(app)
+
+
+def test_the_minimal_pairs_stand_beside_the_rule(open_page, store):
+    reading_run(store, "sentiment")
+    app = viewed(open_page(PAGE), "sentiment")
+    (table,) = app.dataframe
+    assert table.value["rule"].tolist() == [
+        "negative",
+        "positive",
+        "negative",
+        "neutral",
+        "positive",
+    ]
+    assert table.value["change"].tolist()[3] == "“and” for “but”"
+
+
+def test_unknown_words_get_their_sentence_and_stay_where_they_are(open_page, store):
+    reading_run(store, "sentiment")
+    app = viewed(open_page(PAGE), "sentiment")
+    app.text_input(key="encoders-text").set_value("the fod was good").run()
+    assert not app.exception
+    assert "is not a word of this task" in app.error[0].value
+    assert app.text_input(key="encoders-text").value == "the fod was good"
+    app.text_input(key="encoders-text").set_value("slow food").run()
+    assert "no sentence of its grammar" in said(app)
+
+
+def test_gaps_are_filled_beside_the_truth(open_page, store):
+    reading_run(store, "masked-words")
+    app = viewed(open_page(PAGE), "blanks")
+    assert not app.error
+    assert figures(app) == 2
+    assert [metric.label for metric in app.metric] == ["Model's entropy", "True entropy", "Lost"]
+    app.text_input(key="encoders-gaps").set_value("the ___ eats ___ apple").run()
+    assert figures(app) == 4
+
+
+def test_a_word_is_hidden_by_a_press(open_page, store):
+    reading_run(store, "masked-words")
+    app = viewed(open_page(PAGE), "blanks")
+    app.text_input(key="encoders-gaps").set_value("the dog sleeps").run()
+    assert "No word is hidden" in app.error[0].value
+    app.button_group(key="encoders-hide-the dog sleeps").set_value([1]).run()
+    assert not app.error
+    assert figures(app) == 2
+
+
+def test_what_fits_nothing_and_what_is_too_much_are_said(open_page, store):
+    reading_run(store, "masked-words")
+    app = viewed(open_page(PAGE), "blanks")
+    app.text_input(key="encoders-gaps").set_value("dog the ___").run()
+    assert "No sentence of the grammar fits" in said(app)
+    app.text_input(key="encoders-gaps").set_value(" ".join(["___"] * 6)).run()
+    assert "6 words are hidden" in app.error[0].value
+
+
+def test_the_current_run_is_the_one_that_reads_where_its_task_fits(open_page, store):
+    first = reading_run(store, "sentiment", "cls")
+    reading_run(store, "sentiment", "mean")
+    app = open_page(PAGE, run=first.id)
+    assert "Where the CLS token looks" in said(app)

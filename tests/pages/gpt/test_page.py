@@ -1,0 +1,145 @@
+"""The page on GPTs, through the frame."""
+
+import pytest
+
+from tests.inspect.attention.test_own_example import trained
+from tests.pages.looking import said
+from tests.training.test_language import language
+from tests.training.test_loop import experiment
+from tfm_core.data.corpus.book import read_text
+
+PAGE = "gpt/page.py"
+
+
+@pytest.fixture
+def model(store):
+    return trained(store.root, language("grammar", task={"unit": "words"}))[0]
+
+
+@pytest.fixture
+def adder(store):
+    return trained(store.root, experiment("decoder-only", "addition"))[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "buttons"),
+    [
+        ("read", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
+        ("write", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
+        ("lens", ["gpt-train-gpt-grammar", "gpt-train-gpt-text"]),
+        ("add", ["gpt-train-addition-3", "gpt-train-addition"]),
+    ],
+)
+def test_without_a_model_every_part_offers_to_train_one(open_page, part, buttons):
+    app = open_page(PAGE, part=part)
+    assert not app.exception
+    for key in buttons:
+        assert app.button(key=key)
+
+
+@pytest.mark.parametrize("said_in_link", ["train", "Own text"])  # a name, or a label as of earlier
+def test_a_link_opens_a_part_and_names_it_shortly(open_page, said_in_link):
+    app = open_page(PAGE, part=said_in_link)
+    assert app.button_group(key="gpt-part").value == "train"
+    assert app.query_params["part"] == "train"
+    assert not app.warning
+
+
+def test_a_part_that_does_not_exist_is_named(open_page):
+    app = open_page(PAGE, part="sing")
+    assert "part is “sing” in the link" in app.warning[0].value
+    assert "part" not in app.query_params
+
+
+def test_a_text_is_read_and_its_greatest_surprise_picked(open_page, model):
+    app = open_page(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert [metric.label for metric in app.metric][:3] == ["Loss", "Bits a word", "Perplexity"]
+    app.text_area(key=f"gpt-read-{model.id}").set_value("the dog eats an apple").run()
+    assert "of its guesses" in said(app)
+    app.slider(key=f"gpt-read-token-{model.id}-6").set_value(2).run()
+    assert "Token 2, **dog**" in said(app)
+
+
+def test_words_that_it_never_saw_are_named(open_page, model):
+    app = open_page(PAGE)
+    app.text_area(key=f"gpt-read-{model.id}").set_value("the dgo eats").run()
+    assert "never saw “dgo”" in app.error[0].value
+    assert app.text_area(key=f"gpt-read-{model.id}").value == "the dgo eats"
+
+
+def test_it_writes_step_by_step_on_and_again(open_page, model):
+    app = open_page(PAGE, part="write")
+    app.number_input(key="gpt-length").set_value(5).run()
+    assert "0 of 5 tokens" in said(app)
+    app.button(key="gpt-step").click().run()
+    assert "1 of 5 tokens" in said(app)
+    app.button(key="gpt-on").click().run()
+    assert not app.exception
+    app.button(key="gpt-again").click().run()
+    assert "0 of 5 tokens" in said(app)
+
+
+def test_shaping_says_how_many_tokens_are_left(open_page, model):
+    app = open_page(PAGE, part="write")
+    app.number_input(key="gpt-top-k").set_value(7).run()
+    assert ": 7 of " in said(app)
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_it_writes_greedily_and_searches(open_page, model, method):
+    app = open_page(PAGE, part="write")
+    app.button_group(key="gpt-method").set_value(method).run()
+    assert not app.exception
+    assert not app.error
+
+
+def test_the_lens_is_drawn(open_page, model):
+    app = open_page(PAGE, part="lens")
+    assert not app.exception
+    assert "Read a row from left to right" in said(app)
+
+
+def test_a_sum_is_added_and_a_bad_one_gets_its_sentence(open_page, adder):
+    app = open_page(PAGE, part="add")
+    assert not app.exception
+    assert "105" in said(app)  # 88+17
+    app.text_input(key=f"gpt-sum-{adder.id}").set_value("twelve").run()
+    assert app.error
+
+
+def test_a_text_of_ones_own_is_counted_and_refused_with_a_sentence(open_page):
+    app = open_page(PAGE, part="train")
+    assert f"{len(read_text()):,} characters" in said(app)
+    app.text_area(key="gpt-own-text").set_value("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa").run()
+    assert "one token repeated" in app.error[0].value
+    assert app.button(key="gpt-own-train").disabled
+
+
+def test_a_pasted_text_is_kept_over_another_task_and_is_not_in_the_link(open_page):
+    app = open_page("train/page.py", **{"model.family": "decoder-only", "task.name": "own-text"})
+    text = "to be or not to be, that is the question. " * 9
+    app.text_area(key="corpus-text").set_value(text).run()
+    assert not app.exception
+    assert "Your text:" in said(app)
+    assert "task.text" not in app.query_params
+    assert "not in this link" in said(app)
+    app.selectbox(key="setting:task.name").set_value("grammar").run()
+    assert "Your text:" not in said(app)
+    app.selectbox(key="setting:task.name").set_value("own-text").run()
+    assert app.text_area(key="corpus-text").value == text
+    app.text_area(key="corpus-text").set_value("too short").run()
+    assert "must have from 20 to 200,000" in said(app)
+    assert app.text_area(key="corpus-text").value == "too short"
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "most"), [("read", "gpt-read", "6,000"), ("lens", "gpt-lens", "200")]
+)
+def test_more_than_can_be_read_stays_and_is_said_so(open_page, model, part, key, most):
+    app = open_page(PAGE, part=part)
+    widgets = {"read": app.text_area, "lens": app.text_input}[part]
+    widgets(key=f"{key}-{model.id}").set_value("the dog " * 1000).run()
+    assert f"at most {most} are read here" in app.error[0].value
+    assert widgets(key=f"{key}-{model.id}").value == "the dog " * 1000

@@ -1,0 +1,146 @@
+"""The mask lab, through the frame."""
+
+import json
+
+import pytest
+
+from pages.components.mask_editor import valid_edit
+from tests.inspect.attention.test_own_example import trained
+from tests.pages.counted import SLOW, calls_of
+from tests.pages.looking import part_of, said
+from tests.pages.made_runs import made_run, with_checkpoint
+from tests.training.test_language import language
+from tfm_core.inspect.masks.lab import MASKS
+from tfm_core.presets import PRESETS
+from tfm_core.runs.store import RECORDED
+
+PAGE = "masks/page.py"
+
+
+@pytest.fixture
+def with_recorded(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def sent(app):
+    return json.loads(part_of(app, "mask_editor").json)
+
+
+@pytest.mark.parametrize("kind", MASKS)
+def test_every_mask_is_drawn_on_seeded_scores_without_a_run(open_page, kind):
+    app = open_page(PAGE)
+    app.button_group(key="masks-kind").set_value(kind).run()
+    assert not app.exception
+    assert not app.error
+    assert "seeded embeddings" in said(app)
+    data = sent(app)
+    assert len(data["mask"]) == len(data["query"])
+    assert len(data["mask"][0]) == len(data["key"])
+
+
+def test_a_change_builds_and_loads_no_model(open_page):
+    app = open_page(PAGE)
+    with calls_of(*SLOW) as calls:
+        for n in (1, 3, 0):
+            app.slider(key="masks-pad-combined").set_value(n).run()
+    assert not calls
+    assert sent(app)["key"] == ["the", "cat", "sat", "on", "the", "mat"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("", "is empty"), ("a " * 50, "has 50 tokens"), ("w" * 40, "has 40 letters")],
+)
+def test_a_sentence_that_cannot_be_read_is_said_and_nothing_is_drawn(open_page, text, sentence):
+    app = open_page(PAGE)
+    app.text_input(key="masks-text-own-one").set_value(text).run()
+    assert not app.exception
+    assert sentence in app.error[0].value
+
+
+def test_the_current_runs_model_gives_the_scores(with_recorded, open_page):
+    app = open_page(PAGE, run="recorded-korean")
+    assert not app.exception
+    assert "Real projections: layer 1, head 1 of" in said(app)
+    before = sent(app)["scores"]
+    app.selectbox(key="masks-head-4").set_value(2).run()
+    assert sent(app)["scores"] != before
+    app.button_group(key="masks-kind").set_value("cross").run()
+    assert sent(app)["query"][0] == "<bos>"
+    assert "Real projections" in said(app)
+
+
+def test_words_the_run_does_not_know_fall_back_to_seeded_scores_and_say_so(
+    with_recorded, open_page
+):
+    app = open_page(PAGE, run="recorded-korean")
+    app.text_input(key="masks-text-run-one").set_value("colourless green ideas").run()
+    assert not app.exception
+    assert "Not from the current run: “colourless” is not a word" in said(app)
+    assert "seeded embeddings" in said(app)
+
+
+def test_a_run_of_pictures_leaves_the_lab_as_it_is(with_recorded, open_page):
+    app = open_page(PAGE, run="recorded-digits")
+    assert not app.exception
+    assert "seeded embeddings" in said(app)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        [],
+        {"version": "other", "cells": []},
+        {"version": "v", "cells": [[0]]},
+        {"version": "v", "cells": [[0, 3]]},
+        {"version": "v", "cells": [[True, 0]]},
+        {"version": "v", "cells": [["0", 0]]},
+        {"version": "v", "cells": [[0, 0]] * 7},
+    ],
+)
+def test_what_is_no_click_on_this_mask_is_dropped(value):
+    assert valid_edit(value, "v", (2, 3)) is None
+    assert valid_edit({"version": "v", "cells": [[1, 2], [1, 2]]}, "v", (2, 3)) == ((1, 2),)
+
+
+@pytest.mark.parametrize(
+    ("section", "words"),
+    [
+        ("axis", "of their attention on padding"),
+        ("precision", "The scores of the first query"),
+        ("blind", "What the PyTorch that runs here answers"),
+        ("code", "True = forbidden"),
+    ],
+)
+def test_every_trap_and_the_code_are_shown(open_page, section, words):
+    app = open_page(PAGE)
+    app.button_group(key="masks-section").set_value(section).run()
+    assert not app.exception
+    assert words in said(app)
+
+
+def test_the_code_to_copy_is_that_of_the_mask_on_the_page(open_page):
+    app = open_page(PAGE)
+    app.button_group(key="masks-section").set_value("code").run()
+    names = {}
+    exec(app.code[0].value, names)
+    assert names["mask"].tolist() == sent(app)["mask"]
+
+
+def test_the_text_of_a_language_model_may_be_padded(store, open_page):
+    run = trained(store.root, language("grammar", task={"unit": "words"}))[0]
+    app = open_page(PAGE, run=run.id)
+    app.text_input(key="masks-text-run-one").set_value("the teacher").run()
+    assert not app.exception
+    assert not app.error
+    assert "Real projections: layer 1, head 1 of" in said(app)
+    assert sent(app)["key"] == ["the", "teacher", "<pad>", "<pad>"]
+
+
+def test_a_captioner_says_that_there_is_no_picture_to_write_about(store, open_page):
+    run = made_run(store, experiment=PRESETS["captions"].experiment)
+    with_checkpoint(run)
+    app = open_page(PAGE, run=run.id)
+    assert not app.exception
+    assert "Its words are about a picture, and there is none here." in said(app)

@@ -1,0 +1,154 @@
+"""The positions page, through the frame."""
+
+import dataclasses
+
+import pytest
+
+from tests.pages.counted import SLOW, calls_of
+from tests.pages.learned_runs import learned_run
+from tests.pages.looking import said
+from tests.pages.made_runs import made_run, with_checkpoint
+from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect.positions import race
+from tfm_core.presets import PRESETS
+from tfm_core.runs.snapshots import write_probe
+from tfm_core.runs.status import write_status
+from tfm_core.runs.store import RECORDED
+
+PAGE = "positions/page.py"
+VIEWS = ("sinusoidal", "learned", "rotary", "alibi", "patches", "shuffle", "race")
+
+
+@pytest.fixture
+def with_recorded(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def viewed(app, view):
+    app.button_group(key="positions-view").set_value(view).run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_there_without_a_run(open_page, view):
+    app = viewed(open_page(PAGE), view)
+    assert not app.error
+    drawn = len(app.get("bidi_component"))
+    assert drawn >= 1 or view in {"learned", "race"}
+
+
+@pytest.mark.parametrize("run_id", ["recorded-digits", "recorded-korean"])
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_view_is_there_with_a_recorded_run(with_recorded, open_page, view, run_id):
+    app = viewed(open_page(PAGE, run=run_id), view)
+    assert not app.error
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "values"),
+    [
+        ("sinusoidal", "positions-base-waves", (10.0, 100.0, 2.0)),
+        ("rotary", "positions-width-rotary", (8, 64, 4)),
+        ("patches", "positions-width-patches", (8, 128, 4)),
+    ],
+)
+def test_a_change_builds_and_loads_no_model(open_page, view, key, values):
+    app = viewed(open_page(PAGE), view)
+    with calls_of(*SLOW) as calls:
+        for value in values:
+            app.select_slider(key=key).set_value(value).run()
+    assert not app.exception
+    assert not calls
+
+
+def test_the_learned_table_of_the_current_run_is_shown_at_every_step(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-digits"), "learned")
+    steps = app.select_slider(key="positions-step")
+    assert "step 3,000" in said(app)
+    steps.set_value(0).run()
+    assert not app.exception
+    assert "The table itself at step 0" in said(app)
+
+
+def test_a_run_without_a_learned_table_says_so(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-korean"), "learned")
+    assert "sinusoidal positions: nothing is learned" in said(app)
+
+
+def test_the_current_run_answers_before_and_after_the_shuffle(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-korean"), "shuffle")
+    assert "The current run's model answers" in said(app)
+    before = said(app)
+    app.button(key="shuffle").click().run()
+    assert said(app) != before
+    app.text_input(key="positions-text-recorded-korean").set_value("the xylophone").run()
+    assert "is not a word of this task" in app.warning[0].value
+
+
+def test_the_patches_of_a_run_of_pictures_are_shuffled_too(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-digits"), "shuffle")
+    assert "the same patches in another order" in said(app)
+    app.button(key="shuffle-patches").click().run()
+    app.slider(key="shuffle-picture").set_value(3).run()
+    assert not app.exception
+
+
+def test_an_empty_sentence_is_said(open_page):
+    app = viewed(open_page(PAGE), "shuffle")
+    app.text_input(key="positions-text-own").set_value("  ").run()
+    assert "The sentence is empty" in app.error[0].value
+
+
+def test_one_press_queues_five_runs_with_names(busy_queue, open_page):
+    run = learned_run(busy_queue.store, "copy")
+    app = viewed(open_page(PAGE, run=run.id), "race")
+    app.slider(key="positions-steps-copy").set_value(200).run()
+    app.button(key="positions-train").click().run()
+    assert not app.exception
+    made = [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
+    assert [run.experiment.model.position for run in made] == list(POSITIONS)
+    assert {run.status.state for run in made} == {"queued"}
+    assert {run.experiment.training.steps for run in made} == {200}
+    assert "5 runs wait for their turn" in said(app)
+
+
+def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):
+    monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_steps=10))
+    run = learned_run(busy_queue.store, "copy")
+    app = viewed(open_page(PAGE, run=run.id), "race")
+    app.button(key="positions-train").click().run()
+    assert "at most 10 are allowed here" in app.error[0].value
+    assert not [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
+
+
+def test_runs_that_differ_in_positions_alone_stand_together(store, open_page):
+    racers = race.racers(PRESETS["copy"].experiment, steps=211)
+    for name, experiment in racers.items():
+        run = learned_run(store, "copy")
+        made = store.create(experiment, name=name)
+        done = dataclasses.replace(made.status, state="finished", step=211, total_steps=211)
+        write_status(made.folder, done)
+        (made.folder / "events.jsonl").write_bytes((run.folder / "events.jsonl").read_bytes())
+    app = viewed(open_page(PAGE), "race")
+    words = said(app)
+    assert all(choice.label in words for choice in POSITIONS.values())
+    assert "which kind learns the task, and how fast" in words
+
+
+def test_a_run_without_a_table_of_positions_says_why(store, open_page):
+    run = learned_run(store, "translate-luong")
+    app = viewed(open_page(PAGE, run=run.id), "learned")
+    assert "is an RNN: it reads in order and has no positions to learn" in said(app)
+    run = learned_run(store, "copy")
+    app = viewed(open_page(PAGE, run=run.id), "learned")
+    assert "has sinusoidal positions: nothing is learned about them" in said(app)
+
+
+def test_a_captioner_is_left_out_when_words_are_shuffled(store, open_page):
+    run = with_checkpoint(made_run(store, experiment=PRESETS["captions"].experiment))
+    items = [{"src": ["1,1"], "tgt": ["two"], "tgt_text": "two"}]  # a picture has no words
+    write_probe(run.folder, {"kind": "caption", "items": items})
+    app = viewed(open_page(PAGE, run=run.id), "shuffle")
+    assert "The current run is left out." in app.warning[0].value
+    assert app.text_input[0].value == "dog bites man and man runs"

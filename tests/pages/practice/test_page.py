@@ -1,0 +1,102 @@
+"""The page of good practice, through the frame."""
+
+import pytest
+
+from tests.pages.guided_runs import guided_run
+from tests.pages.looking import said
+from tfm_core.inspect.practice import lesson
+
+PAGE = "practice/page.py"
+STEPS = ("split", "train", "early", "augment", "errors", "save", "test")
+
+
+def at_step(app, step):
+    app.button_group(key="practice-step").set_value(step).run()
+    assert not app.exception
+    return app
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_is_there_without_a_run(open_page, step):
+    app = at_step(open_page(PAGE), step)
+    assert not app.error
+    assert "Why." in said(app)
+    assert "The common mistake." in said(app)
+    assert "0 of 7 done" in said(app)
+    assert app.button or step == "split"
+
+
+def test_the_split_is_counted_and_its_question_answered(open_page):
+    app = open_page(PAGE)
+    assert "0 pictures stand in two splits" in said(app)
+    app.radio(key="practice-question").set_value("test").run()
+    assert "0 of 7 done" in said(app)
+    app.radio(key="practice-question").set_value("validation").run()
+    assert "1 of 7 done" in said(app)
+    app.select_slider(key="practice-n").set_value(20).run()
+    assert "69.9 %" in said(app)  # Wilson, 18 of 20
+
+
+@pytest.mark.parametrize(
+    ("step", "key", "kinds"),
+    [
+        ("train", "plain", ["plain"]),
+        ("early", "early", ["early"]),
+        ("augment", "augmented", ["plain", "augmented"]),
+    ],
+)
+def test_a_press_queues_what_is_missing(busy_queue, open_page, step, key, kinds):
+    app = at_step(open_page(PAGE), step)
+    app.button(key=f"practice-{key}").click().run()
+    assert not app.exception
+    found = lesson.find(busy_queue.store.list())
+    assert list(found) == kinds
+    assert {run.status.state for run in found.values()} == {"queued"}
+    assert not [button for button in app.button if button.key == f"practice-{key}"]
+
+
+def test_a_refusal_is_said(busy_queue, open_page, monkeypatch):
+    monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_steps=10))
+    app = at_step(open_page(PAGE), "train")
+    app.button(key="practice-plain").click().run()
+    assert "at most 10 are allowed here" in app.error[0].value
+    assert lesson.find(busy_queue.store.list()) == {}
+
+
+def test_a_finished_run_fills_every_step(store, open_page):
+    guided_run(store, "plain")
+    app = at_step(open_page(PAGE), "train")
+    assert "Overfitting begins at step **150**" in said(app)
+    assert "2 of 7 done" in said(app)
+
+    at_step(app, "errors")
+    assert "Validation chooses **No augmentation**, the weights of step **150**" in said(app)
+    assert "of 500 went wrong" in said(app)
+    for digit in "0123456789":
+        app.pills(key="practice-weakest").set_value(digit).run()
+    assert "3 of 7 done" in said(app)
+
+    at_step(app, "save")
+    app.button(key="practice-save").click().run()
+    assert "**exactly** the same logits" in app.success[0].value
+    assert "4 of 7 done" in said(app)
+
+    at_step(app, "test")
+    assert "the test says" not in said(app)
+    app.button(key="practice-open").click().run()
+    assert "the test says" in said(app)
+    assert "5 of 7 done" in said(app)
+    app.select_slider(key="practice-tries").set_value(1).run()
+    assert "+0.0 points of luck" in said(app)
+
+
+def test_runs_that_stopped_early_or_were_augmented_stand_beside(store, open_page):
+    guided_run(store, "plain")
+    guided_run(store, "early")
+    guided_run(store, "augmented", lower=0.5)
+    app = at_step(open_page(PAGE), "early")
+    assert "Stopped at step **300**" in said(app)
+    at_step(app, "augment")
+    assert said(app).count("ahead of validation") == 2
+    at_step(app, "errors")
+    assert "Validation chooses **With augmentation**" in said(app)

@@ -1,0 +1,154 @@
+"""Runs: open, go on, train further, rename, delete and bring back, search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.runs import filter
+from pages.runs.filter import matches
+from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+Open = Callable[..., AppTest]
+PAGE = "runs/page.py"
+
+
+def keys(app: AppTest) -> set[str]:
+    return {button.key for button in app.button}
+
+
+def names(app: AppTest) -> str:
+    return "\n".join(element.value for element in app.main.markdown)
+
+
+def test_without_runs_a_button_leads_to_home(open_page: Open) -> None:
+    app = open_page(PAGE)
+    app.button(key="empty-home").click().run()
+    assert not app.exception
+    assert app.title[0].value == "Watch a Transformer learn"
+
+
+def test_a_deleted_run_is_gone_and_undo_brings_it_back(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Backwards")
+    app = open_page(PAGE)
+    app.button(key=f"delete-{run.id}").click().run()
+    assert store.list() == []
+    assert "Deleted **Backwards**" in names(app)
+    app.button(key="undo-delete").click().run()
+    assert [kept.id for kept in store.list()] == [run.id]
+    assert "undo-delete" not in keys(app)
+    assert f"open-{run.id}" in keys(app)
+
+
+def test_a_run_that_trains_cannot_be_deleted(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, state="running")
+    assert open_page(PAGE).button(key=f"delete-{run.id}").disabled
+
+
+def test_a_damaged_run_says_what_is_wrong_and_can_be_deleted(
+    store: RunStore, open_page: Open
+) -> None:
+    run = damaged_run(store)
+    app = open_page(PAGE)
+    assert run.problem in [caption.value for caption in app.caption]
+    assert keys(app) == {f"delete-{run.id}"}
+    app.button(key=f"delete-{run.id}").click().run()
+    assert store.list() == []
+
+
+def test_opening_a_run_makes_it_the_current_one(store: RunStore, open_page: Open) -> None:
+    run = made_run(store)
+    app = open_page(PAGE)
+    app.button(key=f"open-{run.id}").click().run()
+    assert not app.exception
+    assert app.session_state["current_run"] == run.id
+
+
+def test_a_run_gets_another_name(store: RunStore, open_page: Open) -> None:
+    run = made_run(store)
+    app = open_page(PAGE)
+    app.text_input(key=f"name-{run.id}").set_value("한국어").run()
+    app.button(key=f"rename-{run.id}").click().run()
+    assert store.get(run.id).meta.name == "한국어"
+    assert "한국어" in names(app)
+
+
+def test_a_run_without_a_name_is_refused_in_a_sentence(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Backwards")
+    app = open_page(PAGE)
+    app.text_input(key=f"name-{run.id}").set_value("  ").run()
+    app.button(key=f"rename-{run.id}").click().run()
+    assert "needs a name" in app.info[0].value
+    assert store.get(run.id).meta.name == "Backwards"
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed", "interrupted"])
+def test_a_run_that_ended_early_waits_again_after_resume(
+    state: str, store: RunStore, busy_queue: RunQueue, open_page: Open
+) -> None:
+    run = made_run(store, state=state)
+    app = open_page(PAGE)
+    app.button(key=f"resume-{run.id}").click().run()
+    assert not app.exception
+    assert store.get(run.id).status.state == "queued"
+    assert app.session_state["current_run"] == run.id
+
+
+def test_a_finished_run_trains_further_as_a_copy(
+    store: RunStore, busy_queue: RunQueue, open_page: Open
+) -> None:
+    run = with_checkpoint(made_run(store, step=97))
+    app = open_page(PAGE)
+    app.number_input(key=f"further-steps-{run.id}").set_value(131).run()
+    app.button(key=f"further-{run.id}").click().run()
+    assert not app.exception
+    (copy,) = [other for other in store.list() if other.meta.parent == run.id]
+    assert copy.experiment.training.steps == 131
+    assert copy.status.state == "queued"
+    assert store.get(run.id).status.state == "finished"
+
+
+def test_a_recorded_run_is_marked_and_offers_neither_name_nor_delete(
+    store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path_factory
+) -> None:
+    elsewhere = RunStore(tmp_path_factory.mktemp("recorded"), recorded=None)
+    run = with_checkpoint(made_run(elsewhere))
+    monkeypatch.setattr(store, "recorded", elsewhere.root)
+    app = open_page(PAGE)
+    assert "Recorded" in names(app)
+    assert keys(app) == {f"open-{run.id}", f"further-{run.id}"}
+
+
+def test_words_and_kind_choose_what_is_shown(store: RunStore, open_page: Open) -> None:
+    first, second = made_run(store, name="One"), made_run(store, name="Two", state="stopped")
+    app = open_page(PAGE)
+    app.text_input(key="runs-words").set_value("one REVERSE").run()
+    assert f"open-{first.id}" in keys(app)
+    assert f"open-{second.id}" not in keys(app)
+    app.text_input(key="runs-words").set_value("").run()
+    app.button_group(key="runs-kind").set_value("early").run()
+    assert f"open-{second.id}" in keys(app)
+    assert f"open-{first.id}" not in keys(app)
+    app.text_input(key="runs-words").set_value("one").run()
+    assert "No run matches" in "\n".join(caption.value for caption in app.caption)
+
+
+def test_many_runs_stand_on_several_pages(store: RunStore, open_page: Open) -> None:
+    for number in range(filter.PER_PAGE + 1):
+        made_run(store, name=f"Run {number}", step=3)
+    app = open_page(PAGE)
+    assert sum(key.startswith("open-") for key in keys(app)) == filter.PER_PAGE
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [("", True), ("back", True), ("encoder WARDS", True), ("mnist", False), ("$(.*", False)],
+)
+def test_search_looks_at_name_task_and_model(words: str, found: bool, store: RunStore) -> None:
+    run: Run = made_run(store, name="Backwards")
+    assert matches(run, words) == found

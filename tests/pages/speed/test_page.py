@@ -1,0 +1,135 @@
+"""Making it fast, through the frame: measure, read, stop, wait for others, download."""
+
+import json
+
+import psutil
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.speed import state, words
+from pages.speed.rules import RULES
+from tests.inspect.speed.test_registry import small
+from tests.pages.looking import FRAME, said
+from tests.runs.waiting import wait_until
+from tfm_core.inspect.speed.applies import why_not
+from tfm_core.inspect.speed.measure import measure
+from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.inspect.speed.report import ArmReport, Report
+
+PAGE = "speed/page.py"
+
+
+@pytest.fixture
+def desk():
+    """The desk of the server, empty again behind the test."""
+    desk = state.desk()
+    yield desk
+    desk.close()
+    if desk._current is not None:
+        desk._current.wait(30)
+
+
+def opened(experiment=None, compare="data"):
+    at = AppTest.from_file(FRAME, default_timeout=60)
+    at.session_state["draft"] = (experiment or small("vit")).model_dump()
+    at.run().switch_page(PAGE).run()
+    at.selectbox(key="speed-compare").set_value(compare).run()
+    return at
+
+
+def finished(at):
+    """Draw again until the measurement is over."""
+
+    def over():
+        at.run()
+        return not [one for one in at.button if one.key == "speed-stop"]
+
+    wait_until(over, "the measurement is over", 120)
+    return at
+
+
+def test_a_measurement_is_read_in_three_parts(store, desk):
+    at = opened()
+    assert "Nothing is measured yet" in said(at)
+    at.button(key="speed-start").click().run()
+    finished(at)
+    assert not at.exception
+    titles = [one.value for one in at.header]
+    assert titles[:3] == ["1 · The same numbers?", "2 · What is gained", "3 · When not to use it"]
+    assert "bit for bit" in at.success[0].value
+    assert "as fast" in said(at)
+    assert at.get("download_button")
+
+
+def test_stop_ends_it_and_says_so(store, desk):
+    at = opened(compare="length")
+    at.button(key="speed-start").click().run()
+    at.button(key="speed-stop").click().run()
+    assert not at.exception
+    assert "Stopped by you." in at.warning[0].value
+    assert not at.button(key="speed-start").disabled
+
+
+def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, desk):
+    at = opened()
+    other = desk.begin("length", small("vit"), "cpu")
+    psutil.Process(other.pid).suspend()  # it is not done before it is told so
+    at.button(key="speed-start").click().run()
+    assert "yours begins when that one is done" in said(at)
+    other.stop("Stopped.")
+    other.wait(30)
+    finished(at)
+    assert "bit for bit" in at.success[0].value
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_every_comparison_opens_with_its_code(store, name):
+    at = opened(compare=name)
+    assert not at.exception
+    assert not at.error
+    assert len(at.code) >= len(COMPARISONS[name].code)
+    has_button = bool([one for one in at.button if one.key == "speed-start"])
+    assert has_button != bool(at.info)
+
+
+def test_what_makes_no_sense_here_is_said(store):
+    at = opened(small("decoder-only"), compare="patches")
+    assert "does not cut pictures" in at.info[0].value
+
+
+@pytest.mark.parametrize("name", [name for name in COMPARISONS if name not in {"compile", "gpu"}])
+def test_every_result_has_its_verdict(name):
+    why = why_not(name, small("vit"), "cpu")
+    if why is not None:  # one core alone has nothing to share out
+        pytest.skip(why)
+    report = Report(name, "cpu", "CPU")
+    measure(
+        name,
+        small("vit"),
+        "cpu",
+        lambda kind, **facts: report.take(json.dumps({"kind": kind, **facts})),
+        count=1,
+    )
+    sentences = words.verdict(report)
+    assert len(sentences) >= 2
+    assert sentences[-1] == RULES[name]
+
+
+def timed(name, sides, x=None, **facts):
+    arm = ArmReport("work", tuple(sides), x, facts=facts, seconds=dict(sides))
+    return Report(name, "cpu", "CPU", arms=[arm])
+
+
+def test_the_verdict_follows_the_result():
+    slower = timed("precision", {"fp32": [1.0, 1.1], "bf16": [4.0, 4.1], "fp16": [0.5, 0.5]})
+    said_ = " ".join(words.verdict(slower))
+    assert "**bf16 autocast** was slower" in said_
+    assert "was 2.10x" in said_
+    pays = timed("compile", {"eager": [0.02], "compiled": [0.01]}, first_seconds=1.0)
+    assert "**99 passes**" in " ".join(words.verdict(pays))
+    never = timed("compile", {"eager": [0.01], "compiled": [0.02]}, first_seconds=1.0)
+    assert "never pays for itself" in " ".join(words.verdict(never))
+    gpu = timed("gpu", {"cpu": [2.0], "gpu": [1.0]}, 64.0)
+    assert "from a batch of **64**" in " ".join(words.verdict(gpu))
+    tie = timed("loops", {"loops": [1.0, 1.0], "at once": [0.9, 1.1]})
+    assert "made no difference" in " ".join(words.verdict(tie))

@@ -1,0 +1,118 @@
+"""Tensors by sight, through the frame: every operation, every famous error, bad input."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.pages.looking import FRAME, said
+from tfm_core.inspect.tensors.mistakes import MISTAKES
+from tfm_core.inspect.tensors.operations import OPERATIONS
+
+ROOT = FRAME.parents[1]
+PAGE = "tensors/page.py"
+
+
+def boards(app):
+    found = {}
+    for part in app.get("bidi_component"):
+        if part.proto.component_name == "number_sheet":
+            for line in json.loads(part.proto.json)["lines"]:
+                found |= {board["title"]: board for board in line["boards"]}
+    return found
+
+
+def test_every_operation_is_drawn(open_page):
+    app = open_page(PAGE)
+    for name, operation in OPERATIONS.items():
+        app.button_group(key="op").set_value(name).run()
+        assert not app.exception, name
+        assert not app.error, name
+        assert operation.help in said(app)
+        assert "y = " in app.code[0].value
+        assert "y" in boards(app)
+
+
+def test_every_famous_error_is_one_press(open_page):
+    app = open_page(PAGE)
+    for name, mistake in MISTAKES.items():
+        app.button(key=f"mistake-all-{name}").click().run()
+        assert not app.exception, name
+        assert mistake.cause in app.error[0].value.replace("\\", ""), name
+        assert any("Error: " in block.value for block in app.code), name
+
+
+def test_a_link_opens_an_operation_with_its_settings(open_page):
+    app = open_page(PAGE, **{"op": "view", "view-shape": "3, 4", "view-sizes": "2, -1"})
+    assert "shape (2, 6)" in boards(app)["y"]["facts"]
+    assert "shares memory with x" in boards(app)["y"]["facts"]
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "sentence"),
+    [
+        ("view-shape", "9, 9", "81 elements are too many"),
+        ("view-shape", "two", "is not a whole number"),
+        ("view-sizes", "a, b", "is not a whole number"),
+        ("view-sizes", "999", "too large"),
+    ],
+)
+def test_bad_input_gets_its_sentence_and_stays(open_page, field, typed, sentence):
+    app = open_page(PAGE)
+    app.text_input(key=field).set_value(typed).run()
+    assert not app.exception
+    assert sentence in app.error[0].value
+    assert app.text_input(key=field).value == typed
+
+
+def test_own_numbers_are_followed_with_their_places(open_page):
+    app = open_page(PAGE, op="transpose")
+    app.button_group(key="transpose-content").set_value("own").run()
+    app.text_input(key="transpose-numbers").set_value("5 5 7, 0.5, -1, 2").run()
+    assert not app.error
+    cells = boards(app)["y"]["panels"][0]["cells"]
+    assert [[cell[0] for cell in row] for row in cells] == [
+        ["5.00", "0.50"], ["5.00", "−1.00"], ["7.00", "2.00"]
+    ]  # fmt: skip
+    assert cells[0][1][3] == "#3"
+    app.text_input(key="transpose-numbers").set_value("5, 5").run()
+    assert "room for 6 numbers, and 2 are given" in app.error[0].value
+
+
+def test_einsum_says_what_is_summed_and_shows_loops(open_page):
+    app = open_page(PAGE, op="einsum")
+    assert "Summed over: **d**" in said(app)
+    assert "for d in range(3):" in app.code[1].value
+    assert "largest difference is **0**" in said(app)
+
+
+def test_code_in_an_equation_is_never_run(open_page):
+    app = open_page(PAGE, op="einsum")
+    app.text_input(key="einsum-equation").set_value("__import__('os')->a").run()
+    assert "is not an equation" in app.error[0].value
+
+
+def test_softmax_shows_its_sums(open_page):
+    app = open_page(PAGE, op="softmax")
+    assert "1.0000 · 1.0000 · 1.0000" in said(app)
+
+
+def test_an_empty_result_is_drawn(open_page):
+    app = open_page(PAGE, **{"op": "arange", "arange-end": "0"})
+    assert not app.exception
+    assert "shape (0,)" in boards(app)["y"]["facts"]
+
+
+@pytest.mark.parametrize("page", ["by_hand.stages", "tensors.sight"])
+def test_what_the_pages_import_does_not_bring_torch(page):
+    code = f"import sys, pages.{page}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_the_link_to_the_walk_opens_its_example_at_that_step(open_page):
+    app = open_page("walk/page.py", step="10", source="book")
+    assert not app.exception
+    assert app.header[0].value == "10 · Scale and softmax"
+    assert "Shapes only" in said(app)
+    assert "source" not in app.query_params

@@ -1,0 +1,212 @@
+"""The Train page's live view: every state of a run, and what can be asked of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.train.live_keys import seconds_left, speed
+from pages.ui import forecast
+from tests.pages.learned_runs import learned_run
+from tests.pages.made_runs import damaged_run, made_run
+from tfm_core.runs.status import STATES
+
+TRAIN = "train/page.py"
+BUTTONS = {
+    "queued": {"run-stop"},
+    "starting": {"run-stop"},
+    "running": {"run-pause", "run-stop"},
+    "paused": {"run-resume", "run-step", "run-stop"},
+    "finished": set(),
+    "stopped": {"run-again"},
+    "failed": {"run-again"},
+    "interrupted": {"run-again"},
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind():
+    """No thread works on a forecast once a test is over."""
+    yield
+    forecast.wait()
+
+
+@pytest.fixture
+def watch(open_page) -> Callable[[str], AppTest]:
+    """Open a run's link on the Train page."""
+
+    def opened(run_id: str) -> AppTest:
+        app = open_page(TRAIN, run=run_id)
+        assert not app.exception
+        return app
+
+    return opened
+
+
+def said(app: AppTest) -> str:
+    kinds = ("title", "caption", "markdown", "warning", "info", "error", "header")
+    return "\n".join(str(element.value) for kind in kinds for element in app.get(kind))
+
+
+def run_buttons(app: AppTest) -> set[str]:
+    return {button.key for button in app.button if button.key and button.key.startswith("run-")}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_is_shown_with_the_buttons_that_make_sense(store, watch, state) -> None:
+    app = watch(made_run(store, state=state).id)
+    assert run_buttons(app) == BUTTONS[state] | {"run-new"}
+    assert "Backwards" in said(app)
+
+
+@pytest.mark.parametrize(
+    "preset", ["reverse", "vit-digits", "addition", "sort-at-once", "gpt-grammar"]
+)
+def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, preset) -> None:
+    app = watch(learned_run(store, preset).id)
+    values = {metric.label: metric.value for metric in app.metric}
+    assert values["Test accuracy"] == "99.1 %"
+    assert values["Trained for"] == "1 min 1 s"
+    has_wholes = preset not in {"vit-digits", "gpt-grammar"}
+    assert ("Whole sequences" in values) == has_wholes
+    words = said(app)
+    assert "What it says" in words
+    assert "this one is from step 211" in words
+    assert {"look-module", "look-head", "look-example"} <= {box.key for box in app.selectbox}
+
+
+def test_another_head_and_another_attention_can_be_chosen(store, watch) -> None:
+    app = watch(learned_run(store, "reverse").id)
+    module = app.selectbox(key="look-module")
+    assert module.value == "decoder.layers.0.cross_attention"
+    app.selectbox(key="look-head").set_value(3).run()
+    app.selectbox(key="look-module").set_value("encoder.layers.0.self_attention").run()
+    assert not app.exception
+    assert app.selectbox(key="look-head").value == 3
+
+
+def test_curves_can_be_smoothed_and_stretched(store, watch) -> None:
+    app = watch(learned_run(store, "reverse").id)
+    app.select_slider(key="curves-window").set_value(50).run()
+    app.toggle(key="curves-log").set_value(True).run()
+    assert not app.exception
+    assert app.select_slider(key="curves-window").value == 50
+
+
+def test_a_failed_run_says_why_and_what_to_do(store, watch) -> None:
+    run = made_run(store, state="failed", reason="The memory of the GPU is full.")
+    words = said(watch(run.id))
+    assert "The memory of the GPU is full" in words.replace("\\", "")
+    assert "press Resume to try it again" in words
+
+
+def test_an_interrupted_run_says_at_which_step(store, watch) -> None:
+    words = said(watch(made_run(store, state="interrupted", step=61).id))
+    assert "Interrupted at step 61." in words
+
+
+def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_page) -> None:
+    run = made_run(busy_queue.store, state="queued", step=7, name="Patient")
+    busy_queue.submit(run)
+    app = open_page(TRAIN, run=run.id)
+    assert "Number 1 in line." in said(app)
+    labels = " ".join(button.label for button in app.button)
+    assert "The one that trains" in labels
+    app.button(key="run-stop").click().run()
+    assert run.status.state == "stopped"
+    assert "Stopped while it waited in the queue" in said(app).replace("\\", "")
+
+
+def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page) -> None:
+    app = open_page(TRAIN)
+    app.text_input(key="start-name").set_value("Mine").run()
+    app.button(key="start").click().run()
+    assert not app.exception
+    (run,) = (run for run in busy_queue.store.list() if run.meta.name == "Mine")
+    assert app.query_params["run"] == run.id
+    assert not [key for key in app.query_params if "." in key]
+    assert run.meta.preset == "vit-digits"
+    assert "Mine" in said(app)
+
+
+def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch) -> None:
+    monkeypatch.setattr(busy_queue, "limits", type(busy_queue.limits)(max_queued=5, max_steps=10))
+    app = open_page(TRAIN)
+    app.button(key="start").click().run()
+    assert "at most 10 are allowed here" in said(app)
+
+
+def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch) -> None:
+    app = watch(learned_run(store, "addition").id)
+    app.button(key="run-new").click().run()
+    assert app.button(key="start") is not None
+    assert app.selectbox(key="setting:task.name").value == "addition"
+    assert "run" not in app.query_params
+
+
+def test_a_copy_trains_further(busy_queue, open_page) -> None:
+    run = learned_run(busy_queue.store, "reverse")
+    last = run.folder / "checkpoints" / "last"
+    last.mkdir(parents=True, exist_ok=True)
+    (last / "checkpoint.safetensors").write_bytes(b"weights")
+    app = open_page(TRAIN, run=run.id)
+    app.number_input(key=f"run-more-{run.id}").set_value(89).run()
+    app.button(key="run-further").click().run()
+    (copy,) = (other for other in busy_queue.store.list() if other.meta.parent == run.id)
+    assert copy.experiment.training.steps == 211 + 89
+    assert app.query_params["run"] == copy.id
+
+
+def test_a_damaged_run_is_a_sentence_and_a_way_out(store, watch) -> None:
+    app = watch(damaged_run(store).id)
+    assert "The experiment of this run is damaged" in said(app)
+    app.button(key="run-new").click().run()
+    assert app.button(key="start") is not None
+
+
+@pytest.mark.parametrize("run_id", ["not-there-at-all", "../../etc", ""])
+def test_a_link_to_a_run_that_is_not_there_says_so_and_offers_a_new_one(open_page, run_id) -> None:
+    app = open_page(TRAIN, run=run_id)
+    assert not app.exception
+    assert "a run that is not here" in said(app)
+    assert app.button(key="start") is not None
+
+
+def test_a_damaged_snapshot_is_a_sentence(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    (run.folder / "probe.json").write_text("{")
+    assert "The probe of this run is damaged" in said(watch(run.id))
+
+
+def test_watching_imports_no_torch() -> None:
+    code = "import sys; import pages.train.live, pages.train.configure; sys.exit('torch' in sys.modules)"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+
+
+def test_time_left_follows_the_newest_speed(store) -> None:
+    run = learned_run(store, "reverse", state="stopped", step=97)
+    curves = run.curves()
+    assert speed(curves) == pytest.approx(2100)
+    assert seconds_left(run, run.status, curves) is None  # nobody works on it
+
+
+def test_a_copy_that_trains_further_shows_validation_until_its_own_test(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    with (run.folder / "events.jsonl").open("a") as file:
+        file.write('{"event": "resumed", "step": 211}\n{"event": "step", "step": 212}\n')
+    labels = {metric.label for metric in watch(run.id).metric}
+    assert "Accuracy" in labels
+    assert "Test accuracy" not in labels
+
+
+def test_the_link_to_the_run_comes_back_after_a_change_of_page(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    app = watch(run.id)
+    app.switch_page("home/page.py").run()
+    app.query_params.clear()
+    app.switch_page(TRAIN).run()
+    assert app.query_params["run"] == run.id

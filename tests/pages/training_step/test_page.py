@@ -1,0 +1,103 @@
+"""One training step, through the frame: stages, steps and their undo, and a run left alone."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.inspect.constructed import small
+from tests.inspect.training_step.test_step import FAMILIES, chosen
+from tests.pages.looking import FRAME, said
+from tfm_core.inspect.training_step.step import scheduled_rate, start, take
+from tfm_core.training.checkpoints import FILE, save
+
+PAGE = "training_step/page.py"
+STAGES = ("batch", "loss", "backward", "update", "after", "ways", "mistakes")
+
+
+def opened(experiment=None, **query):
+    at = AppTest.from_file(FRAME, default_timeout=60)
+    at.session_state["draft"] = (experiment or chosen()).model_dump()
+    at.run().switch_page(PAGE)
+    for name, value in query.items():
+        at.query_params[name] = value
+    return at.run()
+
+
+def at_stage(at, stage):
+    at.button_group(key="training-step-stage").set_value(stage)
+    return at.run()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_stage_of_every_family_is_drawn(store, family):
+    at = opened(chosen(family))
+    for stage in STAGES:
+        at_stage(at, stage)
+        assert not at.exception
+        assert not at.error, at.error[0].value
+        assert not at.warning, at.warning[0].value
+
+
+def test_the_losses_shown_are_those_of_the_step(store):
+    trainer = start(chosen())
+    _after, taken = take(trainer, scheduled_rate(trainer))
+    at = at_stage(opened(), "after")
+    assert [metric.value for metric in at.metric[:2]] == [
+        f"{taken.loss_before:.4g}",
+        f"{taken.loss_after:.4g}",
+    ]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_step_is_taken_and_undone(store, stage):
+    at = at_stage(opened(), stage)
+    assert "**step 1**" in said(at)
+    assert at.button(key="training-step-undo").disabled
+    at.button(key="training-step-take").click().run()
+    assert "**step 2**" in said(at)
+    at.button(key="training-step-take").click().run()
+    assert "2 taken here" in said(at)
+    at.button(key="training-step-undo").click().run()
+    assert "**step 2**" in said(at)
+    at.button(key="training-step-take").click().run()
+    at.button(key="training-step-clear").click().run()
+    assert "**step 1**" in said(at)
+    assert not at.exception
+
+
+def test_a_huge_rate_overshoots_and_says_so(store):
+    at = at_stage(opened(), "after")
+    at.toggle(key="training-step-follow").set_value(False).run()
+    at.select_slider(key="training-step-rate").set_value(10.0).run()
+    assert not at.exception
+    assert "overshoots" in at.warning[0].value
+
+
+def test_the_run_is_untouched_and_its_memory_is_there(store):
+    experiment = small(chosen(model={"dropout": 0.0}))
+    run = store.create(experiment)
+    trained = start(experiment)
+    trained, _taken = take(trained, 0.01)
+    folder = run.folder / "checkpoints" / "last"
+    save(trained, folder)
+    before = (folder / FILE).read_bytes()
+    at = opened(run=run.id)
+    assert "**step 2**" in said(at)
+    at.button(key="training-step-take").click().run()
+    assert "**step 3**" in said(at)
+    at_stage(at, "update")
+    numbers = list(at.dataframe[0].value.iloc[:, 2])
+    assert float(numbers[2]) != 0  # m before: the optimiser of the run had a memory
+    assert not at.exception
+    assert (folder / FILE).read_bytes() == before
+
+
+def test_a_published_model_is_refused_in_a_sentence(store):
+    at = opened()
+    at.selectbox(key="model-choice").set_value("gpt2-small").run()
+    assert "to take a step" in at.info[0].value
+
+
+def test_a_model_that_is_too_large_is_refused_in_a_sentence(store):
+    at = opened(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
+    assert "is taken apart here" in at.error[0].value
+    assert not at.exception

@@ -1,0 +1,242 @@
+"""The controls of the Train page: generated from the configs, kept in a draft, said in a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import drafts, forecast, url_config
+from pages.ui.controls import KEY
+from pages.ui.fields import settings_of
+from tfm_core.config import (
+    FAMILIES,
+    IMAGE_TASKS,
+    MODEL_CONFIGS,
+    TEXT_TASKS,
+    TrainingConfig,
+)
+from tfm_core.config.codec import default_sections, values_to_query
+from tfm_core.presets import PRESETS
+
+FIRST = {family: drafts.tasks_for(family)[0] for family in FAMILIES}
+
+
+@pytest.fixture
+def train(open_page) -> Callable[..., AppTest]:
+    """Open the Train page in a session of its own, with a link's query."""
+
+    def opened(query: dict[str, str] | None = None) -> AppTest:
+        app = open_page("train/page.py", **(query or {}))
+        assert not app.exception
+        return app
+
+    return opened
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind():
+    """No thread works on a forecast once a test is over."""
+    yield
+    forecast.wait()
+
+
+def keys_of(app: AppTest) -> set[str]:
+    kinds = ("number_input", "selectbox", "toggle", "button_group")
+    return {widget.key for kind in kinds for widget in app.get(kind) if widget.key}
+
+
+def said(app: AppTest) -> str:
+    return "\n".join(
+        element.value for kind in ("caption", "markdown", "warning") for element in app.get(kind)
+    )
+
+
+def start_button(app: AppTest):
+    return app.button(key="start")
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_field_of_a_family_has_a_control(train, family) -> None:
+    app = train({"model.family": family})
+    fields = {f"model.{name}" for name in MODEL_CONFIGS[family].model_fields}
+    if family == "encoder-only":
+        fields -= {"model.pooling"}  # only where the task asks for one label
+    fields |= {f"training.{name}" for name in TrainingConfig.model_fields} | {"task.name", "seed"}
+    assert {KEY + field for field in fields} <= keys_of(app)
+
+
+@pytest.mark.parametrize("task", [*TEXT_TASKS, *IMAGE_TASKS])
+def test_every_field_of_a_task_has_a_control(task) -> None:
+    family = "vit" if task in IMAGE_TASKS else "encoder-only"
+    fields = {f"task.{name}" for name in default_sections(family, task)["task"]}
+    shown = {setting.path for setting in settings_of(family, task)}
+    assert fields - shown == {"task.kind", "task.name"}
+
+
+def test_pooling_is_offered_where_a_label_is_asked_for() -> None:
+    assert "model.pooling" in {setting.path for setting in settings_of("encoder-only", "sentiment")}
+    assert "model.pooling" in {setting.path for setting in settings_of("vit", "mnist-5000")}
+    assert "model.pooling" not in {setting.path for setting in settings_of("encoder-only", "sort")}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_setting_has_words_and_its_default_fits(family) -> None:
+    values = default_sections(family, FIRST[family])
+    for setting in settings_of(family, FIRST[family]):
+        assert setting.label
+        assert setting.help.endswith((".", "?"))
+        value = drafts.get(values, setting.path)
+        assert drafts.fitting(setting, str(value)) == value
+
+
+@pytest.mark.parametrize("task", TEXT_TASKS)
+def test_the_size_of_a_text_task_is_labelled_by_the_task(task) -> None:
+    (size,) = (s for s in settings_of("encoder-decoder", task) if s.path == "task.size")
+    facts = TEXT_TASKS[task]
+    assert (size.label, size.help) == (facts.size_label, facts.size_help)
+    assert (size.lowest, size.highest) == (facts.sizes[0], facts.sizes[-1])
+
+
+def test_an_impossible_combination_is_said_at_its_control_and_start_waits(train) -> None:
+    app = train()
+    assert not start_button(app).disabled
+    app.number_input(key=KEY + "model.n_heads").set_value(5).run()
+    assert start_button(app).disabled
+    assert "n\\_heads 5 does not divide d\\_model 64" in said(app)
+    assert "It cannot start yet\\: look at n\\_heads" in said(app)
+    app.number_input(key=KEY + "model.n_heads").set_value(8).run()
+    assert not start_button(app).disabled
+
+
+def test_a_link_sets_the_controls_and_the_controls_set_the_link(train) -> None:
+    app = train({"model.family": "encoder-only", "task.name": "sort", "model.n_layers": "3"})
+    assert app.number_input(key=KEY + "model.n_layers").value == 3
+    app.number_input(key=KEY + "training.batch_size").set_value(32).run()
+    assert app.query_params["model.n_layers"] == "3"
+    assert app.query_params["training.batch_size"] == "32"
+
+
+def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None:
+    app = train(
+        {
+            "model.family": "vit",
+            "model.d_model": "wide",
+            "training.learning_rate": "99",
+            "model.stem": "concrete",
+            "model.sparkle": "1",
+            "model.n_layers": "5",
+            "training.steps": "99999999999",
+        }
+    )
+    words = said(app)
+    for sentence in (
+        "d\\_model cannot be “wide”; it must be a whole number. 64 is used instead.",
+        "Learning rate is “99”, but must be from 0 to 10. 0.004 is used instead.",
+        "Steps is “99999999999”, but must be from 1 to 1,000,000.",
+        "Stem cannot be “concrete”; it must be one of patches, conv. patches is used instead.",
+        "There is no setting model.sparkle here; it is left out.",
+    ):
+        assert sentence in words
+    assert app.number_input(key=KEY + "model.n_layers").value == 5
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence", "family", "task"),
+    [
+        ({"model.family": "rnn"}, "Vision Transformer is used instead", "vit", "mnist-5000"),
+        ({"task.name": "chess"}, "MNIST, 5,000 digits is used instead", "vit", "mnist-5000"),
+        (
+            {"model.family": "decoder-only", "task.name": "mnist"},
+            "English to Korean is used instead",
+            "decoder-only",
+            "english-korean",
+        ),
+        ({"task.name": "sort"}, "", "encoder-decoder", "sort"),
+    ],
+)
+def test_a_link_with_an_unknown_family_or_task_falls_back(query, sentence, family, task) -> None:
+    values, sentences = url_config.read(query)
+    assert (drafts.family_of(values), drafts.task_of(values)) == (family, task)
+    assert sentence in " ".join(sentences)
+    assert bool(sentences) == bool(sentence)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-1", "1e9", "", "x" * 500])
+def test_no_number_of_a_link_gets_out_of_its_range(text) -> None:
+    values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
+    assert len(sentences) == 2
+    assert drafts.check(values).experiment is not None
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_survives_the_way_through_a_link(name) -> None:
+    values = PRESETS[name].experiment.model_dump()
+    back, sentences = url_config.read(values_to_query(values))
+    assert not sentences
+    assert drafts.differences(back, values) == []
+
+
+def test_a_changed_preset_says_so_and_can_be_reset(train) -> None:
+    app = train()
+    app.selectbox(key="configure-preset").set_value("reverse").run()
+    assert "Changed" not in said(app)
+    app.number_input(key=KEY + "model.d_model").set_value(128).run()
+    assert "`d_model` 64 → 128" in said(app)
+    app.button(key="configure-reset").click().run()
+    assert app.number_input(key=KEY + "model.d_model").value == 64
+    assert "Changed" not in said(app)
+
+
+def test_another_family_keeps_what_was_changed_by_hand() -> None:
+    values = default_sections("encoder-decoder", "sort")
+    values = drafts.put(values, "model.d_model", 96)
+    values = drafts.put(values, "training.steps", 77)
+    moved, note = drafts.with_family(values, "decoder-only")
+    assert note is None
+    assert moved["task"] == values["task"]
+    assert (moved["model"]["d_model"], moved["training"]["steps"]) == (96, 77)
+    moved, note = drafts.with_family(values, "vit")
+    assert note == "This family cannot learn “Sort”, so the task is now “MNIST, 5,000 digits”."
+    assert moved["model"]["position"] == "learned"  # untouched, so the default of the new family
+    assert drafts.check(moved).experiment is not None
+
+
+def test_a_variant_that_the_new_family_lacks_becomes_its_default() -> None:
+    values = drafts.put(default_sections("vit", "mnist"), "model.position", "sinusoidal-2d")
+    moved, _note = drafts.with_family(values, "encoder-only")
+    assert moved["model"]["position"] == "sinusoidal"
+
+
+def test_another_task_starts_at_its_own_size() -> None:
+    moved = drafts.with_task(default_sections("encoder-only", "copy"), "english-korean")
+    assert moved["task"]["size"] == 1
+    assert drafts.check(moved).experiment is not None
+
+
+def test_what_is_set_survives_a_change_of_page(train) -> None:
+    app = train()
+    app.number_input(key=KEY + "model.d_ff").set_value(192).run()
+    app.switch_page("home/page.py").run()
+    app.switch_page("train/page.py").run()
+    assert app.number_input(key=KEY + "model.d_ff").value == 192
+
+
+def test_two_sessions_do_not_see_each_others_widgets(train) -> None:
+    mine, theirs = train(), train()
+    mine.number_input(key=KEY + "model.d_ff").set_value(192).run()
+    theirs.run()
+    assert theirs.number_input(key=KEY + "model.d_ff").value == 128
+
+
+def test_an_experiment_can_be_uploaded_and_a_bad_one_is_refused_in_sentences(train) -> None:
+    app = train()
+    experiment = PRESETS["addition"].experiment.replace(training={"steps": 1511})
+    good = experiment.model_dump_json().encode()
+    app.file_uploader(key="transfer-file").set_value(("e.json", good, "application/json")).run()
+    assert app.number_input(key=KEY + "training.steps").value == 1511
+    bad = b'{"training": {"steps": "many"}}'
+    app.file_uploader(key="transfer-file").set_value(("b.json", bad, "application/json")).run()
+    assert "steps is 'many', but must be a whole number." in said(app)
+    assert app.number_input(key=KEY + "training.steps").value == 1511

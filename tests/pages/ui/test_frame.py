@@ -1,0 +1,157 @@
+"""The frame: every page with every kind of store, links that lead nowhere, sessions apart."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.i18n import PAGES_DIR
+from pages.ui import state
+from tests.pages.made_runs import damaged_run, made_run
+from tfm_core.config import from_query
+from tfm_core.presets import PRESETS
+from tfm_core.runs.run import Run
+from tfm_core.runs.status import STATES
+from tfm_core.runs.store import RunStore
+
+Open = Callable[..., AppTest]
+PAGES = [
+    str(Path(path).relative_to(PAGES_DIR)) for path in state.PAGES.values() if Path(path).is_file()
+]
+
+
+def texts(app: AppTest) -> str:
+    elements = [*app.markdown, *app.caption, *app.warning, *app.info, *app.error, *app.title]
+    return "\n".join(str(element.value) for element in elements)
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_draws_without_any_run(path: str, open_page: Open) -> None:
+    app = open_page(path)
+    assert not app.exception
+    assert app.title
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_draws_beside_a_damaged_run(path: str, store: RunStore, open_page: Open) -> None:
+    run = damaged_run(store)
+    assert not open_page(path).exception
+    assert not open_page(path, run=run.id).exception
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("state_name", STATES)
+def test_every_page_draws_a_run_in_every_state(
+    path: str, state_name: str, store: RunStore, open_page: Open
+) -> None:
+    run = made_run(store, state=state_name, reason="The loss became infinite at step 97.")
+    assert not open_page(path, run=run.id).exception
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("run_id", ["nowhere-to-be-found", "../../etc", "", "한국어"])
+def test_a_link_to_an_unknown_run_is_a_sentence(path: str, run_id: str, open_page: Open) -> None:
+    app = open_page(path, run=run_id)
+    assert not app.exception
+    assert "may have been deleted" in texts(app)
+
+
+def test_the_current_run_stands_in_the_sidebar(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Backwards *again*")
+    app = open_page("runs/page.py", run=run.id)
+    words = "\n".join(element.value for element in app.sidebar.markdown)
+    assert r"Backwards \*again\*" in words
+    assert "Finished" in words
+
+
+def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:
+    app = open_page("home/page.py")
+    link = urlsplit(app.sidebar.code[-1].value)
+    assert link.path == "/train"
+    query = {name: values[0] for name, values in parse_qs(link.query).items()}
+    assert from_query(query) == PRESETS[state.FIRST_PRESET].experiment
+
+
+def test_a_link_to_the_current_run_names_it(store: RunStore, open_page: Open) -> None:
+    run = made_run(store)
+    app = open_page("runs/page.py", run=run.id)
+    assert urlsplit(app.sidebar.code[0].value).query == f"run={run.id}"
+
+
+def test_the_chosen_run_stays_with_a_session_and_goes_to_no_other(
+    store: RunStore, open_page: Open
+) -> None:
+    run = made_run(store)
+    one, other = open_page("runs/page.py", run=run.id), open_page("runs/page.py")
+    one.query_params.clear()
+    one.switch_page("home/page.py").run()
+    assert one.session_state["current_run"] == run.id
+    assert "current_run" not in other.session_state
+
+
+def test_a_run_deleted_elsewhere_is_no_longer_current(store: RunStore, open_page: Open) -> None:
+    run: Run = made_run(store)
+    app = open_page("runs/page.py", run=run.id)
+    app.query_params.clear()
+    store.delete(run.id)
+    app.run()
+    assert not app.exception
+    assert app.session_state["current_run"] is None
+
+
+def notices_and_two_ends() -> None:
+    import streamlit as st
+
+    from pages.ui import frame, state
+
+    frame.notices()
+    st.text_input("A field below")
+    if st.button("Press"):
+        state.notify("It waits for its turn.")
+        st.rerun()
+    if st.button("A run ends"):
+        state.draw_anew()
+
+
+def test_a_notice_leaves_with_the_next_press_not_with_the_end_of_a_run(store: RunStore) -> None:
+    app = AppTest.from_function(notices_and_two_ends).run()
+    press, end = app.button
+    press.click().run()
+    assert [info.value for info in app.info] == ["It waits for its turn."]
+    for _time in range(2):
+        end.click().run()
+        assert [info.value for info in app.info] == ["It waits for its turn."]
+    app.text_input[0].set_value("forty").run()
+    assert not app.info
+
+
+def test_what_the_frame_says_moves_nothing_below_it(store: RunStore, open_page: Open) -> None:
+    app = AppTest.from_function(notices_and_two_ends).run()
+    place = {child.type: place for place, child in app.main.children.items()}["text_input"]
+    app.button[0].click().run()
+    assert app.info
+    assert app.main.children[place].type == "text_input"
+
+
+def test_home_is_drawn_without_torch(tmp_path: Path) -> None:
+    script = (
+        "import sys; from streamlit.testing.v1 import AppTest;"
+        f"app = AppTest.from_file({str(PAGES_DIR / 'frame.py')!r}, default_timeout=60).run();"
+        "assert not app.exception; assert app.title; assert 'torch' not in sys.modules"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=PAGES_DIR.parent,
+        env={**os.environ, "TFM_RUNS_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,86 @@
+"""Numbers as a person reads them, times as they are said, Markdown that stays text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pages.i18n import content
+from pages.ui import show
+from pages.ui.run_words import STATES, escape
+from tfm_core.runs import status
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0, "0.0 s"),
+        (0.42, "0.4 s"),
+        (9.94, "9.9 s"),
+        (9.97, "10 s"),
+        (59.6, "1 min"),
+        (61, "1 min 1 s"),
+        (3600, "1 h"),
+        (7800, "2 h 10 min"),
+        (3599.7, "1 h"),
+    ],
+)
+def test_duration(seconds: float, words: str) -> None:
+    assert show.duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("n", "words"),
+    [(7, "7"), (72_394, "72,394"), (999_999, "999,999"), (1_234_567, "1.23 M"), (7e9, "7 G")],
+)
+def test_count(n: float, words: str) -> None:
+    assert show.count(n) == words
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "words"),
+    [(0, "0 B"), (512, "512 B"), (3482, "3.4 KiB"), (200 * 1024**2, "200 MiB"), (2**40, "1.0 TiB")],
+)
+def test_size(n_bytes: float, words: str) -> None:
+    assert show.size(n_bytes) == words
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0, "0 %"), (1, "100 %"), (0.9996, "99.9 %"), (0.98249, "98.2 %"), (0.5, "50.0 %")],
+)
+def test_percent_says_hundred_only_where_nothing_is_missing(share: float, words: str) -> None:
+    assert show.percent(share) == words
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        (timedelta(seconds=7), "just now"),
+        (timedelta(seconds=-7), "just now"),
+        (timedelta(minutes=3), "3 min ago"),
+        (timedelta(hours=31), "31 h ago"),
+    ],
+)
+def test_ago(age: timedelta, words: str) -> None:
+    assert show.ago((datetime.now(UTC) - age).isoformat()) == words
+
+
+def test_what_is_long_ago_has_a_date() -> None:
+    assert show.ago("2025-03-07T11:13:17+00:00") == "2025-03-07"
+
+
+def test_a_name_cannot_become_markdown() -> None:
+    assert escape("*a* [b](c) $d$ :red[e]") == r"\*a\* \[b\]\(c\) \$d\$ \:red\[e\]"
+
+
+def test_every_state_has_words() -> None:
+    assert set(STATES) == set(status.STATES)
+
+
+@pytest.mark.parametrize("name", ["home", "runs"])
+def test_pages_have_a_title_and_at_most_two_sentences(name: str) -> None:
+    title, _, words = content(name).partition("\n")
+    assert title.startswith("# ")
+    assert words.count(". ") <= 2

@@ -1,0 +1,141 @@
+import re
+
+import numpy as np
+import pytest
+
+from tests.inspect.constructed import text_experiment, vit_experiment
+from tests.training.test_loop import experiment
+from tfm_core.config import FAMILIES
+from tfm_core.probe.labels import (
+    KINDS,
+    axes,
+    axis_tokens,
+    kind_of,
+    layer_of,
+    modules_by_kind,
+    patches_per_side,
+)
+
+ITEM = {"src": ["forty", "two"], "tgt": ["4", "2", "0"]}
+ENCODER, DECODER = "encoder.layers.0.self_attention", "decoder.layers.0.self_attention"
+CROSS = "decoder.layers.0.cross_attention"
+
+
+def experiment_of(family):
+    if family == "captioner":
+        return experiment("captioner", "captions")
+    return vit_experiment() if family == "vit" else text_experiment(family)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_attention_of_every_family_has_a_kind_with_words(family):
+    experiment = experiment_of(family)
+    for name, modules in modules_by_kind(experiment).items():
+        kind = KINDS[name]
+        assert all(kind_of(experiment, module) is kind for module in modules)
+        assert [layer_of(module) for module in modules] == list(range(len(modules)))
+        assert all([kind.label, kind.help, kind.query, kind.key, kind.look_for])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_named_attentions_are_those_of_the_built_model(family):
+    torch = pytest.importorskip("torch")
+    from tfm_core.layers.attention import MultiHeadAttention
+    from tfm_core.layers.recurrent import RecurrentAttention
+    from tfm_core.training.models import new_model
+
+    experiment = experiment_of(family)
+    with torch.device("meta"):
+        model = new_model(experiment)
+    attentions = (MultiHeadAttention, RecurrentAttention)
+    built = {name for name, part in model.named_modules() if isinstance(part, attentions)}
+    named = {name for names in modules_by_kind(experiment).values() for name in names}
+    assert named == built
+
+
+def test_the_encoder_attends_over_the_source_without_special_tokens():
+    tokens = axis_tokens(text_experiment(), ITEM, ENCODER)
+    assert tokens == (("forty", "two"), ("forty", "two"))
+
+
+def test_the_decoder_reads_its_target_shifted_right_behind_bos():
+    found = axes(text_experiment(), ITEM, DECODER)
+    assert found.query == found.key == ("<bos>", "4", "2", "0")
+    assert np.array_equal(found.may_attend, np.tril(np.ones((4, 4), bool)))
+
+
+def test_cross_attention_asks_from_the_target_and_reads_the_source():
+    found = axes(text_experiment(), ITEM, CROSS)
+    assert found.query == ("<bos>", "4", "2", "0")
+    assert found.key == ("forty", "two")
+    assert found.may_attend.all()
+
+
+def test_a_decoder_only_model_reads_source_and_target_as_one_sequence():
+    found = axes(text_experiment("decoder-only"), ITEM, DECODER)
+    assert found.query == found.key == ("forty", "two", "<bos>", "4", "2", "0")
+    assert not found.may_attend[1, 2]
+
+
+def test_an_encoder_only_model_has_a_slot_for_each_answer_and_nobody_reads_slots():
+    found = axes(text_experiment("encoder-only"), ITEM, ENCODER)
+    assert found.query == ("forty", "two", "slot 3", "slot 4")  # 3 target tokens and <eos>
+    assert found.may_attend[:, :2].all()
+    assert not found.may_attend[:, 2:].any()
+
+
+def test_a_source_longer_than_its_target_needs_no_slots():
+    item = {"src": ["a", "b", "c", "d", "e"], "tgt": ["a"]}
+    assert axes(text_experiment("encoder-only"), item, ENCODER).query == ("a", "b", "c", "d", "e")
+
+
+def test_a_window_hides_what_is_further_away_but_not_from_cross_attention():
+    experiment = text_experiment(window=1)
+    assert np.array_equal(
+        axes(experiment, {"src": list("abc"), "tgt": []}, ENCODER).may_attend,
+        np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], bool),
+    )
+    assert axes(experiment, ITEM, CROSS).may_attend.all()
+
+
+@pytest.mark.parametrize(("pooling", "first", "count"), [("mean", "1,1", 16), ("cls", "CLS", 17)])
+def test_patches_are_named_by_row_and_column_behind_the_cls_token(pooling, first, count):
+    found = axes(vit_experiment(pooling), {}, ENCODER)
+    assert found.query[0] == first
+    assert found.query[-3:] == ("4,2", "4,3", "4,4")
+    assert found.may_attend.shape == (count, count)
+    assert patches_per_side(vit_experiment(pooling)) == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["", "encoder.layers.0", "encoder.layers.x.self_attention", "a\nb"]
+)
+def test_a_module_that_is_no_attention_is_refused(name):
+    with pytest.raises(ValueError, match=re.escape("is no attention module; one is encoder")):
+        kind_of(text_experiment(), name)
+
+
+def test_a_text_model_has_no_patches():
+    with pytest.raises(ValueError, match="Only a Vision Transformer cuts pictures into patches"):
+        patches_per_side(text_experiment())
+
+
+@pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
+@pytest.mark.parametrize("window", [0, 1])
+def test_the_mask_is_the_one_that_the_model_uses(family, window):
+    torch = pytest.importorskip("torch")
+    from tfm_core.probe.capture import capture
+    from tfm_core.training.models import new_model
+
+    settings = {} if family == "recurrent" else {"window": window}
+    experiment = text_experiment(family, **settings)
+    item = {"src": ["a", "b", "c"], "tgt": ["1", "2", "3", "4"]}
+    model = new_model(experiment)
+    with capture(model, only={"weights"}) as tape:
+        model(torch.tensor([[4, 5, 6, 0, 0]]), torch.tensor([[1, 4, 5, 6, 7, 0]]))
+    for module, weights in tape.of("weights").items():
+        found = axes(experiment, item, module)
+        rows, columns = found.may_attend.shape
+        real = weights[0, :, :rows, :columns].numpy()
+        assert np.array_equal(real.min(0) > 0, found.may_attend), module
+        assert np.allclose(real.sum(-1), found.may_attend.any(-1), atol=1e-6)

@@ -1,0 +1,56 @@
+"""What a snapshot says a model writes is what greedy decoding writes, found by it or not."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.test_loop import experiment
+from tfm_core.decoding import greedy
+from tfm_core.probe import snapshot
+from tfm_core.training.loop import build, train
+
+FAMILIES = ("encoder-decoder", "decoder-only", "recurrent")
+
+
+def learned(family, steps):
+    """Return a trainer whose validation split is the 8 examples that it learned."""
+    heads = {} if family == "recurrent" else {"n_heads": 4, "d_ff": 32}
+    rules = {"steps": steps, "batch_size": 8, "learning_rate": 0.01, "validate_every": steps}
+    chosen = experiment(
+        family, "reverse", model={"d_model": 32, **heads}, task={"n_train": 8}, training=rules
+    )
+    trainer = build(chosen)
+    trainer.objective.n_train = 8
+    for _ in train(trainer):
+        pass
+    trainer.data = dataclasses.replace(trainer.data, validation=trainer.data.train)
+    return trainer
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("steps", [2, 150])
+def test_it_holds_what_greedy_decoding_writes(family, steps, monkeypatch):
+    trainer = learned(family, steps)
+    src, tgt = (
+        part[: snapshot.N_SENTENCES] for part in dataclasses.astuple(trainer.data.train)[:2]
+    )
+    expected = greedy(trainer.model, src, max_len=tgt.size(1) - 1)
+    calls = []
+    monkeypatch.setattr(snapshot, "greedy", lambda *a, **k: calls.append(a) or greedy(*a, **k))
+    taken = snapshot.take(trainer)
+    assert np.array_equal(taken.ids, expected.ids.numpy())
+    assert taken.confidence == pytest.approx(expected.confidence.numpy(), abs=2e-3)
+    assert len(calls) == (1 if steps == 2 else 0)  # whoever knows all needs no decoding
+
+
+def test_one_wrong_token_asks_for_decoding():
+    wanted = torch.tensor([[5, 6, 2, 0], [7, 2, 0, 0]])
+    logits = torch.nn.functional.one_hot(wanted, 9).float() * 9
+    logits[1, 3, 4] = 99.0  # padding may say what it wants
+    written = snapshot._as_taught(logits, wanted)
+    assert written.ids.tolist() == [[5, 6, 2], [7, 2, 0]]
+    assert written.confidence[1, 2] == 0
+    logits[1, 1, 4] = 99.0
+    assert snapshot._as_taught(logits, wanted) is None

@@ -1,0 +1,208 @@
+"""What a model costs: multiply-accumulates by part, and memory by use, for a batch and lengths.
+
+Torch-free algebra. One multiply-accumulate (MAC) is 2 FLOPs. Counted are all matrix products, the
+attention scores and weighted sums too; norms, activations and softmax are not, as in
+``torch.utils.flop_counter``, which gives the same numbers (a test says so).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tfm_core.config import (
+    CaptionerConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.facts import compute_recurrent as recurrent
+
+BYTES = 4  # of one number in fp32
+STEM_WIDTH = 8  # channels of the convolutional stem
+PARTS = (
+    "embedding",
+    "recurrence",
+    "projections",
+    "scores",
+    "cross-attention",
+    "feed-forward",
+    "output",
+)
+"""Parts of the arithmetic, in the order of the forward pass; ``scores`` are the products that grow
+with the square of the length: queries times keys, and weights times values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Tokens of one example that each stack sees; ``answers`` are those that get an output."""
+
+    encoder: int
+    decoder: int
+    answers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of a training step in fp32: weights, gradients, optimiser state, activations.
+
+    watched: activations when every attention weight is kept, as without a fused kernel.
+    """
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    watched: int
+
+    @property
+    def total(self) -> int:
+        """All of a training step with the fused kernel."""
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+
+def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Lengths:
+    """Return how many tokens each stack sees; a picture has as many as patches."""
+    if isinstance(config, ViTConfig):
+        assert isinstance(shape, ImageShape)
+        patches = (shape.image_size // config.patch_size) ** 2
+        return Lengths(patches + (config.pooling == "cls"), 0, 1)
+    if isinstance(config, CaptionerConfig):
+        assert isinstance(shape, CaptionShape)
+        patches = (shape.image_size // config.patch_size) ** 2
+        return Lengths(patches, tgt_len or shape.tgt_len, tgt_len or shape.tgt_len)
+    if isinstance(config, (EncoderDecoderConfig, RecurrentConfig)):
+        return Lengths(src_len, tgt_len, tgt_len)
+    if isinstance(config, DecoderOnlyConfig):
+        has_source = not isinstance(shape, TextShape) or shape.has_source
+        return Lengths(0, has_source * src_len + tgt_len, tgt_len)
+    if isinstance(shape, TextShape) and shape.is_label:
+        return Lengths(src_len + (shape.head == "cls"), 0, 1)
+    return Lengths(max(src_len, tgt_len), 0, tgt_len)
+
+
+def macs(
+    config: ModelConfig, shape: Shape, *, batch: int = 1, src_len: int = 0, tgt_len: int = 0
+) -> dict[str, int]:
+    """Return the multiply-accumulates of one forward pass by part, those of PARTS in order."""
+    found = dict.fromkeys(PARTS, 0)
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        found |= recurrent.macs(config, shape, src_len, tgt_len)
+        return {part: batch * count for part, count in found.items()}
+    seen = lengths(config, shape, src_len, tgt_len)
+    d, tokens = config.d_model, seen.encoder
+    n_encoder, n_decoder = layers(config)
+    for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
+        found["projections"] += n * 4 * length * d * d
+        found["scores"] += n * 2 * length * length * d
+        found["feed-forward"] += n * matrices(config) * length * d * config.d_ff
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
+        projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
+        found["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
+    found["embedding"] = _embedding(config, shape)
+    found["output"] = _output(config, shape, seen)
+    return {part: batch * count for part, count in found.items()}
+
+
+def memory(
+    config: ModelConfig,
+    shape: Shape,
+    n_parameters: int,
+    *,
+    batch: int = 1,
+    src_len: int = 0,
+    tgt_len: int = 0,
+    moments: int = 2,
+) -> Memory:
+    """Return the bytes of a training step; ``moments``: numbers the optimiser keeps a weight."""
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        numbers = recurrent.activations(config, shape, src_len, tgt_len)
+        return _memory(n_parameters, moments, batch, numbers, 0)  # every weight is kept anyway
+    seen = lengths(config, shape, src_len, tgt_len)
+    d, numbers, weights = config.d_model, 0, 0
+    n_encoder, n_decoder = layers(config)
+    hidden = 4 if config.activation == "swiglu" else 2
+    # kept for the backward pass, of a token in a block: both residuals, both normed vectors, query,
+    # key, value, the merged heads; and the hidden layer before and after its activation
+    for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
+        numbers += n * length * (8 * d + hidden * config.d_ff)
+        weights += n * config.n_heads * length * length
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
+        numbers += n_decoder * (4 * seen.decoder * d + 2 * seen.encoder * d)
+        weights += n_decoder * config.n_heads * seen.decoder * seen.encoder
+    numbers += (seen.encoder + seen.decoder) * d
+    if isinstance(shape, CaptionShape) or (isinstance(shape, TextShape) and shape.head == "tokens"):
+        numbers += seen.answers * shape.tgt_vocabulary  # the logits
+    return _memory(n_parameters, moments, batch, numbers, weights)
+
+
+def _memory(n_parameters: int, moments: int, batch: int, numbers: int, weights: int) -> Memory:
+    kept = BYTES * n_parameters
+    return Memory(
+        kept, kept, moments * kept, BYTES * batch * numbers, BYTES * batch * (numbers + 2 * weights)
+    )
+
+
+def layers(config: ModelConfig) -> tuple[int, int]:
+    """Return how many encoder and decoder blocks a model has."""
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
+        return config.n_encoder_layers, config.n_decoder_layers
+    if isinstance(config, RecurrentConfig):
+        return config.n_layers, config.n_layers
+    return (0, config.n_layers) if isinstance(config, DecoderOnlyConfig) else (config.n_layers, 0)
+
+
+def matrices(config: TransformerConfig) -> int:
+    """Return how many matrices a feed-forward layer has."""
+    return 3 if config.activation == "swiglu" else 2
+
+
+GROWTH = ("length", "width", "depth")
+
+
+def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[ModelConfig, Shape]:
+    """Return the model with ``factor`` times its width or depth, or of its picture's side.
+
+    The length of a text is the caller's to multiply. Nothing is validated: sizes may go beyond what
+    can be trained here.
+    """
+    if axis == "length" and isinstance(shape, ImageShape | CaptionShape):
+        return config, replace(shape, image_size=shape.image_size * factor)
+    if axis == "width":
+        fields = type(config).model_fields
+        sizes = [name for name in ("d_model", "n_heads", "d_ff") if name in fields]
+        wide: dict[str, object] = {name: factor * getattr(config, name) for name in sizes}
+        return config.model_copy(update=wide), shape
+    if axis == "depth":
+        names = [
+            n for n in ("n_layers", "n_encoder_layers", "n_decoder_layers") if hasattr(config, n)
+        ]
+        return config.model_copy(update={n: factor * getattr(config, n) for n in names}), shape
+    return config, shape
+
+
+def _embedding(config: TransformerConfig, shape: Shape) -> int:
+    if not isinstance(config, ViTConfig | CaptionerConfig):
+        return 0  # a look-up
+    assert isinstance(shape, ImageShape | CaptionShape)
+    pixels = (shape.image_size // config.patch_size * config.patch_size) ** 2
+    if config.stem == "conv":
+        convolution = shape.image_size**2 * STEM_WIDTH * 9 * shape.channels
+        return convolution + pixels * STEM_WIDTH * config.d_model
+    return pixels * shape.channels * config.d_model
+
+
+def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
+    if isinstance(shape, ImageShape):
+        return config.d_model * shape.n_classes
+    if isinstance(shape, TextShape) and shape.head == "pooler":
+        return config.d_model**2
+    words = shape.tgt_vocabulary
+    if isinstance(shape, TextShape) and shape.is_label:
+        words = shape.n_labels
+    return seen.answers * config.d_model * words

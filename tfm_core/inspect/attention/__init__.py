@@ -1,0 +1,1 @@
+"""What heads look at, on examples, over validation data, and what explains an answer."""

@@ -1,0 +1,255 @@
+"""Known-answer score: does a head look at the source words that a target word truly comes from?
+
+Two figures, against the true alignment that generated tasks know: the share of attention on the
+true source words, and the alignment error rate (Och & Ney 2003, "A Systematic Comparison of Various
+Statistical Alignment Models", section 5.1), with the strongest cell of each row as the head's link.
+
+Conventions. The decoder reads the target shifted right, so row 0 stands at <bos> and row t is where
+target token t is written: that row is held against the sources of token t. The row that writes
+<eos>, and tokens that come from no source token, have no truth and are not counted. Where a token
+has one source, its link is sure; where it has several, each is possible and none is sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfm_core.config import Experiment
+from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.run import Run
+
+Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
+
+LEARNED = 0.5  # share from which on a head is said to align
+_WRITES = (
+    "cross",
+    "picture",
+    "slots",
+    "sequence",
+)  # kinds of attention in which target meets source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentScore:
+    """The heads of one module, every array (H,).
+
+    share: of the attention, on true source words, 0 to 1. aer: alignment error rate, 0 is perfect.
+    chance: the share that even attention would have. n_tokens: target tokens that were counted.
+    """
+
+    share: Floats
+    aer: Floats
+    chance: float
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class BestHead:
+    """The head that aligns best: its module, layer and head from 0, and its figures."""
+
+    module: str
+    layer: int
+    head: int
+    share: float
+    aer: float
+    step: int | None = None
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether most of its attention is on true source words."""
+        return self.share >= LEARNED
+
+
+@dataclass(eq=False)
+class AlignmentTally:
+    """Sums over examples; see the module for what is counted."""
+
+    n_tokens: int = 0
+    _share: Floats | float = 0.0
+    _even: float = 0.0
+    _sure_hits: npt.NDArray[np.int_] | int = 0
+    _hits: npt.NDArray[np.int_] | int = 0
+    _sure: int = 0
+
+    def add(self, weights: Floats, truth: Bools) -> None:
+        """Count one example. weights: (H, T, S), truth: bool (T, S), row t = target token t.
+
+        Raises ValueError when the two do not fit.
+        """
+        if weights.shape[1:] != truth.shape:
+            raise ValueError(f"weights are {weights.shape}, but the truth is {truth.shape}.")
+        n_sources = truth.sum(-1)
+        counted, sure = n_sources > 0, n_sources == 1
+        weights = np.asarray(weights[:, counted], np.float32)
+        truth, sure = truth[counted], sure[counted]
+        links = weights.argmax(-1) if weights.size else np.zeros(weights.shape[:2], np.int_)
+        hits = truth[np.arange(len(truth)), links]  # (H, T)
+        self.n_tokens += len(truth)
+        self._share = self._share + (weights * truth).sum((1, 2))
+        self._even += float((truth.sum(-1) / truth.shape[1]).sum())
+        self._hits = self._hits + hits.sum(-1)
+        self._sure_hits = self._sure_hits + (hits & sure).sum(-1)
+        self._sure += int(sure.sum())
+
+    def result(self) -> AlignmentScore:
+        """Return the score. Raises ValueError where no token with a known source was counted."""
+        if not self.n_tokens:
+            raise ValueError("No target token here has a known source to score heads by.")
+        # |A| links, one a token; |S| sure ones: 1 - (|A and S| + |A and P|) / (|A| + |S|)
+        aer = 1 - (self._sure_hits + self._hits) / (self.n_tokens + self._sure)
+        share = np.asarray(self._share) / self.n_tokens
+        return AlignmentScore(share, np.asarray(aer), self._even / self.n_tokens, self.n_tokens)
+
+
+def true_cells(item: Mapping[str, Any]) -> Bools:
+    """Return bool (T, S): which source tokens decide each target token.
+
+    item: an example of the probe; where a picture is the source, its patches are meant. Raises
+    ValueError where it has no alignment.
+    """
+    alignment: Sequence[Sequence[int]] | None = item.get("alignment")
+    if alignment is None:
+        raise ValueError("The true alignment of this example is not known.")
+    cells = np.zeros((len(alignment), len(item["src"])), np.bool_)
+    for token, sources in enumerate(alignment):
+        cells[token, list(sources)] = True
+    return cells
+
+
+def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -> Bools:
+    """Return bool (Q, K): the true alignment as cells of a module's map, to be drawn over it.
+
+    All False where target does not meet source. Raises ValueError where there is no alignment.
+    """
+    found = axes(experiment, item, module)
+    cells = np.zeros(found.may_attend.shape, np.bool_)
+    kind = kind_of(experiment, module).name
+    if kind in _WRITES:
+        truth = true_cells(item)
+        first = _first_row(kind, item)
+        cells[first : first + truth.shape[0], : truth.shape[1]] = truth
+    return cells
+
+
+def can_be_scored(experiment: Experiment, probe: Probe) -> bool:
+    """Return whether any attention of the model can be held against a true alignment."""
+    if probe.kind == "image" or not scored_modules(experiment):
+        return False
+    return any(any(item.get("alignment") or ()) for item in probe.items)
+
+
+def scored_modules(experiment: Experiment) -> list[str]:
+    """Return the modules in which what is written meets the source, layer by layer."""
+    kinds = modules_by_kind(experiment)
+    return [name for kind in _WRITES for name in kinds.get(kind, [])]
+
+
+def rows_that_write(
+    experiment: Experiment, item: Mapping[str, Any], module: str, weights: Floats
+) -> Floats:
+    """Return (H, T, S): of a map (H, Q, K) the rows that write target tokens, over the source."""
+    first = _first_row(kind_of(experiment, module).name, item)
+    return weights[:, first : first + len(item["tgt"]), : len(item["src"])]
+
+
+def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str, AlignmentScore]:
+    """Return the scores of every module that can be scored, on the examples of the probe."""
+    return {
+        module: score_maps(experiment, module, probe.items, snapshot.attention[module])
+        for module in scored_modules(experiment)
+        if module in snapshot.attention
+    }
+
+
+def score_maps(
+    experiment: Experiment, module: str, items: Sequence[Mapping[str, Any]], weights: Floats
+) -> AlignmentScore:
+    """Return the score of one module. weights: (P, H, Q, K), padded. Raises ValueError."""
+    tally = AlignmentTally()
+    for item, map_ in zip(items, weights, strict=True):
+        tally.add(rows_that_write(experiment, item, module, map_), true_cells(item))
+    return tally.result()
+
+
+def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
+    """Return one row a head and snapshot: step, module, kind, layer, head, share, aer, chance.
+
+    layer and head count from 1. since: only snapshots after this step, so that a live run's frame
+    can be added to. Snapshots that are damaged are left out. Raises ValueError without a probe.
+    """
+    probe, experiment = run.probe(), run.experiment
+    rows: list[dict[str, Any]] = []
+    if can_be_scored(experiment, probe):
+        for snapshot in _snapshots(run, since):
+            for module, found in score(experiment, probe, snapshot).items():
+                rows += _rows(experiment, module, found, snapshot.step)
+    columns = ["step", "module", "kind", "layer", "head", "share", "aer", "chance"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
+    """Return the head with the largest share at a step (None: the last one), None without any.
+
+    frame: of ``score_over_training``.
+    """
+    if frame.empty:
+        return None
+    step = int(frame["step"].max()) if step is None else step
+    here = frame[frame["step"] == step]
+    if here.empty:
+        return None
+    row = here.loc[here["share"].idxmax()]
+    layer, head = int(row["layer"]) - 1, int(row["head"]) - 1
+    return BestHead(str(row["module"]), layer, head, float(row["share"]), float(row["aer"]), step)
+
+
+def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
+    """Return the first step from which on a head (from 0) kept aligning, None where it does not."""
+    of_head = frame[(frame["module"] == module) & (frame["head"] == head + 1)].sort_values("step")
+    found = None
+    for step, share in zip(of_head["step"], of_head["share"], strict=True):
+        if share < LEARNED:
+            found = None
+        elif found is None:
+            found = int(step)
+    return found
+
+
+def _snapshots(run: Run, since: int) -> Iterator[Snapshot]:
+    for step in run.snapshot_steps():
+        if step > since:
+            try:
+                yield run.snapshot(step)
+            except ValueError:
+                continue
+
+
+def _rows(
+    experiment: Experiment, module: str, found: AlignmentScore, step: int
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "step": step,
+            "module": module,
+            "kind": kind_of(experiment, module).name,
+            "layer": layer_of(module) + 1,
+            "head": head + 1,
+            "share": float(share),
+            "aer": float(aer),
+            "chance": found.chance,
+        }
+        for head, (share, aer) in enumerate(zip(found.share, found.aer, strict=True))
+    ]
+
+
+def _first_row(kind: str, item: Mapping[str, Any]) -> int:
+    """Return the row that writes the first target token: where <bos> is read, or position 0."""
+    return len(item["src"]) if kind == "sequence" else 0

@@ -1,0 +1,222 @@
+"""The arithmetic of one cell of an attention map, step by step, with the model's own numbers.
+
+Query times key, summed, over sqrt(d_head), masked, softmax over the row, times value: Eq. 1 of
+Vaswani et al. 2017 for a single query and key. The numbers come from one pass of the example
+through the last checkpoint. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfm_core.config import Experiment, RecurrentConfig
+from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.probe.labels import axes
+from tfm_core.runs.run import Run
+
+Floats = npt.NDArray[np.floating[Any]]
+
+_TANH = "v"  # recorded where a score is v times tanh of query plus key
+_KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """What every attention of a model computed on one example.
+
+    tensors: module name -> query (H, Q, D), key and value (H, K, D), scores, masked_scores and
+    weights (H, Q, K), heads (H, Q, D), as float32; v (D,) where scores are v times a tanh.
+    """
+
+    step: int
+    item: Mapping[str, Any]
+    tensors: Mapping[str, Mapping[str, Floats]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """One query and one key of one head, in the order of the computation.
+
+    In a recurrent model with additive or concat attention the products are v times tanh(query +
+    key), elementwise, ``is_tanh``; no score of a recurrent model is scaled: scale = 1.
+
+    query and key: (D,), after rotation where positions are rotary. products: (D,), elementwise;
+    dot: their sum. scaled = dot / scale, scale = sqrt(d_head). bias: what ALiBi adds, or 0.
+    score = scaled + bias, the number before the mask; ``may_attend`` is the mask. row: (K,) scores
+    of the whole row; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
+    masked; weight = exponential / their sum; weights: (K,) the row.
+    value: (D,); contribution = weight * value; output: (D,) the sum over the row.
+    share: how much of the output points where the contribution does, contribution . output over
+    output . output; the shares of a row sum to 1, one may be negative. norm_share: length of the
+    contribution over the sum of the lengths (Kobayashi et al. 2020), never negative.
+    """
+
+    step: int
+    module: str
+    head: int
+    query_place: int
+    key_place: int
+    query_token: str
+    key_token: str
+    query: Floats
+    key: Floats
+    is_tanh: bool
+    products: Floats
+    dot: float
+    scale: float
+    scaled: float
+    bias: float
+    score: float
+    may_attend: bool
+    row: Floats
+    may_attend_row: npt.NDArray[np.bool_]
+    exponentials: Floats
+    total: float
+    weight: float
+    weights: Floats
+    value: Floats
+    contribution: Floats
+    output: Floats
+    share: float
+    norm_share: float
+    key_tokens: tuple[str, ...]
+
+
+def traced(
+    run: Run, item: Mapping[str, Any], picture: npt.NDArray[np.uint8] | None = None
+) -> Trace:
+    """Send an example through the last checkpoint and keep what the attentions computed.
+
+    item and picture: of an ``Example``. Raises ValueError, in a sentence, where there is no
+    checkpoint or the example is not one of this run's kind.
+    """
+    from tfm_core.probe.capture import capture
+
+    model, step = model_of(run)
+    inputs = inputs_of(run, item, picture)
+    with capture(model, only=(*_KINDS, _TANH)) as tape:
+        model(*inputs)
+    modules = tape.of("weights")
+    return Trace(
+        step,
+        item,
+        {
+            module: {
+                kind: tape[f"{module}.{kind}"][0].float().numpy()
+                for kind in (*_KINDS, _TANH)
+                if f"{module}.{kind}" in tape
+            }
+            for module in modules
+        },
+    )
+
+
+def cell(
+    experiment: Experiment, trace: Trace, module: str, head: int, query: int, key: int
+) -> Cell:
+    """Return the arithmetic of one cell; head, query and key count from 0.
+
+    Raises ValueError, in a sentence, for a cell that the map does not have.
+    """
+    labels = axes(experiment, trace.item, module)
+    tensors = trace.tensors[module]
+    _check("head", head, len(tensors["weights"]))
+    _check("query", query, len(labels.query))
+    _check("key", key, len(labels.key))
+    n_keys = len(labels.key)
+    q, k = tensors["query"][head, query], tensors["key"][head, key]
+    v = tensors.get(_TANH)
+    products = q * k if v is None else v * np.tanh(q + k)
+    scale = 1.0 if isinstance(experiment.model, RecurrentConfig) else math.sqrt(len(q))
+    dot = float(products.sum())
+    row = tensors["scores"][head, query, :n_keys]
+    allowed = tensors["masked_scores"][head, query, :n_keys] == row
+    largest = row[allowed].max() if allowed.any() else 0.0
+    exponentials = np.exp(np.where(allowed, row - largest, -np.inf))
+    values = tensors["value"][head, :n_keys]
+    weights = tensors["weights"][head, query, :n_keys]
+    contributions = weights[:, None] * values  # (K, D)
+    output = tensors["heads"][head, query]
+    lengths = np.linalg.norm(contributions, axis=-1)
+    return Cell(
+        step=trace.step,
+        module=module,
+        head=head,
+        query_place=query,
+        key_place=key,
+        query_token=labels.query[query],
+        key_token=labels.key[key],
+        query=q,
+        key=k,
+        is_tanh=v is not None,
+        products=products,
+        dot=dot,
+        scale=scale,
+        scaled=dot / scale,
+        bias=_bias(float(row[key]), dot / scale),
+        score=float(row[key]),
+        may_attend=bool(allowed[key]),
+        row=row,
+        may_attend_row=allowed,
+        exponentials=exponentials,
+        total=float(exponentials.sum()),
+        weight=float(weights[key]),
+        weights=weights,
+        value=values[key],
+        contribution=contributions[key],
+        output=output,
+        share=_ratio(float(contributions[key] @ output), float(output @ output)),
+        norm_share=_ratio(float(lengths[key]), float(lengths.sum())),
+        key_tokens=labels.key,
+    )
+
+
+def dimensions_table(found: Cell) -> pd.DataFrame:
+    """Return one row a dimension of the head: query, key, product, value, contribution, output."""
+    return pd.DataFrame(
+        {
+            "dimension": np.arange(1, len(found.query) + 1),
+            "query": found.query,
+            "key": found.key,
+            "product": found.products,
+            "value": found.value,
+            "contribution": found.contribution,
+            "output": found.output,
+        }
+    )
+
+
+def row_table(found: Cell) -> pd.DataFrame:
+    """Return one row a key of the cell's row: token, score, may attend, exponential, weight."""
+    return pd.DataFrame(
+        {
+            "key": np.arange(1, len(found.row) + 1),
+            "token": found.key_tokens,
+            "score": found.row,
+            "may_attend": found.may_attend_row,
+            "exponential": found.exponentials,
+            "weight": found.weights,
+        }
+    )
+
+
+def _check(what: str, place: int, count: int) -> None:
+    if not 0 <= place < count:
+        raise ValueError(f"There is no {what} {place + 1}: this map has {count}.")
+
+
+def _bias(score: float, scaled: float) -> float:
+    """Return what was added to a score; differences of rounding are no bias."""
+    bias = score - scaled
+    return 0.0 if abs(bias) <= 1e-4 * max(1.0, abs(scaled)) else bias
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0

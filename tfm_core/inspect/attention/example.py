@@ -1,0 +1,98 @@
+"""One example as a model saw it at one step: its tokens or picture, every map, and the answer.
+
+Torch-free. The maps of a snapshot are padded to the longest example; here they are cut to size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.probe.types import Probe, Snapshot
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """What is shown of one example.
+
+    item: an entry of the probe, or the same keys for an example of the user's own (``tgt`` then
+    holds what the decoder read: the model's own answer; ``truth`` the solution, if there is one).
+    attention: module name -> (H, Q, K). picture: uint8 (C, height, width). probabilities:
+    (classes,). answer: the predicted target tokens; confidence: (T,), one for each of them.
+    """
+
+    step: int
+    item: Mapping[str, Any]
+    attention: Mapping[str, Array]
+    picture: Array | None = None
+    probabilities: Array | None = None
+    answer: tuple[str, ...] | None = None
+    answer_text: str | None = None
+    confidence: Array | None = None
+
+    def maps(self, modules: Sequence[str]) -> Array:
+        """Return the maps of several layers as (L, H, Q, K). Raises ValueError where one lacks."""
+        lacking = [name for name in modules if name not in self.attention]
+        if lacking:
+            raise ValueError(f"The attention of {lacking[0]} was not recorded at this step.")
+        return np.stack([self.attention[name] for name in modules])
+
+
+def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Example:
+    """Return an example of the probe at the step of a snapshot.
+
+    Raises ValueError, in a sentence, where the snapshot does not fit the probe.
+    """
+    item = probe.items[index]
+    misfit = f"The snapshot of step {snapshot.step:,} does not fit the examples of this run."
+    if probe.kind != "image" and snapshot.probabilities is not None:
+        raise ValueError(misfit)
+    try:
+        return Example(
+            step=snapshot.step,
+            item=item,
+            attention=cut(experiment, item, _rows(snapshot.attention, index)),
+            picture=None if probe.images is None else probe.images[index],
+            probabilities=_row(snapshot.probabilities, index),
+            answer=None if snapshot.tokens is None else tuple(snapshot.tokens[index]),
+            answer_text=None if snapshot.texts is None else snapshot.texts[index],
+            confidence=_row(snapshot.confidence, index),
+        )
+    except (IndexError, KeyError, TypeError):
+        raise ValueError(misfit) from None
+
+
+def cut(
+    experiment: Experiment, item: Mapping[str, Any], attention: Mapping[str, Array]
+) -> dict[str, Array]:
+    """Return one example's maps (H, Q, K) without padding. Raises ValueError when rows lack."""
+    found: dict[str, Array] = {}
+    for names in modules_by_kind(experiment).values():
+        for name in names:
+            if name not in attention:
+                continue
+            sizes = axes(experiment, item, name).may_attend.shape
+            map_ = attention[name][:, : sizes[0], : sizes[1]]
+            if map_.shape[1:] != sizes:
+                raise ValueError(
+                    f"The map of {name} is {map_.shape[1]} by {map_.shape[2]}, but this example "
+                    f"needs {sizes[0]} by {sizes[1]}."
+                )
+            found[name] = map_
+    return found
+
+
+def _rows(arrays: Mapping[str, Array], index: int) -> dict[str, Array]:
+    return {name: value[index] for name, value in arrays.items()}
+
+
+def _row(array: Array | None, index: int) -> Array | None:
+    return None if array is None else np.asarray(array[index])

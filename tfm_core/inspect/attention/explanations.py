@@ -1,0 +1,140 @@
+"""Explanations of one picture side by side, and the deletion curve that tells them apart.
+
+Attention is not explanation: a model may look at what it then ignores, and different maps can give
+the same answer (Jain & Wallace 2019; but see Wiegreffe & Pinter 2019). So each is held against what
+the model does when the patches it names are gone. torch is imported where needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Choice, ImageTaskConfig
+from tfm_core.inspect.attention.deletion import Deletion, deletion, mean_of
+from tfm_core.inspect.attention.rollout import rollout, to_patches
+from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.probe.labels import has_cls, modules_by_kind
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.data.image_data import ImageData
+
+Floats = npt.NDArray[np.floating[Any]]
+
+EXPLANATIONS: dict[str, Choice] = {
+    "attention": Choice(
+        "Attention of the last layer",
+        "What the last layer looks at, heads averaged: the raw map, before what lies below it.",
+    ),
+    "rollout": Choice(
+        "Attention rollout",
+        "Attention of all layers multiplied, half of each step being the residual connection "
+        "(Abnar & Zuidema 2020). The same for every class.",
+    ),
+    "relevance": Choice(
+        "Gradient-weighted relevance",
+        "Attention weighted by what it does for the chosen class, layer by layer (Chefer et al. "
+        "2021). Differs from class to class.",
+    ),
+}
+_BATCH = 256  # pictures at once: small patches make thousands of them
+_TEXT = "This run reads text; only pictures are explained by their patches."
+FILLS: dict[str, Choice] = {
+    "mean": Choice("The mean colour", "A removed patch becomes the mean of the training pixels."),
+    "black": Choice("Black", "A removed patch becomes black: on digits, empty paper."),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explained:
+    """What several explanations say about one picture, at the step of the last checkpoint.
+
+    maps: name in EXPLANATIONS -> (side, side), not negative. target: the class that is explained.
+    probabilities: (classes,). deletion: the curves for ``target``.
+    """
+
+    step: int
+    target: int
+    probabilities: Floats
+    maps: Mapping[str, Floats]
+    deletion: Deletion
+
+
+def explained(
+    run: Run, picture: npt.NDArray[np.uint8], target: int | None = None, *, fill: str = "mean"
+) -> Explained:
+    """Explain what the last checkpoint of a run says about a picture.
+
+    picture: uint8 (C, height, width). target: the class to explain, None for the predicted one.
+    fill: a name in FILLS. Raises ValueError, in a sentence, where there is no checkpoint, for a
+    picture of another shape and for a class or a fill that does not exist.
+    """
+    import torch
+
+    from tfm_core.inspect.attention.relevance import relevance
+    from tfm_core.probe.capture import capture
+
+    if fill not in FILLS:
+        raise ValueError(f"A removed patch can be {' or '.join(FILLS)}, not {fill!r}.")
+    if not isinstance(run.experiment.task, ImageTaskConfig):
+        raise ValueError(_TEXT)
+    (images,) = inputs_of(run, {}, picture)
+    model, step = model_of(run)
+    with capture(model, only={"weights"}) as tape:
+        probabilities = model(images).softmax(-1)[0].numpy()
+    target = int(probabilities.argmax()) if target is None else target
+    if not 0 <= target < len(probabilities):
+        raise ValueError(
+            f"There is no class {target}: the classes are 0 to {len(probabilities) - 1}."
+        )
+    modules = modules_by_kind(run.experiment)["patches"]
+    attention = [tape[f"{name}.weights"][0].numpy() for name in modules]
+    tokens = {
+        "attention": attention[-1].mean(0),
+        "rollout": rollout(attention),
+        "relevance": relevance(model, images, target).numpy(),
+    }
+    is_cls = has_cls(run.experiment)
+    maps = {name: to_patches(values, has_cls=is_cls) for name, values in tokens.items()}
+
+    def predict(pictures: Floats) -> Floats:
+        with torch.inference_mode():
+            parts = torch.split(torch.from_numpy(pictures), _BATCH)
+            shares = torch.cat([model(part).softmax(-1)[:, target] for part in parts])
+        found: Floats = shares.numpy()
+        return found
+
+    curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))
+    return Explained(step, target, probabilities, maps, curves)
+
+
+def deleted_over_validation(run: Run, n: int = 50, *, fill: str = "mean") -> Deletion:
+    """Return the mean deletion curves of the first ``n`` validation pictures, predicted classes.
+
+    One picture can flatter any explanation; the mean of many tells. About 20 ms a picture.
+    Errors as for ``explained``.
+    """
+    if not isinstance(run.experiment.task, ImageTaskConfig):
+        raise ValueError(_TEXT)
+    pictures = _images(run).validation.images[:n].numpy()
+    return mean_of([explained(run, picture, fill=fill).deletion for picture in pictures])
+
+
+def _fill(run: Run, name: str) -> Floats:
+    """Return the colour (C,) of a removed patch, in normalised pixels."""
+    data = _images(run)
+    black: Floats = (-data.mean / data.std).numpy()
+    return np.zeros_like(black) if name == "mean" else black
+
+
+def _images(run: Run) -> ImageData:
+    from tfm_core.data.image_data import ImageData
+
+    data = data_of(run.experiment)
+    assert isinstance(data, ImageData)
+    return data

@@ -1,0 +1,184 @@
+"""What a key can be to a query: itself, its neighbour, the first token, punctuation, padding.
+
+Heads are described by the share of attention that each of these roles gets (Clark et al. 2019,
+"What Does BERT Look At?", section 3). Torch-free.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
+from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
+
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role in words: its label for tokens, for cross-attention and for patches, and its help."""
+
+    name: str
+    label: str
+    help: str
+    cross: str = ""
+    patch: str = ""
+
+    def words(self, kind: str) -> str:
+        """Return the label in an attention of a kind (see ``labels.KINDS``)."""
+        special = {"cross": self.cross, "picture": self.patch, "patches": self.patch}.get(kind)
+        return special or self.label
+
+
+ROLES: dict[str, Role] = {
+    role.name: role
+    for role in (
+        Role("self", "itself", "The key that stands where the query stands.", "same place"),
+        Role(
+            "previous",
+            "previous token",
+            "The key just before the query; for patches the one to its left.",
+            "place before",
+            "patch to the left",
+        ),
+        Role(
+            "next",
+            "next token",
+            "The key just behind the query; for patches the one to its right.",
+            "place after",
+            "patch to the right",
+        ),
+        Role("above", "token above", "The patch above that of the query.", "", "patch above"),
+        Role("below", "token below", "The patch below that of the query.", "", "patch below"),
+        Role(
+            "first", "first token", "The first key there is.", "first source token", "first patch"
+        ),
+        Role("cls", "CLS token", "The token in front that the classifier reads."),
+        Role("bos", "<bos>", "The token that starts the target: a head often rests there."),
+        Role("punctuation", "punctuation", "Full stops, commas, hyphens and other signs."),
+        Role("padding", "padding", "Places that only fill up the batch. Must be 0: the mask."),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Places:
+    """Who is what to whom in P padded examples.
+
+    may_attend: bool (P, Q, K), True = may attend, no row of a padded query. roles: role name ->
+    bool (P, Q, K). distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
+    """
+
+    may_attend: Bools
+    roles: Mapping[str, Bools]
+    distance: Floats
+    unit: str = "tokens"
+
+
+def places_by_position(may_attend: Bools) -> Places:
+    """Return the places where nothing is known but positions: self, previous, next, first.
+
+    may_attend: bool (P, Q, K).
+    """
+    away = _away(*may_attend.shape[1:])
+    roles = {name: _spread(cells, may_attend) for name, cells in _neighbours(away).items()}
+    distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
+    return Places(may_attend, roles, distance)
+
+
+def places_of(
+    experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, shape: tuple[int, int]
+) -> Places:
+    """Return the places of examples in the attention of a kind, padded to ``shape`` (Q, K).
+
+    items: as in the probe. Raises ValueError where an example is larger than ``shape``.
+    """
+    module = modules_by_kind(experiment)[kind][0]
+    assert kind_of(experiment, module).name == kind
+    if kind == "patches":
+        return _patch_places(experiment, len(items), module)
+    full = (len(items), *shape)
+    may_attend, padding, bos, cls, signs = (np.zeros(full, np.bool_) for _ in range(5))
+    for place, item in enumerate(items):
+        found = axes(experiment, item, module)
+        rows, columns = found.may_attend.shape
+        if rows > shape[0] or columns > shape[1]:
+            raise ValueError(
+                f"An example needs a map of {rows} by {columns}, but there is only one of "
+                f"{shape[0]} by {shape[1]}."
+            )
+        may_attend[place, :rows, :columns] = found.may_attend
+        padding[place, :rows, columns:] = True
+        bos[place, :rows, :columns] = [token == BOS for token in found.key]
+        cls[place, :rows, :columns] = [token == CLS for token in found.key]
+        signs[place, :rows, :columns] = [is_punctuation(token) for token in found.key]
+    if kind == "picture":
+        return _over_picture(may_attend, padding)
+    by_position = places_by_position(may_attend)
+    roles = {**by_position.roles, "punctuation": signs, "padding": padding}
+    roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
+    return Places(may_attend, roles, by_position.distance)
+
+
+def _over_picture(may_attend: Bools, padding: Bools) -> Places:
+    """Return the places of words that ask patches: a word stands nowhere in the picture."""
+    first = np.zeros(may_attend.shape, np.bool_)
+    first[..., 0] = may_attend[..., 0]
+    nowhere = np.full(may_attend.shape, np.nan, np.float32)
+    return Places(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
+
+
+def is_punctuation(token: str) -> bool:
+    """Return whether a token is signs alone: a full stop, a hyphen, a plus."""
+    return bool(token) and all(unicodedata.category(sign)[0] in "PS" for sign in token)
+
+
+def _patch_places(experiment: Experiment, n: int, module: str) -> Places:
+    """Return the places of patches: neighbours in the picture, distances in pixels."""
+    assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
+    names = axes(experiment, {}, module).query
+    first = int(names[0] == CLS)
+    side = round((len(names) - first) ** 0.5)
+    size = (len(names), len(names))
+    rows, columns = np.divmod(np.arange(side**2), side)
+    down = rows[None] - rows[:, None]  # of the key, seen from the query
+    right = columns[None] - columns[:, None]
+    steps = {"self": (0, 0), "previous": (0, -1), "next": (0, 1), "above": (-1, 0), "below": (1, 0)}
+    roles = {}
+    for name, step in steps.items():
+        cells = np.zeros(size, np.bool_)
+        cells[first:, first:] = (down == step[0]) & (right == step[1])
+        roles[name] = cells
+    roles["first"] = np.zeros(size, np.bool_)
+    roles["first"][:, first] = True
+    if first:
+        roles["self"][0, 0] = True
+        roles["cls"] = np.zeros(size, np.bool_)
+        roles["cls"][:, 0] = True
+    roles["padding"] = np.zeros(size, np.bool_)
+    distance = np.full(size, np.nan, np.float32)
+    distance[first:, first:] = np.hypot(down, right) * experiment.model.patch_size
+    all_cells = np.ones((n, *size), np.bool_)
+    spread = {name: _spread(cells, all_cells) for name, cells in roles.items()}
+    return Places(all_cells, spread, np.broadcast_to(distance, all_cells.shape), "pixels")
+
+
+def _away(queries: int, keys: int) -> npt.NDArray[np.int_]:
+    return np.asarray(np.arange(keys)[None, :] - np.arange(queries)[:, None])
+
+
+def _neighbours(away: npt.NDArray[np.int_]) -> dict[str, Bools]:
+    first = np.zeros(away.shape, np.bool_)
+    first[:, 0] = True
+    return {"self": away == 0, "previous": away == -1, "next": away == 1, "first": first}
+
+
+def _spread(cells: Bools, like: Bools) -> Bools:
+    return np.broadcast_to(cells, like.shape)

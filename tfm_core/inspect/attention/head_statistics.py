@@ -1,0 +1,242 @@
+"""What heads do, in figures: entropy, mean attention distance, shares by role, a label in words.
+
+After Clark et al. 2019 (entropy and roles of BERT's heads) and figure 7 of the ViT paper (mean
+attention distance). Torch-free. Every query counts the same; one that may attend to a single key
+has no choice and is left out, and a role counts only the queries that have such a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.head_roles import (
+    ROLES,
+    Bools,
+    Places,
+    places_by_position,
+    places_of,
+)
+from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
+from tfm_core.probe.types import Probe, Snapshot
+
+Floats = npt.NDArray[np.floating[Any]]
+
+MOST = 0.8  # a role with more names the head alone
+MUCH = 0.4  # a role with more makes it "mostly"; and at least twice what even attention gives
+EVEN = 0.92  # of the largest entropy there can be
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadStatistics:
+    """The heads of one attention module; every array is (H,).
+
+    entropy in nats, evenness = entropy over that of even attention (0 to 1), distance in ``unit``
+    ("tokens" or "pixels"), shares: role -> share of the attention, 0 to 1, NaN where no query has
+    such a key. chance: role -> the share under even attention.
+    """
+
+    kind: str
+    entropy: Floats
+    evenness: Floats
+    distance: Floats
+    shares: Mapping[str, Floats]
+    chance: Mapping[str, float]
+    unit: str
+    n_examples: int
+    n_queries: int
+
+
+@dataclass(eq=False)
+class Tally:
+    """Sums over examples, so that a whole validation set can pass by in batches."""
+
+    kind: str = ""
+    n_examples: int = 0
+    _sums: dict[str, Floats] = field(default_factory=dict)
+    _counts: dict[str, float] = field(default_factory=dict)
+    _chance: dict[str, float] = field(default_factory=dict)
+    _unit: str = "tokens"
+
+    def add(self, weights: Floats, places: Places) -> None:
+        """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
+        allowed = places.may_attend
+        if weights.ndim != 4 or (weights.shape[0], *weights.shape[2:]) != allowed.shape:
+            raise ValueError(
+                f"weights are {weights.shape}, but may_attend is {allowed.shape}; (P, H, Q, K) and "
+                "(P, Q, K) belong together."
+            )
+        weights = np.asarray(weights, np.float32)
+        options = allowed.sum(-1)  # (P, Q)
+        chooses = np.greater(options, 1)
+        self._unit = places.unit
+        self.n_examples += len(weights)
+        self._add_entropy(weights, options, chooses)
+        self._add_distance(weights, places.distance, chooses)
+        for name, cells in places.roles.items():
+            self._add_role(name, weights, cells, allowed, chooses)
+
+    def _add_entropy(self, weights: Floats, options: npt.NDArray[Any], chooses: Bools) -> None:
+        surprise = np.log(weights, where=weights > 0, out=np.zeros_like(weights))
+        entropy = -np.einsum("phqk,phqk->phq", weights, surprise)
+        largest = np.log(np.where(chooses, options, 2))[:, None]
+        self._count("entropy", (entropy * chooses[:, None]).sum((0, 2)), chooses.sum())
+        self._count("evenness", (entropy / largest * chooses[:, None]).sum((0, 2)), chooses.sum())
+
+    def _add_distance(self, weights: Floats, distance: Floats, chooses: Bools) -> None:
+        near = np.nan_to_num(distance)
+        known = np.logical_and(np.isfinite(distance), chooses[..., None])
+        mass = np.einsum("phqk,pqk->phq", weights, known.astype(np.float32))
+        total = np.einsum("phqk,pqk->phq", weights, near * known)
+        means = np.divide(total, mass, where=mass > 0, out=np.zeros_like(total))
+        self._count("distance", means.sum((0, 2)), known.any(-1).sum())
+
+    def _add_role(
+        self, name: str, weights: Floats, cells: Bools, allowed: Bools, chooses: Bools
+    ) -> None:
+        if name == "padding":  # forbidden, so the question is whether anything leaks
+            seen, rows = cells, np.asarray(allowed.any(-1))
+        else:
+            seen = cells & allowed
+            rows = np.logical_and(seen.any(-1), chooses)
+        counted = (seen & rows[..., None]).astype(np.float32)
+        self._count(f"role {name}", np.einsum("phqk,pqk->h", weights, counted), rows.sum())
+        options = np.maximum(allowed.sum(-1), 1)
+        even = float((counted.sum(-1) / options).sum()) if name != "padding" else 0.0
+        self._chance[name] = self._chance.get(name, 0.0) + even
+
+    def _count(self, name: str, sums: Floats, n: float) -> None:
+        self._sums[name] = self._sums.get(name, np.zeros(len(sums))) + sums
+        self._counts[name] = self._counts.get(name, 0.0) + float(n)
+
+    def _mean(self, name: str) -> Floats:
+        n = self._counts[name]
+        return self._sums[name] / n if n else np.full(len(self._sums[name]), np.nan)
+
+    def result(self) -> HeadStatistics:
+        """Return the means over what was counted. Raises ValueError when that is nothing."""
+        if not self.n_examples:
+            raise ValueError("There are no examples to measure heads on.")
+        roles = [name for name in ROLES if f"role {name}" in self._sums]
+        return HeadStatistics(
+            kind=self.kind,
+            entropy=self._mean("entropy"),
+            evenness=self._mean("evenness"),
+            distance=self._mean("distance"),
+            shares={name: self._mean(f"role {name}") for name in roles},
+            chance={
+                name: self._chance[name] / max(1.0, self._counts[f"role {name}"]) for name in roles
+            },
+            unit=self._unit,
+            n_examples=self.n_examples,
+            n_queries=int(self._counts["entropy"]),
+        )
+
+
+def statistics(
+    weights: Floats, may_attend: Bools, places: Places | None = None, kind: str = ""
+) -> HeadStatistics:
+    """Return the figures of the heads of one module.
+
+    weights: (P, H, Q, K); may_attend: bool (P, Q, K), True = may attend, all False for a padded
+    query. places: roles and distances; without them positions alone decide. Raises ValueError when
+    the shapes do not fit.
+    """
+    tally = Tally(kind)
+    tally.add(weights, places_by_position(may_attend) if places is None else places)
+    return tally.result()
+
+
+def of_snapshot(
+    experiment: Experiment, probe: Probe, snapshot: Snapshot
+) -> dict[str, HeadStatistics]:
+    """Return the figures of every module in one snapshot, on the few examples of the probe."""
+    found = {}
+    for kind, modules in modules_by_kind(experiment).items():
+        for module in modules:
+            if module in snapshot.attention:
+                weights = snapshot.attention[module]
+                places = places_of(experiment, probe.items, kind, weights.shape[2:])
+                found[module] = statistics(weights, places.may_attend, places, kind)
+    return found
+
+
+def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
+    """Return what a head does in a few words with its figure: "previous token, 94 %".
+
+    aligned: the head's share on what it should look at, true source words or the digit that is
+    named, where that is known (see ``alignment``).
+    """
+    role = leading_role(stats, head)
+    most = float(stats.shares[role][head]) if role is not None else MUCH
+    if aligned > most:
+        words = "the digit named" if stats.kind == "picture" else "true source words"
+        return f"{'' if aligned >= MOST else 'mostly '}{words}, {aligned:.0%}".replace("%", " %")
+    if role is not None:
+        share = float(stats.shares[role][head])
+        words = ROLES[role].words(stats.kind)
+        return f"{'' if share >= MOST else 'mostly '}{words}, {share:.0%}".replace("%", " %")
+    evenness = float(stats.evenness[head])
+    if np.isnan(evenness):
+        return "no choice"
+    if evenness >= EVEN:
+        return f"spread evenly, {evenness:.0%} of the largest entropy".replace("%", " %")
+    amount = "a few keys" if evenness < 0.5 else "many keys"
+    return f"{amount}, entropy {stats.entropy[head]:.2f} nats"
+
+
+def leading_role(stats: HeadStatistics, head: int) -> str | None:
+    """Return the role that gets most of a head's attention, None where none stands out.
+
+    To stand out is more than MUCH and more than twice the share under even attention.
+    """
+    best, most = None, MUCH
+    for name, shares in stats.shares.items():
+        share = float(shares[head])
+        if name != "padding" and share > most and share >= 2 * stats.chance[name]:
+            best, most = name, share
+    return best
+
+
+def table(
+    experiment: Experiment,
+    found: Mapping[str, HeadStatistics],
+    alignment: Mapping[str, AlignmentScore] | None = None,
+) -> pd.DataFrame:
+    """Return one row a head: kind, layer and head from 1, the label, and every figure.
+
+    Columns: module, kind, layer, head, label, entropy, evenness, distance, the roles and, with
+    ``alignment``, aligned (share on true source words) and aer (alignment error rate).
+    """
+    rows = []
+    for module, stats in found.items():
+        kind = kind_of(experiment, module).name
+        score = (alignment or {}).get(module)
+        for head in range(len(stats.entropy)):
+            aligned = float(score.share[head]) if score is not None else 0.0
+            figures = {
+                "entropy": stats.entropy[head],
+                "evenness": stats.evenness[head],
+                "distance": stats.distance[head],
+                **{name: shares[head] for name, shares in stats.shares.items()},
+            }
+            if score is not None:
+                figures |= {"aligned": score.share[head], "aer": score.aer[head]}
+            rows.append(
+                {
+                    "module": module,
+                    "kind": kind,
+                    "layer": layer_of(module) + 1,
+                    "head": head + 1,
+                    "label": describe(stats, head, aligned),
+                    **{name: float(value) for name, value in figures.items()},
+                }
+            )
+    return pd.DataFrame(rows)

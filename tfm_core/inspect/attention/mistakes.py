@@ -1,0 +1,173 @@
+"""What went wrong on the validation set: the examples worth looking into.
+
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CaptionerConfig, CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.text_data import TextData
+    from tfm_core.models.build import Model
+
+LIMIT = 500  # examples that are read
+SHOWN = 40
+_BATCH = 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One validation example and what the model made of it.
+
+    item: as in the probe. said, truth: as a person reads them. confidence: the probability of the
+    answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
+    """
+
+    place: int
+    item: Mapping[str, Any]
+    said: str
+    truth: str
+    confidence: float
+    is_right: bool
+    picture: npt.NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """The wrong ones, the surest first, then the right ones that were least sure.
+
+    n_read examples were read, n_wrong of them wrongly, with the weights of ``step``.
+    """
+
+    step: int
+    n_read: int
+    n_wrong: int
+    found: tuple[Reading, ...]
+
+
+def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Readings:
+    """Read the first ``limit`` validation examples with the last checkpoint.
+
+    Raises ValueError, in a sentence, where there is no checkpoint or no data, and for a language
+    model, which is never simply wrong.
+    """
+    if isinstance(run.experiment.task, CorpusTaskConfig):
+        raise ValueError(
+            "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
+            "shows which tokens of a text surprise it most."
+        )
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.text_data import TextData
+
+    model, step = model_of(run)
+    data = data_of(run.experiment)
+    n = min(limit, len(data.validation))
+    if isinstance(data, TextData):
+        readings = _sentences(run, model, data, n)
+    elif isinstance(data, CaptionData):
+        readings = _captions(run, model, data, n)
+    else:
+        readings = _pictures(run, model, data, n)
+    wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
+    right = sorted((r for r in readings if r.is_right), key=lambda r: r.confidence)
+    return Readings(step, n, len(wrong), tuple((*wrong, *right)[:shown]))
+
+
+def _sentences(run: Run, model: Model, data: TextData, n: int) -> list[Reading]:
+    from tfm_core.decoding import greedy
+    from tfm_core.models.vit import VisionTransformer
+
+    assert not isinstance(model, VisionTransformer)
+    config = run.experiment.task
+    assert isinstance(config, TextTaskConfig)
+    src = data.validation.src[:n]
+    written = greedy(model, src, max_len=config.max_tgt_len + 1)
+    task, readings = data.task, []
+    for place, pair in enumerate(data.validation.pairs[:n]):
+        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))[: config.max_tgt_len]
+        sure = written.confidence[place, : len(said) + 1]
+        item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
+        readings.append(
+            Reading(
+                place,
+                item,
+                task.join_tgt(said),
+                task.join_tgt(pair.tgt),
+                float(sure.min()) if len(sure) else 0.0,
+                said == tuple(pair.tgt),
+            )
+        )
+    return readings
+
+
+def _captions(run: Run, model: Model, data: CaptionData, n: int) -> list[Reading]:
+    import torch
+
+    from tfm_core.data.caption_words import join
+    from tfm_core.decoding import greedy
+    from tfm_core.models.captioner import Captioner
+    from tfm_core.probe.caption_items import items_of
+
+    assert isinstance(model, Captioner)
+    assert isinstance(run.experiment.model, CaptionerConfig)
+    pictures = data.validation.pictures(torch.arange(n))
+    written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
+    items = items_of(data.config, data.validation, range(n), run.experiment.model.patch_size)
+    readings = []
+    for place, item in enumerate(items):
+        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
+        sure = written.confidence[place, : len(said) + 1]
+        readings.append(
+            Reading(
+                place,
+                item,
+                join(said, data.config),
+                item["tgt_text"],
+                float(sure.min()),
+                said == tuple(item["tgt"]),
+                pictures[place].numpy(),
+            )
+        )
+    return readings
+
+
+def _pictures(run: Run, model: Model, data: ImageData, n: int) -> list[Reading]:
+    import torch
+
+    from tfm_core.models.vit import VisionTransformer
+
+    assert isinstance(model, VisionTransformer)
+    assert isinstance(run.experiment.task, ImageTaskConfig)
+    names = run.experiment.task.facts.class_names
+    images = data.validation.images[:n]
+    with torch.inference_mode():
+        parts = [
+            model(data.normalise(images[first : first + _BATCH])).float().softmax(-1)
+            for first in range(0, n, _BATCH)
+        ]
+    best = torch.cat(parts).max(-1)
+    labels = data.validation.labels[:n].tolist()
+    return [
+        Reading(
+            place,
+            {"label": label},
+            names[said],
+            names[label],
+            float(best.values[place]),
+            said == label,
+            images[place].numpy(),
+        )
+        for place, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
+    ]

@@ -1,0 +1,141 @@
+"""A user's own sentence or picture, through the last checkpoint of a run.
+
+torch is imported where it is needed, so that a page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
+from tfm_core.inspect.attention.example import Example, cut
+from tfm_core.inspect.attention.trained import inputs_of, model_of
+from tfm_core.runs.run import Run
+
+_WRONG_TASK = "This run learned sentences; type one instead of drawing a picture."
+
+
+def look_at_text(run: Run, text: str) -> Example:
+    """Read a sentence with the last checkpoint: the model's own answer, and every map.
+
+    The decoder reads the model's own answer, as it does when nobody knows the truth. Raises
+    ValueError, in a sentence, for words the model does not know, for an empty or too long text, and
+    where there is no checkpoint.
+    """
+    import torch
+
+    from tfm_core.data.text import text_task
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.decoding import greedy
+    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.probe.capture import capture
+
+    config = run.experiment.task
+    if isinstance(config, CorpusTaskConfig):
+        return _continue_text(run, config, text)
+    if not isinstance(config, TextTaskConfig):
+        raise ValueError("This run learned pictures; draw one instead of typing a sentence.")
+    task = text_task(config)
+    tokens = task.tokenize(text)
+    model, step = model_of(run)
+    assert not isinstance(model, VisionTransformer)
+    src = torch.tensor([task.src_vocabulary.encode(tokens)])
+    written = greedy(model, src, max_len=config.max_tgt_len + 1)
+    answer = task.tgt_vocabulary.decode(written.ids[0].tolist())[: config.max_tgt_len]
+    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(answer)]])
+    with capture(model, only={"weights"}) as tape:
+        model(src, tgt_in)
+    truth = task.solve(tokens)
+    item: dict[str, Any] = {"src": list(tokens), "tgt": answer, "src_text": task.join_src(tokens)}
+    if truth is not None:
+        item |= {"truth": list(truth), "tgt_text": task.join_tgt(truth)}
+    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    return Example(
+        step=step,
+        item=item,
+        attention=cut(run.experiment, item, maps),
+        answer=tuple(answer),
+        answer_text=task.join_tgt(answer),
+        confidence=written.confidence[0, : len(answer)].numpy(),
+    )
+
+
+def _continue_text(run: Run, config: CorpusTaskConfig, text: str) -> Example:
+    """Read a text with a language model: every map over it, and how the model continues it."""
+    import torch
+
+    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.models.text import DecoderOnly
+    from tfm_core.probe.capture import capture
+    from tfm_core.probe.continuation import continued
+
+    task = corpus_task(config)
+    tokens = task.tokenize(text)
+    if len(tokens) > config.max_tgt_len:
+        raise ValueError(
+            f"This has {len(tokens)} {config.unit}, but the model sees {config.max_tgt_len} "
+            "behind <bos>; make it shorter."
+        )
+    model, step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
+    tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids], 1)
+    with capture(model, only={"weights"}) as tape:
+        model(tgt_in[:, :0], tgt_in)
+    written, confidence = continued(model, config, ids)
+    answer = task.tgt_vocabulary.decode(written[0].tolist())
+    item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
+    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    return Example(
+        step=step,
+        item=item,
+        attention=cut(run.experiment, item, maps),
+        answer=tuple(answer),
+        answer_text=task.join_tgt(answer),
+        confidence=confidence[0, : len(answer)].numpy(),
+    )
+
+
+def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
+    """Look at a picture with the last checkpoint: a probability for each class, and every map.
+
+    picture: uint8 (C, height, width), as the run's pictures are. Raises ValueError, in a sentence,
+    where it has another shape or there is no checkpoint.
+    """
+    from tfm_core.models.vit import VisionTransformer
+    from tfm_core.probe.capture import capture
+
+    if not isinstance(run.experiment.task, ImageTaskConfig):
+        raise ValueError(_WRONG_TASK)
+    model, step = model_of(run)
+    assert isinstance(model, VisionTransformer)
+    (images,) = inputs_of(run, {}, picture)
+    with capture(model, only={"weights"}) as tape:
+        probabilities = model(images).softmax(-1)[0]
+    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    return Example(
+        step=step,
+        item={},
+        attention=cut(run.experiment, {}, maps),
+        picture=picture,
+        probabilities=probabilities.numpy(),
+    )
+
+
+def read_picture(
+    run: Run, picture: bytes | npt.NDArray[np.uint8]
+) -> tuple[npt.NDArray[np.uint8], list[str]]:
+    """Return a drawing or a file's bytes as the run's pictures are, and notes on what was done.
+
+    picture: see ``picture_to_input``. Raises ValueError, in a sentence.
+    """
+    from tfm_core.data.own_picture import picture_to_input
+
+    config = run.experiment.task
+    if not isinstance(config, ImageTaskConfig):
+        raise ValueError(_WRONG_TASK)
+    return picture_to_input(picture, config.facts)

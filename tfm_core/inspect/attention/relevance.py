@@ -1,0 +1,54 @@
+"""Gradient-weighted relevance: which tokens speak for one class, not just which are looked at.
+
+Chefer et al. 2021, "Generic Attention-model Explainability", equations 5 and 6: every head's map is
+weighted by the gradient of the class score, what speaks against the class is cut off, heads are
+averaged, and relevance is passed on through the residual connection: R <- R + A R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.probe.capture import capture
+
+
+def relevance(model: nn.Module, images: Tensor, target: int) -> Tensor:
+    """Return (T, T): of each output token the relevance of the input tokens for class ``target``.
+
+    images: (1, C, height, width), normalised as the model reads them; the row to read is that of
+    the CLS token, or the mean. Parameters get no gradients.
+    """
+    return relevance_of(model, (images,), target)
+
+
+def relevance_of(model: nn.Module, inputs: tuple[Tensor, ...], target: int) -> Tensor:
+    """Return (T, T) as ``relevance`` does, for any model that gives one answer.
+
+    inputs: one example; target: which of the scores, the last axis of the logits, is explained.
+    """
+    with capture(model, only={"weights"}, with_grad=True) as tape:
+        logits: Tensor = model(*inputs)
+    layers = list(tape.of("weights").values())
+    gradients = torch.autograd.grad(logits.flatten()[target], layers)
+    return accumulated(
+        [weights[0].detach() for weights in layers], [gradient[0] for gradient in gradients]
+    )
+
+
+def accumulated(attention: Sequence[Tensor], gradients: Sequence[Tensor]) -> Tensor:
+    """Return (T, T): relevance from the maps and their gradients, each (H, T, T), layer by layer.
+
+    Starts from the identity: before any layer, every token is about itself.
+    """
+    found = torch.eye(attention[0].size(-1), dtype=attention[0].dtype, device=attention[0].device)
+    for weights, gradient in zip(attention, gradients, strict=True):
+        found = found + weighted(weights, gradient) @ found
+    return found
+
+
+def weighted(weights: Tensor, gradient: Tensor) -> Tensor:
+    """Return (T, T): mean over heads of the positive part of gradient times weight, (H, T, T)."""
+    return (gradient * weights).clamp(min=0).mean(0)

@@ -1,0 +1,158 @@
+"""Additive, scaled dot-product and multi-head attention on one task, from one seed, side by side.
+
+Contests are found among the runs themselves: what is exactly one of the three models, on the same
+task with the same training and seed, belongs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import EncoderDecoderConfig, Experiment, RecurrentConfig
+from tfm_core.config.codec import default_sections
+from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.inspect.attention import alignment
+from tfm_core.probe.labels import Axes, axes, modules_by_kind
+from tfm_core.probe.types import Snapshot
+from tfm_core.runs.run import Run
+
+RACERS = ("additive", "one-head", "many-heads")
+WIDTH = 64
+"""d_model of all three."""
+HEADS = 4
+"""Heads of the last one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contest:
+    """Runs that differ in their attention alone, the newest of each, in RACERS order."""
+
+    experiment: Experiment
+    runs: dict[str, Run]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """What a run's cross-attention does at one snapshot.
+
+    step: of the snapshot; head: the one that aligns best, from 0; share: of its attention on true
+    source words; aer: its alignment error rate; even: the share that even attention would have;
+    weights: (H, Q, K) of each sentence of the probe; names: the tokens of each map; truth: bool
+    (Q, K), the true cells of each.
+    """
+
+    step: int
+    head: int
+    share: float
+    aer: float
+    even: float
+    weights: list[npt.NDArray[np.float32]]
+    names: list[Axes]
+    truth: list[npt.NDArray[np.bool_]]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether any target token has a known source to hold the attention against."""
+        return not np.isnan(self.share)
+
+
+def tasks() -> list[str]:
+    """Return the text tasks that all three models can learn."""
+    families = {"recurrent", "encoder-decoder"}
+    return [name for name, facts in TEXT_TASKS.items() if families <= set(facts.families)]
+
+
+def models() -> dict[str, RecurrentConfig | EncoderDecoderConfig]:
+    """Return the three models: one layer on each side, the same width."""
+    one, many = (EncoderDecoderConfig(d_model=WIDTH, n_heads=n, d_ff=2 * WIDTH) for n in (1, HEADS))
+    additive = RecurrentConfig(cell="gru", attention="additive", d_model=WIDTH)
+    return {"additive": additive, "one-head": one, "many-heads": many}
+
+
+def racers(task: str, *, steps: int, seed: int = 0) -> dict[str, Experiment]:
+    """Return one experiment for each model: the same pairs, batches and steps."""
+    found = {}
+    for name, model in models().items():
+        values = default_sections(model.family, task)
+        values["model"] = model.model_dump()
+        values["training"]["steps"] = steps
+        found[name] = Experiment.parse({**values, "seed": seed})
+    return found
+
+
+def contests(runs: Iterable[Run]) -> list[Contest]:
+    """Group runs, newest first, by task, training and seed; at least two models make a contest."""
+    known = models()
+    groups: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        if run.problem is not None:
+            continue
+        own = run.experiment.model
+        name = next((name for name, model in known.items() if model == own), None)
+        if name is not None:
+            values: dict[str, Any] = run.experiment.model_dump(exclude={"model"})
+            groups.setdefault(repr(values), {}).setdefault(name, run)
+    return [
+        Contest(next(iter(group.values())).experiment, {n: group[n] for n in RACERS if n in group})
+        for group in groups.values()
+        if len(group) > 1
+    ]
+
+
+def looked(run: Run, snapshot: Snapshot | None = None) -> Looked | None:
+    """Return what the cross-attention of a run does, at its last snapshot unless another is given.
+
+    None where there is nothing to look at yet.
+    """
+    steps = run.snapshot_steps()
+    if snapshot is None and not steps:
+        return None
+    try:
+        snapshot = snapshot or run.snapshot(steps[-1])
+        probe = run.probe()
+    except ValueError:  # being written
+        return None
+    experiment = run.experiment
+    module = modules_by_kind(experiment)["cross"][-1]
+    if module not in snapshot.attention:
+        return None
+    maps = snapshot.attention[module].astype(np.float32)  # (P, H, Q, K)
+    try:
+        found = alignment.score_maps(experiment, module, probe.items, maps)
+    except ValueError:  # a task whose answers come from no one word
+        nothing = np.full(maps.shape[1], np.nan, np.float32)
+        found = alignment.AlignmentScore(nothing, nothing, float("nan"), 0)
+    head = 0 if np.isnan(found.share).all() else int(np.nanargmax(found.share))
+    names = [axes(experiment, item, module) for item in probe.items]
+    shapes = [each.may_attend.shape for each in names]
+    return Looked(
+        step=snapshot.step,
+        head=head,
+        share=float(found.share[head]),
+        aer=float(found.aer[head]),
+        even=found.chance,
+        weights=[m[:, :rows, :keys] for m, (rows, keys) in zip(maps, shapes, strict=True)],
+        names=names,
+        truth=[alignment.truth_on_map(experiment, item, module) for item in probe.items],
+    )
+
+
+def sentences(run: Run) -> list[str]:
+    """Return the source of each sentence of the probe; none before there is one."""
+    try:
+        return [str(item["src_text"]) for item in run.probe().items]
+    except ValueError:
+        return []
+
+
+def n_parameters(run: Run) -> int:
+    """Return how many parameters the model of a run has."""
+    from tfm_core.data.shape import data_shape
+    from tfm_core.facts.parameter_table import parameter_table
+
+    return parameter_table(run.experiment.model, data_shape(run.experiment)).total

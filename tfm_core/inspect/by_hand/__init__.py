@@ -1,0 +1,1 @@
+"""Attention by hand: every number from a few vectors to the output."""

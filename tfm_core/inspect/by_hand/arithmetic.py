@@ -1,0 +1,84 @@
+"""One number of an attention, written out: what is multiplied, summed, divided and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tfm_core.inspect.by_hand.attention import Attended, Floats
+
+MINUS = "−"
+Say = Callable[[str], str]  # puts words into the language of the page
+
+
+def number(value: float, *, is_whole: bool = False) -> str:
+    """Return a number with two digits where they say all of it, else with four.
+
+    is_whole: a whole number stands without digits.
+    """
+    digits = (
+        0 if is_whole and value == round(value) else 2 if abs(value - round(value, 2)) < 1e-6 else 4
+    )
+    text = f"{value:.{digits}f}"
+    if not text.strip("-0."):
+        text = text.removeprefix("-")
+    return text.replace("-", MINUS)
+
+
+def product(
+    left: Sequence[float] | Floats,
+    right: Sequence[float] | Floats,
+    total: float,
+    *,
+    is_whole: bool = False,
+) -> str:
+    """Return ``0.71 × 1.00 + 0.00 × 2.00 = 0.71``; total: what the computer found."""
+    pairs = zip(left, right, strict=True)
+    terms = " + ".join(
+        f"{_bracket(float(a), is_whole)} × {_bracket(float(b), is_whole)}" for a, b in pairs
+    )
+    return f"{terms} = {number(total, is_whole=is_whole)}"
+
+
+def score(found: Attended, query: int, key: int, names: tuple[str, str]) -> str:
+    """Write out the dot product of a query and a key."""
+    terms = product(found.query[query], found.key[key], float(found.products[query, key]))
+    return f"q({names[0]}) · k({names[1]}) = {terms}"
+
+
+def scaled(found: Attended, query: int, key: int, say: Say = str) -> str:
+    """Write out the division by sqrt(D)."""
+    before, after = float(found.products[query, key]), float(found.scores[query, key])
+    if found.scale == 1.0:
+        return say("not divided: {value}").format(value=number(after))
+    width = found.query.shape[1]
+    return f"{number(before)} / √{width} = {number(before)} / {found.scale:.4f} = {number(after)}"
+
+
+def softmaxed(found: Attended, query: int, key: int, say: Say = str) -> tuple[str, ...]:
+    """Write out the exponentials of a row, their sum, and one weight; one string a line."""
+    allowed = found.allowed[query]
+    if not allowed.any():
+        return (say("The mask forbids the whole row: its weights are zeros, by decision."),)
+    row = found.masked[query][allowed]
+    largest = float(row.max())
+    exponents = " + ".join(
+        f"e^({number(float(value))} {MINUS} {_bracket(largest)})" for value in row
+    )
+    values = " + ".join(number(float(value)) for value in found.exponentials[query][allowed])
+    total = float(found.totals[query])
+    lines = (f"{say('sum')} = {exponents}", f"= {values} = {number(total)}")
+    if not allowed[key]:
+        return (*lines, say("this key is forbidden: its weight is exactly 0"))
+    mine, weight = float(found.exponentials[query, key]), float(found.weights[query, key])
+    return (*lines, f"{say('weight')} = {number(mine)} / {number(total)} = {number(weight)}")
+
+
+def summed(found: Attended, query: int, dimension: int) -> str:
+    """Write out one number of the output: the weights of a row times a column of the values."""
+    value = float(found.output[query, dimension])
+    return product(found.weights[query], found.value[:, dimension], value)
+
+
+def _bracket(value: float, is_whole: bool = False) -> str:
+    text = number(value, is_whole=is_whole)
+    return f"({text})" if text.startswith(MINUS) else text

@@ -1,0 +1,89 @@
+"""A few real gradient steps on the query and key matrices, so that a word attends where it should.
+
+The loss is the surprise at the wanted attention, -log(weight), averaged over the wanted pairs:
+cross-entropy of a row of weights. The matrices go downhill by plain gradient descent. W_V has no
+part in the weights, so nothing here changes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices
+
+MOST_STEPS = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """What became of the matrices; place 0 is before the first step.
+
+    losses: (S + 1,) nats. weights: (S + 1, T, T). matrices: S + 1 of them.
+    """
+
+    losses: Floats
+    weights: Floats
+    matrices: tuple[Matrices, ...]
+
+
+def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int, int]:
+    """Return query -> key. Raises ValueError, in a sentence, where a query has two keys."""
+    found: dict[int, int] = {}
+    for query, key in pairs:
+        if query in found:
+            raise ValueError(
+                f"“{words[query]}” cannot attend to both “{words[found[query]]}” and "
+                f"“{words[key]}” with all its weight: keep one of them."
+            )
+        found[query] = key
+    return found
+
+
+def learn(
+    vectors: Floats,
+    start: Matrices,
+    targets: Mapping[int, int],
+    allowed: Bools,
+    *,
+    n_steps: int = 30,
+    rate: float = 1.0,
+) -> Lesson:
+    """Take ``n_steps`` steps of gradient descent on W_Q and W_K, one head.
+
+    vectors: (T, d_model). targets: query -> the key that it should attend to. allowed: bool (T, T).
+    Raises ValueError, in a sentence, without a target, or for one that the mask forbids.
+    """
+    import torch
+
+    from tfm_core.layers.attention import attention_weights
+
+    if not targets:
+        raise ValueError("Choose at least one pair: which word should attend to which.")
+    for query, key in targets.items():
+        if not allowed[query, key]:
+            raise ValueError(
+                f"The mask forbids word {query + 1} to attend to word {key + 1}: no training "
+                "can give it a weight there. Choose another pair or another mask."
+            )
+    x, may = torch.tensor(vectors, dtype=torch.float32), torch.tensor(allowed)
+    w_query = torch.tensor(start.query, dtype=torch.float32, requires_grad=True)
+    w_key = torch.tensor(start.key, dtype=torch.float32, requires_grad=True)
+    queries, keys = torch.tensor(list(targets)), torch.tensor(list(targets.values()))
+    losses, maps, matrices = [], [], []
+    last = min(n_steps, MOST_STEPS)
+    for step in range(last + 1):
+        weights = attention_weights(x @ w_query, x @ w_key, may)
+        loss = -weights[queries, keys].clamp_min(1e-12).log().mean()
+        losses.append(float(loss.detach()))
+        maps.append(weights.detach().numpy().copy())
+        now = (w_query.detach().numpy().copy(), w_key.detach().numpy().copy())
+        matrices.append(replace(start, query=now[0], key=now[1]))
+        if step < last:
+            slopes = torch.autograd.grad(loss, (w_query, w_key))
+            with torch.no_grad():
+                w_query -= rate * slopes[0]
+                w_key -= rate * slopes[1]
+    return Lesson(np.array(losses, np.float32), np.stack(maps), tuple(matrices))

@@ -1,0 +1,123 @@
+"""Words, numbers and pairs as text: from a link or a field with sentences, and into a link."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from tfm_core.inspect.by_hand.attention import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
+
+_MOST_TEXT = 400
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Cut a line into words at spaces and commas.
+
+    Raises ValueError, in a sentence, for too few, too many, or a monstrous one.
+    """
+    words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
+    if not FEWEST <= len(words) <= MOST:
+        found = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
+        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {found} given.")
+    for word in words:
+        if len(word) > MOST_LETTERS:
+            raise ValueError(
+                f"“{word[:MOST_LETTERS]}…” has {len(word)} letters; a word goes up to "
+                f"{MOST_LETTERS} here."
+            )
+    return words
+
+
+def text_of(vectors: Floats) -> str:
+    """Write vectors for a link: ``1,0,0;0,1,0``."""
+    return ";".join(",".join(_short(value) for value in row) for row in vectors.tolist())
+
+
+def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
+    """Read vectors (n_words, d_model) from a link.
+
+    Raises ValueError, in a sentence, where they are not that many numbers from -10 to 10.
+    """
+    rows = text[:_MOST_TEXT].split(";")
+    if len(rows) != n_words:
+        raise ValueError(f"The link has {len(rows)} vectors for {n_words} words.")
+    found = []
+    for row in rows:
+        parts = row.split(",")
+        if len(parts) != d_model:
+            raise ValueError(
+                f"The vector “{row[:40]}” of the link has {len(parts)} numbers, not {d_model}."
+            )
+        found.append([_number(part) for part in parts])
+    return checked(np.array(found, np.float32))
+
+
+def matrix_of(text: str, name: str, d_model: int) -> Floats:
+    """Read a matrix (d_model, d_model) from a link; ``name`` is what the user knows it by.
+
+    Raises ValueError, in a sentence, where it is not that many numbers from -10 to 10.
+    """
+    rows = [row.split(",") for row in text[:_MOST_TEXT].split(";")]
+    if [len(row) for row in rows] != [d_model] * d_model:
+        raise ValueError(f"{name} of the link is not {d_model} rows of {d_model} numbers.")
+    return checked(np.array([[_number(part) for part in row] for row in rows], np.float64))
+
+
+def pairs_of(text: str, n_words: int) -> tuple[tuple[int, int], ...]:
+    """Read pairs of words, each counted from 1, from a link: ``1-3,2-2``; returned from 0.
+
+    Raises ValueError, in a sentence, for a pair of words that are not there.
+    """
+    found = set()
+    for pair in filter(None, text[:_MOST_TEXT].split(",")):
+        found.add(places_of(pair, (n_words, n_words)))
+    return tuple(sorted((query, key) for query, key in found))
+
+
+def places_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Read places counted from 1, ``3-2-1``, one within each size; returned from 0.
+
+    Raises ValueError, in a sentence, where they are not that many or beyond a size.
+    """
+    parts = text.split("-")
+    places = tuple(int(part) - 1 for part in parts if re.fullmatch(r"[1-9]\d?", part))
+    is_there = len(places) == len(parts) == len(sizes)
+    if not is_there or any(at >= size for at, size in zip(places, sizes, strict=True)):
+        ranges = ", ".join(f"1 to {size}" for size in sizes)
+        raise ValueError(f"“{text[:20]}” of the link is not {len(sizes)} places ({ranges}).")
+    return places
+
+
+def text_of_places(places: Sequence[int]) -> str:
+    """Write places for a link, counted from 1: ``3-2-1``."""
+    return "-".join(str(place + 1) for place in places)
+
+
+def rounded(values: Floats) -> Floats:
+    """Return numbers as a link holds them, so that it gives back the same ones: four digits."""
+    return np.round(np.asarray(values, np.float64), 4).astype(np.float32)
+
+
+def checked(vectors: Floats) -> Floats:
+    """Return the numbers, rounded. Raises ValueError for a missing or a too large one."""
+    values = rounded(vectors)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        raise ValueError(f"Row {row + 1} has no number in column {column + 1}: type one.")
+    if np.abs(values).max(initial=0) > LARGEST:
+        worst = float(values.flat[int(np.abs(values).argmax())])
+        raise ValueError(f"{worst:g} is too large for a map: numbers go from -10 to 10 here.")
+    return values
+
+
+def _number(text: str) -> float:
+    if not re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", text) or not math.isfinite(float(text)):
+        raise ValueError(f"“{text[:20]}” is not a number; write numbers such as 1, 0.5 or -2.")
+    return float(text)
+
+
+def _short(value: float) -> str:
+    return f"{round(value, 4):g}"

@@ -1,0 +1,111 @@
+"""The stacks of a diagram: equal blocks once, in a frame that says how many, or one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfm_core.config import RecurrentConfig, TransformerConfig
+from tfm_core.config.choices import ACTIVATIONS, NORMS
+from tfm_core.facts.compute import layers
+from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.inspect.diagram.drawing import Drawing
+
+
+def stack(
+    drawing: Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
+) -> str:
+    """Draw a stack, folded or not; return its last node."""
+    config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
+    n_encoder, n_decoder = layers(config)
+    n = n_encoder if name == "encoder" else n_decoder
+    x = start
+    for first, last in _groups(n, drawing.opened):
+        if drawing.opened and last > first:
+            x = _closed(drawing, x, name, range(first, last + 1), length)
+            if memory is not None:
+                drawing.edge(memory, x, f"memory (B, {memory_len}, {config.d_model})")
+            continue
+        which = f" {first + 1}" if drawing.opened else f" x {n}" if n > 1 else ""
+        drawing.frame(f"{name} {first}", name.capitalize(), f"block{which}")
+        x = _block(drawing, x, f"{name}.layers.{first}", length, memory, memory_len)
+        drawing.lines.append("}")
+    if config.norm_first:
+        label = f"{NORMS[config.norm].label}{drawing.count(f'{name}.final_norm')}"
+        final = drawing.node(f"{name} final", label, "norm")
+        drawing.edge(x, final, f"(B, {length}, {config.d_model})")
+        return final
+    return x
+
+
+def _groups(n: int, opened: range) -> list[tuple[int, int]]:
+    """Return first and last of each group of blocks: one by one where opened, else together."""
+    found: list[tuple[int, int]] = []
+    for place in range(n):
+        if found and place not in opened and found[-1][1] not in opened:
+            found[-1] = (found[-1][0], place)
+        else:
+            found.append((place, place))
+    return found
+
+
+def _closed(drawing: Drawing, x: str, name: str, places: range, length: int) -> str:
+    """Draw blocks that are not opened as one box; return it."""
+    first, last = places[0], places[-1]
+    count = sum(
+        row.n_parameters
+        for row in parameter_table(drawing.config, drawing.shape).rows
+        for place in places
+        if row.module.startswith(f"{name}.layers.{place}.")
+    )
+    words = f"{name.capitalize()} blocks {first + 1} to {last + 1}\\n{len(places)} like the others"
+    node = drawing.node(f"{name}.layers.{first}-{last}", f"{words}\\n{count:,} parameters", name)
+    drawing.edge(x, node, f"(B, {length}, {drawing.config.d_model})")
+    return node
+
+
+def _block(
+    drawing: Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
+) -> str:
+    config = drawing.config
+    assert not isinstance(config, RecurrentConfig)
+    width = f"(B, {length}, {config.d_model})"
+    for part, label in _sublayers(config, name, memory is not None):
+        kind = "feed-forward" if part == "feed_forward" else "attention"
+        kind = "cross" if part == "cross_attention" else kind
+        text = f"{label}{drawing.count(f'{name}.{part}')}"
+        node, total = f"{name}.{part}", f"{name}.{part} +"
+        norm = f"{name}.{part} norm"
+        drawing.node(node, text, kind)
+        drawing.plus(total)
+        drawing.node(norm, NORMS[config.norm].label, "norm")
+        if config.norm_first:
+            drawing.edge(x, norm, width)
+            drawing.edge(norm, node)
+        else:
+            drawing.edge(x, node, width)
+        drawing.edge(node, total)
+        drawing.edge(x, total, dashed=True)
+        if part == "cross_attention" and memory is not None:
+            drawing.edge(memory, node, f"memory (B, {memory_len}, {config.d_model})")
+        x = total
+        if not config.norm_first:
+            drawing.edge(total, norm)
+            x = norm
+    return x
+
+
+def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterator[tuple[str, str]]:
+    heads = f"{config.n_heads} heads x {config.d_head}"
+    is_causal = name.startswith("decoder")
+    notes = ["causal"] if is_causal else []
+    notes += [config.position] if config.position in {"rotary", "alibi"} else []
+    window = getattr(config, "window", 0)
+    notes += [f"window {window}"] if window else []
+    words = f" ({', '.join(notes)})" if notes else ""
+    yield "self_attention", f"Self-attention{words}\\n{heads}"
+    if has_cross:
+        yield "cross_attention", f"Cross-attention\\n{heads}"
+    activation = ACTIVATIONS[config.activation].label
+    sizes = f"{config.d_model} → {config.d_ff} → {config.d_model}"
+    yield "feed_forward", f"Feed-forward, {activation}\\n{sizes}"

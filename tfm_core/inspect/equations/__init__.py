@@ -1,0 +1,1 @@
+"""The model as the equations of its papers."""

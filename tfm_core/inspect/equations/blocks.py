@@ -1,0 +1,131 @@
+"""The equations inside the blocks of one configuration: attention, feed-forward, norms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """A part of the model, its LaTeX, and where it comes from."""
+
+    title: str
+    latex: str
+    source: str
+
+
+def dropped(config: ModelConfig, x: str) -> str:
+    """Return LaTeX with dropout around it, where the model has any."""
+    return rf"\mathrm{{Dropout}}({x})" if config.dropout else x
+
+
+PAIRS = {"encoder-decoder", "captioner"}
+"""The families with an encoder's and a decoder's blocks."""
+GELU = {
+    "gelu": r"\tfrac{u}{2}\left(1 + \mathrm{erf}(u / \sqrt{2})\right)",
+    "gelu_tanh": (
+        r"\tfrac{u}{2}\left(1 + \tanh\left(\sqrt{2/\pi}\,(u + 0.044715\,u^3)\right)\right)"
+    ),
+}
+
+
+def attention(config: TransformerConfig) -> Equation:
+    """Return what a head weighs, and how the heads are joined."""
+    q, k, extra = "q_i^\\top", "k_j", ""
+    if config.position == "rotary":
+        q, k = r"(R_i q_i)^\top", r"(R_j k_j)"
+    if config.position == "alibi":
+        extra = r" - m_h\,|i - j|"
+    keys, rule = _keys(config)
+    bias = " + b" if config.bias else ""
+    heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
+    rows = [
+        rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left(\frac{{{q} {k}}}"
+        rf"{{\sqrt{{{config.d_head}}}}}{extra}\right)",
+        rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",
+        rf"\mathrm{{out}} &= {heads}\,W_O{bias}",
+        *rule,
+    ]
+    latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
+    source = "Vaswani et al. 2017, Eq. 1"
+    relative = {"rotary": "Su et al. 2021, Eq. 34", "alibi": "Press et al. 2022, section 3"}
+    if config.position in relative:
+        only = ", in self-attention only" if config.family in PAIRS else ""
+        source += f"; {relative[config.position]}{only}"
+    return Equation("Multi-head attention", latex, source)
+
+
+def _keys(config: TransformerConfig) -> tuple[str, list[str]]:
+    """Return which keys j query i may ask, below a sum, and rows for what holds in places only."""
+    window = getattr(config, "window", 0)
+    if isinstance(config, DecoderOnlyConfig):
+        return (rf"i - {window} \le j \le i" if window else r"j \le i"), []
+    if config.family not in PAIRS:
+        return (rf"|i - j| \le {window}" if window else "j"), []
+    rows = [r"&\text{decoder, on itself: only } j \le i"]
+    rows += [rf"&\text{{in self-attention: only }} |i - j| \le {window}"] if window else []
+    return "j", rows
+
+
+def feed_forward(config: TransformerConfig) -> Equation:
+    """Return the layer, and what its bend is where that has more than one form."""
+    first, last = (" + b_1", " + b_2") if config.bias else ("", "")
+    up = f"x W_1{first}"
+    hidden = {
+        "relu": rf"\max(0,\, {up})",
+        "gelu": rf"\mathrm{{GELU}}({up})",
+        "gelu_tanh": rf"\mathrm{{GELU}}({up})",
+        "swiglu": (
+            rf"\left(\mathrm{{SiLU}}(x W_g{' + b_g' if config.bias else ''}) \odot ({up})\right)"
+        ),
+    }[config.activation]
+    latex = rf"\mathrm{{FFN}}(x) &= {dropped(config, hidden)}\, W_2{last}"
+    source = "Shazeer 2020" if config.activation == "swiglu" else "Vaswani et al. 2017, Eq. 2"
+    if config.activation not in GELU:
+        return Equation("Feed-forward", latex.replace("&", ""), source)
+    bend = rf"\mathrm{{GELU}}(u) &= {GELU[config.activation]}"
+    latex = rf"\begin{{aligned}}{latex}\\ {bend}\end{{aligned}}"
+    return Equation("Feed-forward", latex, f"{source}; Hendrycks & Gimpel 2016")
+
+
+def block(config: TransformerConfig) -> Equation:
+    """Return the sublayers in their order, with residuals and norms in their places."""
+    inside = r"\mathrm{Norm}(x)" if config.norm_first else "x"
+    names = [r"\mathrm{SelfAttention}"]
+    names += [r"\mathrm{CrossAttention}"] if config.family in PAIRS else []
+    lines = []
+    for name in [*names, r"\mathrm{FFN}"]:
+        memory = r", \mathrm{memory}" if "Cross" in name else ""
+        total = f"x + {dropped(config, f'{name}({inside}{memory})')}"
+        joined = total if config.norm_first else rf"\mathrm{{Norm}}({total})"
+        lines.append(rf"x &\leftarrow {joined}")
+    latex = r"\begin{aligned}" + r"\\ ".join(lines) + r"\end{aligned}"
+    title = "A block, pre-norm" if config.norm_first else "A block, post-norm"
+    title += "; cross-attention in the decoder's only" if config.family in PAIRS else ""
+    source = "Xiong et al. 2020" if config.norm_first else "Vaswani et al. 2017, section 3.1"
+    return Equation(title, latex, source)
+
+
+def norm(config: TransformerConfig) -> Equation:
+    """Return the norm with its epsilon."""
+    eps = _scientific(config.norm_eps)
+    if config.norm == "rmsnorm":
+        root = rf"\sqrt{{\frac{{1}}{{{config.d_model}}}\sum_i x_i^2 + {eps}}}"
+        latex = rf"\mathrm{{Norm}}(x) = \frac{{x}}{{{root}}} \odot g"
+        return Equation("RMSNorm", latex, "Zhang & Sennrich 2019")
+    latex = rf"\mathrm{{Norm}}(x) = \frac{{x - \mu}}{{\sqrt{{\sigma^2 + {eps}}}}} \odot g + b"
+    return Equation("LayerNorm", latex, "Ba et al. 2016")
+
+
+def _scientific(value: float) -> str:
+    """Return a positive number in LaTeX: ``10^{-5}``, or ``2.5 \\cdot 10^{-6}``."""
+    _sign, digits, exponent = Decimal(str(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    power = rf"10^{{{exponent + len(digits) - 1}}}"
+    figures = "".join(map(str, digits))
+    if figures == "1":
+        return power
+    return rf"{figures[0]}{'.' if len(digits) > 1 else ''}{figures[1:]} \cdot {power}"

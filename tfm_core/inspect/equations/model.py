@@ -1,0 +1,121 @@
+"""The equations of exactly one configuration, in LaTeX: what is not set is not written."""
+
+from __future__ import annotations
+
+from tfm_core.config import (
+    CaptionerConfig,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.inspect.equations import blocks, recurrent
+from tfm_core.inspect.equations.blocks import Equation, dropped
+
+__all__ = ["Equation", "equations"]
+
+
+def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
+    """Return the equations by the sections of the generated file."""
+    if isinstance(config, RecurrentConfig):
+        return recurrent.equations(config, shape)
+    return {
+        "embedding": _embedding(config, shape),
+        "attention": blocks.attention(config),
+        "feed-forward": blocks.feed_forward(config),
+        "block": blocks.block(config),
+        "norm": blocks.norm(config),
+        "model": _output(config, shape),
+    }
+
+
+POSITIONS = {
+    "learned": "P_t",
+    "sinusoidal": r"\mathrm{PE}_t",
+    "sinusoidal-2d": r"\mathrm{PE}_{\mathrm{row}(t),\mathrm{column}(t)}",
+}
+"""What kinds of positions add to the embedding of token or patch t."""
+
+
+def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
+    if isinstance(config, ViTConfig | CaptionerConfig):
+        rows, source = _patches(config)
+    else:
+        assert isinstance(shape, TextShape)
+        rows, source = _words(config, shape)
+    if "sinusoidal" in {config.position, getattr(config, "text_position", "")}:
+        angle = r"\frac{t}{10000^{2i/" + str(config.d_model) + "}}"
+        rows.append(rf"\mathrm{{PE}}_{{t,2i}} &= \sin{angle}")
+        rows.append(rf"\mathrm{{PE}}_{{t,2i+1}} &= \cos{angle}")
+    latex = rows[0].replace("&", "")
+    if len(rows) > 1:
+        latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
+    return Equation("Embedding and positions", latex, source)
+
+
+def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]:
+    x, source = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}", "Vaswani et al. 2017, section 3.4"
+    if not shape.scale_embedding:
+        x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
+    x = " + ".join(filter(None, (x, POSITIONS.get(config.position))))
+    if shape.n_segments:
+        x, source = rf"\mathrm{{Norm}}({x} + S_1)", "Devlin et al. 2019, Fig. 2: one segment, S_1"
+    return [f"x_t &= {dropped(config, x)}"], source
+
+
+def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
+    """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
+    seen, source = r"\mathrm{patch}_t", "Dosovitskiy et al. 2021, Eq. 1"
+    if config.stem == "conv":
+        seen = r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))"
+        source += "; Xiao et al. 2021"
+    position = POSITIONS.get(config.position)
+    x = " + ".join(filter(None, (rf"W_p\,{seen} + b_p", position)))
+    if isinstance(config, CaptionerConfig):
+        word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
+        added = r"P^{\mathrm{word}}_t" if config.text_position == "learned" else None
+        added = added or POSITIONS.get(config.text_position)
+        word = " + ".join(filter(None, (word, added)))
+        return [
+            rf"\text{{patch: }}x_t &= {dropped(config, x)}",
+            rf"\text{{word: }}y_t &= {dropped(config, word)}",
+        ], source
+    rows = [f"x_t &= {dropped(config, x)}"]
+    if config.pooling == "cls":
+        first = {"learned": "c + P_0", "sinusoidal": r"c + \mathrm{PE}_0"}
+        cls = first.get(config.position, "c")
+        rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
+    return rows, source
+
+
+def _output(config: TransformerConfig, shape: Shape) -> Equation:
+    bias = " + b"
+    if isinstance(config, ViTConfig):
+        pooled = r"x_{\mathrm{CLS}}" if config.pooling == "cls" else r"\frac{1}{n}\sum_t x_t"
+        latex = (
+            rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
+        )
+        return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
+    if isinstance(config, CaptionerConfig):
+        latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
+        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+    assert not isinstance(shape, ImageShape | CaptionShape)
+    if shape.head == "pooler":
+        return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+    if shape.is_label:
+        return _label(config, shape)
+    is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
+    matrix = r"E^\top" if is_tied else "W"
+    bias = bias if config.bias and shape.output_bias else ""
+    latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
+    source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
+    return Equation("The answer", latex, source)
+
+
+def _label(config: TransformerConfig, shape: TextShape) -> Equation:
+    pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
+    bias = " + b" if config.bias and shape.output_bias else ""
+    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
+    source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
+    return Equation("The answer", latex, source)

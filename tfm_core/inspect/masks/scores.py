@@ -1,0 +1,154 @@
+"""Scores for the mask lab from a run's own model: one head of one layer, before any mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
+from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
+from tfm_core.probe.labels import has_cls, modules_by_kind
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.models.build import Model
+
+FILE = "checkpoints/last/checkpoint.safetensors"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the model to look: layer and head, both from 0."""
+
+    layer: int = 0
+    head: int = 0
+
+
+def module_of(run: Run, kind: str) -> list[str]:
+    """Return the attention modules that a kind of mask is laid on, one a layer.
+
+    Raises ValueError, in a sentence, where the model has none.
+    """
+    if isinstance(run.experiment.task, CaptionTaskConfig):
+        raise ValueError("the words of the current run are about a picture, and there is none here")
+    if not isinstance(run.experiment.task, SequenceTaskConfig):
+        raise ValueError("the current run reads pictures, which have no words to mask")
+    modules = modules_by_kind(run.experiment)
+    if kind == "cross":
+        if "cross" not in modules:
+            raise ValueError("the current run's model has no cross-attention")
+        return modules["cross"]
+    if list(modules) == ["cross"]:
+        raise ValueError("the current run's model has no self-attention, only cross-attention")
+    return next(iter(modules.values()))
+
+
+def words_of(run: Run, text: str) -> tuple[str, ...]:
+    """Return a text as the run's task cuts it, ``|`` between sequences.
+
+    Raises ValueError, in a sentence, for what the task does not know.
+    """
+    from tfm_core.data.text import text_task
+
+    config = run.experiment.task
+    if isinstance(config, CaptionTaskConfig):
+        raise ValueError("Its words are about a picture, and there is none here.")
+    if not isinstance(config, SequenceTaskConfig):
+        raise ValueError("It reads pictures, which have no words to mask.")
+    task = text_task(config)
+    parts = [task.tokenize(part) for part in text.split(SEPARATOR) if part.strip()]
+    joined = [token for part in parts for token in (*part, SEPARATOR)][:-1]
+    return read_tokens(" ".join(joined)) if joined else task.tokenize("")
+
+
+def of_run(
+    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], place: Place
+) -> Projected:
+    """Return what the run's model makes of the tokens: its real projections, at its last step.
+
+    tokens: the source, or the text of a language model, with ``<pad>`` where there is padding;
+    target: what the decoder reads behind <bos>, for cross-attention. Raises ValueError, a clause
+    that follows "because", where the model cannot read them.
+    """
+    import torch
+
+    from tfm_core.data.text import text_task
+    from tfm_core.data.vocabulary import BOS, SPECIALS
+    from tfm_core.probe.capture import capture
+
+    module = module_of(run, kind)[place.layer]
+    config = run.experiment.task
+    assert isinstance(config, SequenceTaskConfig)
+    task = text_task(config)
+    words = [token for token in tokens if token != PAD_TOKEN]
+    has_source = config.max_src_len > 0
+    _check(words, task.src_vocabulary.tokens, "the source" if has_source else "the text")
+    longest = config.max_src_len or config.max_tgt_len
+    if len(words) > longest:
+        raise ValueError(f"the current run's task goes up to {longest} tokens")
+    is_joined = run.experiment.model.family == "decoder-only" and has_source
+    if is_joined and len(words) < len(tokens):
+        raise ValueError("the current run's model has no padding between source and target")
+    if kind == "cross":
+        _check(target, task.tgt_vocabulary.tokens, "the target")
+    model, step = load(run)
+    src = torch.tensor([task.src_vocabulary.encode(tokens)])
+    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
+        :, : 1 if kind != "cross" else None
+    ]
+    if not has_source:  # a language model: the words are what it writes, behind <bos>
+        src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
+    try:
+        with capture(model, only={"scores", "value"}) as tape:
+            model(src, tgt_in)
+    except ValueError as error:
+        raise ValueError(f"the current run's model cannot read it: {error}") from None
+    query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
+    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
+    scores = tape[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
+    value = tape[f"{module}.value"][0, place.head, first:][: len(tokens)]
+    origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"
+    return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
+
+
+def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the true target of a source of the run's task, empty where there is none."""
+    from tfm_core.data.text import text_task
+
+    config = run.experiment.task
+    assert isinstance(config, SequenceTaskConfig)
+    task = text_task(config)
+    words = [token for token in tokens if token != PAD_TOKEN]
+    return tuple(task.solve(words) or ())
+
+
+def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...], where: str) -> None:
+    unknown = [word for word in words if word not in known]
+    if unknown:
+        raise ValueError(f"“{unknown[0]}” in {where} is not a word of the current run's task")
+
+
+def load(run: Run) -> tuple[Model, int]:
+    """Return the model of a run in eval mode and the step of its last weights.
+
+    Raises ValueError, a clause that follows "because", where there are none.
+    """
+    path = run.folder / FILE
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        raise ValueError("the current run has saved no weights yet") from None
+    return _load(str(run.folder), changed)
+
+
+@lru_cache(maxsize=4)
+def _load(folder: str, changed: int) -> tuple[Model, int]:
+    import torch
+
+    from tfm_core.training.checkpoints import load_model
+
+    torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
+    experiment = from_json((Path(folder) / "experiment.json").read_bytes())
+    return load_model(experiment, Path(folder) / "checkpoints" / "last")

@@ -1,0 +1,1 @@
+"""What positions look like: tables, similarity, shuffles, and a race of the kinds."""

@@ -1,0 +1,215 @@
+"""Five kinds of positions on one task from one seed, and how far beyond the trained length they go.
+
+Comparisons are found among the runs themselves: what differs in nothing but the positions belongs
+together, so nothing else need be remembered.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
+
+import numpy as np
+
+from tfm_core.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    RecurrentConfig,
+    TextModelConfig,
+    TextTaskConfig,
+)
+from tfm_core.config.choices import POSITIONS
+from tfm_core.config.experiment import sequence_len
+from tfm_core.inspect.masks.lab import Array
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.data.text import Pair
+    from tfm_core.data.text.task import TextTask
+
+RACERS = tuple(POSITIONS)
+PER_LENGTH = 32
+"""Sequences measured at each length."""
+DRAWS = 1500
+"""Sequences drawn to find some of each length, where a task cannot be asked for one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Race:
+    """Runs that differ in their positions alone, the newest of each kind, in POSITIONS order."""
+
+    experiment: Experiment
+    runs: dict[str, Run]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extrapolation:
+    """Greedy answers by source length: shares of right tokens and of wholly right sequences.
+
+    lengths: (n,); tokens and sequences: (n,), nan where the model cannot read so much (why says).
+    trained: the longest source that it was trained on.
+    """
+
+    lengths: Array
+    tokens: Array
+    sequences: Array
+    trained: int
+    why: str = ""
+
+
+def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
+    """Return the experiment once with each kind of positions, ``steps`` steps each.
+
+    The learned table gets twice the rows that the task needs, so that it can be asked beyond the
+    trained length. Kinds that the family does not offer are left out. Raises ConfigError where a
+    kind does not fit the model, ValueError where the model has no positions.
+    """
+    model = experiment.model
+    if isinstance(model, RecurrentConfig):
+        raise ValueError(
+            "An RNN with attention has no positions to compare: it reads one token after the "
+            "other. Choose a Transformer on the Train page."
+        )
+    offered = get_args(type(model).model_fields["position"].annotation)
+    common: dict[str, object] = {}
+    if isinstance(model, TextModelConfig):
+        common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
+    training = experiment.training.replace(steps=steps).model_dump()
+    return {
+        name: experiment.replace(
+            model=model.replace(position=name, **common).model_dump(), training=training
+        )
+        for name in RACERS
+        if name in offered
+    }
+
+
+def races(runs: Iterable[Run]) -> list[Race]:
+    """Group runs, newest first, by all but their positions; a race has at least two kinds."""
+    groups: dict[str, dict[str, Run]] = {}
+    for run in runs:
+        if run.problem is not None:
+            continue
+        model = run.experiment.model
+        if model.position not in RACERS:
+            continue
+        values = run.experiment.model_dump()
+        values["model"]["position"] = None
+        groups.setdefault(repr(values), {}).setdefault(model.position, run)
+    return [
+        Race(next(iter(group.values())).experiment, {n: group[n] for n in RACERS if n in group})
+        for group in groups.values()
+        if len(group) > 1
+    ]
+
+
+def can_extrapolate(experiment: Experiment) -> str | None:
+    """Return why a run's task has no longer sequences with the same words, or None."""
+    config = experiment.task
+    if isinstance(config, ImageTaskConfig | CaptionTaskConfig):
+        return "Pictures have one size, so there is no longer length to try."
+    if isinstance(config, CorpusTaskConfig):
+        return "A language model has no answer whose correctness could be tried on longer sources."
+    if _longer(config) is None:
+        return (
+            f"{config.facts.label} of this size has no longer sequences with the same words; copy, "
+            "reverse and sort always do."
+        )
+    return None
+
+
+def extrapolate(run: Run) -> Extrapolation:
+    """Let a run's last weights answer sequences up to twice the trained length, greedily.
+
+    Raises ValueError, in a sentence, where the task has none or there are no weights.
+    """
+
+    from tfm_core.data.text import text_task
+    from tfm_core.data.text_data import encode_src
+    from tfm_core.decoding import greedy
+    from tfm_core.inspect.masks.scores import load
+    from tfm_core.models.vit import VisionTransformer
+
+    config = run.experiment.task
+    why = can_extrapolate(run.experiment)
+    if why is not None:
+        raise ValueError(why)
+    assert isinstance(config, TextTaskConfig)
+    longer = _longer(config)
+    assert longer is not None
+    task = text_task(longer)
+    model, _step = load(run)
+    assert not isinstance(model, VisionTransformer)
+    pools = _pools(config, longer, run.experiment.seed)
+    tokens, sequences, stopped = [], [], ""
+    for length, pairs in pools.items():
+        try:
+            src = encode_src(task, [pair.src for pair in pairs], length=length)
+            longest = max(len(pair.tgt) for pair in pairs) + 1
+            written = greedy(model, src, max_len=longest).ids.tolist()
+        except ValueError as error:
+            stopped = stopped or str(error)
+            tokens.append(np.nan)
+            sequences.append(np.nan)
+            continue
+        answers = [task.tgt_vocabulary.decode(row) for row in written]
+        right = [_right(answer, pair.tgt) for answer, pair in zip(answers, pairs, strict=True)]
+        tokens.append(float(np.mean([share for share, _ in right])))
+        sequences.append(float(np.mean([whole for _, whole in right])))
+    as_array = [np.array(values, np.float32) for values in (list(pools), tokens, sequences)]
+    return Extrapolation(as_array[0], as_array[1], as_array[2], config.max_src_len, stopped)
+
+
+def _right(answer: list[str], truth: tuple[str, ...]) -> tuple[float, bool]:
+    same = sum(a == b for a, b in zip(answer, truth, strict=False))
+    return same / max(len(answer), len(truth)), tuple(answer) == truth
+
+
+def _longer(config: TextTaskConfig) -> TextTaskConfig | None:
+    """Return the same task up to twice as long, with the same words, where there is one."""
+    from tfm_core.data.text import text_task
+
+    if config.facts.answer == "blanks":
+        return None  # its size is no length
+    own = text_task(config)
+    for size in range(min(2 * config.size, config.facts.sizes[-1]), config.size, -1):
+        longer = config.replace(size=size)
+        task = text_task(longer)
+        same_src = task.src_vocabulary.tokens == own.src_vocabulary.tokens
+        if same_src and task.tgt_vocabulary.tokens == own.tgt_vocabulary.tokens:
+            return longer
+    return None
+
+
+def _pools(config: TextTaskConfig, longer: TextTaskConfig, seed: int) -> dict[int, list[Pair]]:
+    """Return pairs by the exact length of their source, up to twice the trained one."""
+    from tfm_core.data.text import text_task
+
+    if config.name in {"copy", "reverse", "sort"}:
+        shares = (0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0)
+        lengths = {max(1, round(config.size * share)) for share in shares}
+        task = text_task(longer)
+        return {n: _of_length(task, n, seed) for n in sorted(lengths) if n <= longer.size}
+    rng = random.Random(seed)
+    pools: dict[int, list[Pair]] = {}
+    for source in (config, longer):
+        task = text_task(source)
+        for _ in range(DRAWS):
+            pair = task.sample(rng)
+            pools.setdefault(len(pair.src), []).append(pair)
+    enough = {n: pairs[:PER_LENGTH] for n, pairs in pools.items() if len(pairs) >= PER_LENGTH // 4}
+    return dict(sorted(enough.items()))
+
+
+def _of_length(task: TextTask, length: int, seed: int) -> list[Pair]:
+    """Return PER_LENGTH pairs of random symbols with sources of exactly this length."""
+    from tfm_core.data.text import Pair
+
+    rng = random.Random(f"{seed} {length}")
+    symbols = task.src_vocabulary.tokens
+    sources = [tuple(rng.choices(symbols, k=length)) for _ in range(PER_LENGTH)]
+    return [Pair(source, task.solve(source) or (), ()) for source in sources]

@@ -1,0 +1,183 @@
+"""Shuffle the words: which model notices? Real forward passes, before and after.
+
+A model that sees a bag of tokens gives every token the same vector wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CorpusTaskConfig, TextTaskConfig
+from tfm_core.config.choices import POSITIONS
+from tfm_core.inspect.masks.lab import Array
+from tfm_core.probe.labels import patches_per_side
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.models.text import TextModel
+
+SEED = 3
+CAUSAL = "causal"
+"""A decoder without positions: its mask alone tells the order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Noticed:
+    """How much each token's vector moves when the order changes: change (T,), relative, 0 = not."""
+
+    name: str
+    change: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What a run's model answers to the words in order, and shuffled."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pictured:
+    """A picture (C, height, width) with its patches in another order, and what the model says.
+
+    before, after: probabilities (classes,) of the picture as it was, and of ``moved``.
+    """
+
+    moved: npt.NDArray[np.uint8]
+    before: Array
+    after: Array
+
+
+def shuffled(n: int, seed: int = 0) -> list[int]:
+    """Return an order of n places that is not the one they had; ``[0]`` for one."""
+    if n < 2:
+        return list(range(n))
+    order = np.random.default_rng(seed).permutation(n).tolist()
+    return order if order != list(range(n)) else [*order[1:], order[0]]
+
+
+def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
+    """Ask an untrained encoder with each kind of positions, and a causal stack without any.
+
+    Two layers of 32 dimensions, the same first weights for all. order: of the shuffled words.
+    """
+    import torch
+
+    from tfm_core.config import EncoderOnlyConfig
+    from tfm_core.data.vocabulary import Vocabulary
+    from tfm_core.models.build import TextShape, build_text
+
+    vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
+    ids = torch.tensor([vocabulary.encode(list(tokens))])
+    found = []
+    for name in (*POSITIONS, CAUSAL):
+        values = {"d_model": 32, "position": "none" if name == CAUSAL else name, "max_len": 512}
+        config = EncoderOnlyConfig.parse(values)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(SEED)
+            model = build_text(config, TextShape(len(vocabulary), len(vocabulary))).eval()
+            if name == "learned":  # as strong as the waves: training makes them so
+                assert isinstance(model.src_positions, torch.nn.Module)
+                for parameter in model.src_positions.parameters():
+                    torch.nn.init.normal_(parameter, std=1.0)
+        found.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
+    return found
+
+
+def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, tuple[str, ...]]:
+    """Ask the run's model with its last weights; also return the words in their new order.
+
+    Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
+    """
+    import torch
+
+    from tfm_core.data.text import text_task
+    from tfm_core.decoding import greedy
+    from tfm_core.inspect.masks.scores import load
+    from tfm_core.models.captioner import Captioner
+    from tfm_core.models.vit import VisionTransformer
+
+    config = run.experiment.task
+    if isinstance(config, CorpusTaskConfig):
+        raise ValueError(
+            "The current run is a language model: it has no source, and what it writes follows "
+            "the order of its words by its very task."
+        )
+    if not isinstance(config, TextTaskConfig):
+        raise ValueError("The current run reads pictures, which have no words to shuffle.")
+    task = text_task(config)
+    tokens = task.tokenize(text)
+    model, _step = load(run)
+    assert not isinstance(model, VisionTransformer | Captioner)
+    order = shuffled(len(tokens), order_seed)
+    moved = tuple(tokens[place] for place in order)
+    ids = torch.tensor([task.src_vocabulary.encode(tokens)])
+    answers = []
+    for source in (ids, ids[:, order]):
+        written = greedy(model, source, max_len=config.max_tgt_len + 1)
+        answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
+    is_causal = run.experiment.model.family == "decoder-only"
+    change = _change(model, ids, order, is_causal=is_causal)
+    return Noticed(run.meta.name, change), Answers(*answers), moved
+
+
+def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:
+    """Shuffle the patches of a picture and ask the run's Vision Transformer with its last weights.
+
+    picture: uint8 (C, height, width). Raises ValueError, in a sentence, for a run of sentences.
+    """
+    from tfm_core.inspect.attention.own_example import look_at_picture
+
+    side = patches_per_side(run.experiment)
+    channels, height, width = picture.shape
+    rows, columns = height // side, width // side
+    grid = picture.reshape(channels, side, rows, side, columns).transpose(1, 3, 0, 2, 4)
+    flat = grid.reshape(side**2, channels, rows, columns)[shuffled(side**2, order_seed)]
+    moved = flat.reshape(side, side, channels, rows, columns).transpose(2, 0, 3, 1, 4)
+    moved = np.ascontiguousarray(moved.reshape(picture.shape))
+    before, after = (look_at_picture(run, each).probabilities for each in (picture, moved))
+    assert before is not None
+    assert after is not None
+    return Pictured(moved, before, after)
+
+
+def _change(model: TextModel, ids: Tensor, order: Sequence[int], *, is_causal: bool) -> Array:
+    import torch
+
+    with torch.no_grad():
+        before = _hidden(model, ids, is_causal)[0][list(order)]
+        after = _hidden(model, ids[:, list(order)], is_causal)[0]
+        change: Array = ((after - before).norm(dim=-1) / before.norm(dim=-1)).numpy()
+    return change
+
+
+def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
+    """Return (1, T, d_model): what the stack that reads the source makes of each token."""
+    import torch
+    import torch.nn.functional as F
+
+    from tfm_core.layers.masks import causal_mask
+    from tfm_core.models.recurrent import RecurrentTranslator
+    from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, within
+
+    if isinstance(model, (EncoderDecoder, RecurrentTranslator)):
+        return model.encode(ids)[0]
+    has_cls = isinstance(model, EncoderOnly) and model.pooling == "cls"
+    if isinstance(model, EncoderOnly) and has_cls:
+        ids = F.pad(ids, (1, 0), value=model.cls_id)
+    is_gpt = isinstance(model, DecoderOnly)
+    positions = model.positions if isinstance(model, DecoderOnly) else model.src_positions
+    stack = model.decoder if isinstance(model, DecoderOnly) else model.encoder
+    length = ids.size(1)
+    sees_all = torch.ones(length, length, dtype=torch.bool)
+    mask = within(causal_mask(length) if is_causal or is_gpt else sees_all, length, model.window)
+    hidden: Tensor = stack(positions(model.src_embedding(ids)), mask=mask)
+    return hidden[:, int(has_cls) :]

@@ -1,0 +1,142 @@
+"""Positions as numbers: waves, wavelengths, turning pairs, slopes, patches, learned tables.
+
+torch is imported where it is needed, so that a page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.probe.types import Snapshot
+
+Array = npt.NDArray[np.floating[Any]]
+
+
+def sinusoidal_table(length: int, d_model: int, base: float = 10000.0) -> Array:
+    """Return the sinusoidal positions (length, d_model). Raises ValueError for an odd d_model."""
+    from tfm_core.layers.positions import sinusoidal
+
+    table: Array = sinusoidal(length, d_model, base).numpy()
+    return table
+
+
+def wavelengths(d_model: int, base: float = 10000.0) -> Array:
+    """Return (d_model / 2,): tokens until each pair's wave repeats, from 2 pi towards base x 2 pi.
+
+    Vaswani et al. 2017, section 3.5.
+    """
+    return np.asarray(2 * math.pi * base ** (np.arange(0, d_model, 2) / d_model))
+
+
+def products_by_offset(table: Array, first: int) -> tuple[npt.NDArray[np.int64], Array]:
+    """Return offsets and the dot product of row ``first`` with every row of table (T, D)."""
+    return np.arange(len(table)) - first, np.asarray(table @ table[first], np.float32)
+
+
+def cosines(table: Array) -> Array:
+    """Return (T, T): the cosine of the angle between any two rows; a row of zeros has cosine 0."""
+    rows = np.asarray(table, np.float32)
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(unit @ unit.T)
+
+
+def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool = True) -> Array:
+    """Return fixed positions (side * side, d_model) of patches, row by row.
+
+    is_2d: half of the waves tell the row, half the column; else patches are counted through.
+    Raises ValueError where 4 (2) does not divide d_model.
+    """
+    from tfm_core.layers.positions import sinusoidal, sinusoidal_2d
+
+    made = sinusoidal_2d(side, side, d_model, base) if is_2d else None
+    table: Array = (sinusoidal(side**2, d_model, base) if made is None else made).numpy()
+    return table
+
+
+def angles(position: int, d_head: int, base: float = 10000.0) -> Array:
+    """Return (d_head / 2,): by how much RoPE turns each pair at a position, in radians."""
+    return np.asarray(position * base ** (-np.arange(0, d_head, 2) / d_head))
+
+
+def turns(places: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
+    """Return (positions, d_head / 2): the angles of several positions, in radians."""
+    return np.stack([angles(place, d_head, base) for place in places])
+
+
+def rotary_scores(
+    length: int, d_head: int, base: float = 10000.0, *, seed: int | None = None
+) -> Array:
+    """Return (length, length): scores of one query and one key turned to every pair of positions.
+
+    By ``layers.positions.Rotation``. seed: of a random query and key; None takes ones for both,
+    which shows the decay of RoPE with distance (Su et al. 2021, section 3.4.3).
+    Raises ValueError for an odd d_head.
+    """
+    import torch
+
+    from tfm_core.layers.positions import Rotation
+
+    if seed is None:
+        q = k = torch.ones(d_head)
+    else:
+        draw = torch.Generator().manual_seed(seed)
+        q, k = torch.randn(2, d_head, generator=draw)
+    turn = Rotation(length, d_head, torch.zeros(1, dtype=torch.float64), base)
+    queries, keys = (turn(x.double().expand(1, 1, length, d_head))[0, 0] for x in (q, k))
+    scores: Array = (queries @ keys.mT / math.sqrt(d_head)).float().numpy()
+    return scores
+
+
+def by_offset(scores: Array) -> tuple[npt.NDArray[np.int64], Array, float]:
+    """Return offsets key - query, the mean score at each, and the largest spread within one.
+
+    scores: (T, T). A spread of 0 says that the score depends on the offset only.
+    """
+    length = len(scores)
+    offsets = np.arange(1 - length, length)
+    diagonals = [np.diagonal(scores, int(offset)) for offset in offsets]
+    spread = max(float(np.ptp(diagonal)) for diagonal in diagonals)
+    return offsets, np.array([diagonal.mean() for diagonal in diagonals], np.float32), spread
+
+
+def slopes(n_heads: int) -> Array:
+    """Return ALiBi's slopes (H,)."""
+    from tfm_core.layers.positions import alibi_slopes
+
+    found: Array = alibi_slopes(n_heads).numpy()
+    return found
+
+
+def alibi_weights(n_heads: int, length: int) -> tuple[Array, Array]:
+    """Return ALiBi's bias and the weights it makes of equal scores, for the last query.
+
+    Both (H, length), by distance from 0.
+    """
+    bias = -slopes(n_heads)[:, None] * np.arange(length, dtype=np.float32)
+    shares = np.exp(bias)
+    return bias, np.asarray(shares / shares.sum(1, keepdims=True))
+
+
+def learned_names(snapshot: Snapshot) -> list[str]:
+    """Return the learned position tables of a run's snapshot; empty where it has none."""
+    return sorted(name for name, table in snapshot.positions.items() if table.ndim == 2)
+
+
+def learned_table(snapshot: Snapshot, name: str) -> Array:
+    """Return a learned table (rows, d_model) of a snapshot. Raises ValueError where it lacks."""
+    if name not in snapshot.positions:
+        raise ValueError(f"The snapshot of step {snapshot.step:,} holds no table {name}.")
+    return np.asarray(snapshot.positions[name], np.float32)
+
+
+def source_of(name: str) -> type:
+    """Return a class or function of ``tfm_core.layers.positions``, to show its code."""
+    from tfm_core.layers import positions
+
+    found: type = getattr(positions, name)
+    return found

@@ -1,0 +1,1 @@
+"""One guided run: splits, early stopping, intervals, evaluation, saving."""

@@ -1,0 +1,124 @@
+"""A run's best weights on one split of its pictures: what was said, what is true, what went wrong.
+
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import ImageTaskConfig
+from tfm_core.inspect.attention.trained import data_of
+from tfm_core.inspect.practice.intervals import wilson
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.models.build import Model
+
+_BATCH = 250
+BEST = "checkpoints/best"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judgement:
+    """Answers on N pictures. labels and said: int (N,); probabilities: float32 (N, classes).
+
+    images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
+    """
+
+    step: int
+    split: str
+    labels: npt.NDArray[np.int64]
+    probabilities: npt.NDArray[np.float32]
+    images: npt.NDArray[np.uint8]
+    loss: float
+    class_names: tuple[str, ...]
+
+    @property
+    def said(self) -> npt.NDArray[np.int64]:
+        """The likeliest class of each picture, (N,)."""
+        return np.asarray(self.probabilities.argmax(1), np.int64)
+
+    @property
+    def n_right(self) -> int:
+        """Pictures told right."""
+        return int((self.said == self.labels).sum())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of pictures told right."""
+        return self.n_right / len(self.labels)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the accuracy on all such pictures lies, with 95 % confidence."""
+        return wilson(self.n_right, len(self.labels))
+
+    def confusion(self) -> npt.NDArray[np.int64]:
+        """Return counts (classes, classes): the true class down, the said one across."""
+        n = len(self.class_names)
+        return np.bincount(self.labels * n + self.said, minlength=n * n).reshape(n, n)
+
+    def wrong(self, most: int) -> npt.NDArray[np.intp]:
+        """Return the pictures that were told wrong, the surest first."""
+        places = np.flatnonzero(self.said != self.labels)
+        sure = self.probabilities[places].max(1)
+        return places[np.argsort(-sure, kind="stable")][:most]
+
+
+def has_best(run: Run) -> bool:
+    """Return whether the run has kept the weights of its best validation."""
+    return (run.folder / BEST / "checkpoint.safetensors").is_file()
+
+
+def best_mark(run: Run) -> int:
+    """Return a number that changes with the best weights: a key for caches. Raises ValueError."""
+    try:
+        return (run.folder / BEST / "checkpoint.safetensors").stat().st_mtime_ns
+    except OSError:
+        raise ValueError("This run has kept no best weights yet: it has not validated.") from None
+
+
+def best_model(run: Run) -> tuple[Model, int]:
+    """Return the model with the best weights and their step. Raises ValueError without them."""
+    import torch
+
+    from tfm_core.training.checkpoints import load_model
+
+    best_mark(run)
+    torch.set_num_threads(1)
+    return load_model(run.experiment, run.folder / BEST)
+
+
+def judge(run: Run, split: str) -> Judgement:
+    """Let the best weights answer every picture of ``split``, "validation" or "test".
+
+    Raises ValueError, in a sentence, where there are no weights or no pictures.
+    """
+    import torch
+    import torch.nn.functional as F
+
+    model, step = best_model(run)
+    assert isinstance(run.experiment.task, ImageTaskConfig)
+    data: Any = data_of(run.experiment)
+    part = getattr(data, split)
+    with torch.inference_mode():
+        logits = torch.cat(
+            [
+                model(data.normalise(part.images[first : first + _BATCH])).float()
+                for first in range(0, len(part), _BATCH)
+            ]
+        )
+    return Judgement(
+        step,
+        split,
+        part.labels.numpy(),
+        logits.softmax(-1).numpy(),
+        part.images.numpy(),
+        float(F.cross_entropy(logits, part.labels)),
+        run.experiment.task.facts.class_names,
+    )

@@ -1,0 +1,189 @@
+"""The guided run of good practice: three experiments on digits that differ in one thing each.
+
+They are ordinary runs, found among all runs by their experiment, so nothing else is remembered.
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.inspect.attention.trained import data_of
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.data.image_data import ImageData
+
+Kind = Literal["plain", "early", "augmented"]
+KINDS: tuple[Kind, ...] = ("plain", "early", "augmented")
+PATIENCE = 6
+STEPS = 1200
+AUGMENTATION = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
+SECONDS: dict[Kind, int] = {"plain": 24, "early": 15, "augmented": 25}
+"""CPU-seconds of training on one thread of a plain 2-core machine."""
+LEAST_WAIT = 3
+"""Validations after the best from which on a rise is no longer taken for noise."""
+TOP_LOSS = 2.6
+"""Where the axis of the loss ends: a little above ln(10), the loss of guessing."""
+SPLITS = ("train", "validation", "test")
+_WINDOW = 25  # batches whose mean stands for the training loss at a step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Splits:
+    """How the pictures are shared out. counts: int (3, classes), by SPLITS; shared: in two splits.
+
+    roles are those of SPLITS: the weights learn from the first, people choose by the second, the
+    third answers once.
+    """
+
+    counts: npt.NDArray[np.int64]
+    class_names: tuple[str, ...]
+    shared: int
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """Pictures in each split."""
+        return {name: int(n) for name, n in zip(SPLITS, self.counts.sum(1).tolist(), strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Overfitting:
+    """The turn of the validation loss: losses there and at the last validation, both splits.
+
+    gap: accuracy of training minus that of validation, at the last validation. waited: validations
+    since the best.
+    """
+
+    step: int
+    last_step: int
+    validation_best: float
+    validation_last: float
+    train_best: float
+    train_last: float
+    gap: float
+    waited: int
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether validation got worse for a while after its best, and training went on better."""
+        return (
+            self.waited >= LEAST_WAIT
+            and self.validation_last > self.validation_best
+            and self.train_last < self.train_best
+        )
+
+
+def guided(kind: Kind) -> Experiment:
+    """Return the experiment: no augmentation, the same stopped early, the same augmented.
+
+    A constant learning rate, because a falling one would hide the overfitting.
+    """
+    values = default_sections("vit", "mnist-5000")
+    values["task"] |= AUGMENTATION if kind == "augmented" else dict.fromkeys(AUGMENTATION, 0.0)
+    values["training"] |= {
+        "steps": STEPS,
+        "batch_size": 128,
+        "learning_rate": 0.002,
+        "schedule": "constant",
+        "validate_every": 50,
+        "snapshots": 12,
+        "patience": PATIENCE if kind == "early" else 0,
+    }
+    return Experiment.parse(values)
+
+
+def find(runs: Iterable[Run]) -> dict[Kind, Run]:
+    """Return the guided runs among runs, newest first: of each kind the newest that is not broken.
+
+    One that is finished goes before one that is not.
+    """
+    wanted = {kind: guided(kind) for kind in KINDS}
+    found: dict[Kind, Run] = {}
+    for run in runs:
+        if run.problem is not None:
+            continue
+        for kind, experiment in wanted.items():
+            is_better = kind not in found or (not _is_finished(found[kind]) and _is_finished(run))
+            if is_better and run.experiment == experiment:
+                found[kind] = run
+    return {kind: found[kind] for kind in KINDS if kind in found}
+
+
+def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
+    """Return those of the guided runs that have been trained to their end."""
+    return {kind: run for kind, run in runs.items() if _is_finished(run)}
+
+
+def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] | None:
+    """Return kind, step and loss of the lowest validation loss of all runs, or None.
+
+    That is what a validation split is for: to choose.
+    """
+    found: list[tuple[float, Kind, int]] = []
+    for kind, (_run, curves) in runs.items():
+        place = curves.best_validation()
+        if place is not None:
+            row = curves.validation
+            found.append((float(row["loss"][place]), kind, int(row["step"][place])))
+    if not found:
+        return None
+    loss, kind, step = min(found)
+    return kind, step, loss
+
+
+def overfitting(curves: Curves) -> Overfitting | None:
+    """Return where the validation loss turned, None before two validations after step 0."""
+    place = curves.best_validation()
+    rows = curves.validation
+    if place is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
+        return None
+    step, last = int(rows["step"][place]), int(rows["step"][-1])
+    accuracy = _trained_to(curves, "accuracy", last) - float(rows["accuracy"][-1])
+    return Overfitting(
+        step,
+        last,
+        float(rows["loss"][place]),
+        float(rows["loss"][-1]),
+        _trained_to(curves, "loss", step),
+        _trained_to(curves, "loss", last),
+        accuracy,
+        len(rows) - 1 - place,
+    )
+
+
+def splits_of(experiment: Experiment) -> Splits:
+    """Count the pictures of each class in each split, and those that stand in two of them.
+
+    Raises ValueError, in a sentence, for pictures that cannot be had.
+    """
+    data = data_of(experiment)
+    parts = _parts(data)
+    names = data.facts.class_names  # type: ignore[union-attr]
+    counts = np.stack(
+        [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
+    )
+    prints = [{image.numpy().tobytes() for image in part.images} for part in parts.values()]
+    shared = len((prints[0] & prints[1]) | (prints[0] & prints[2]) | (prints[1] & prints[2]))
+    return Splits(counts, names, shared)
+
+
+def _parts(data: ImageData | Any) -> dict[str, Any]:
+    return {name: getattr(data, name) for name in SPLITS}
+
+
+def _trained_to(curves: Curves, column: str, step: int) -> float:
+    known = curves.steps["step"] <= step
+    return float(np.nanmean(curves.steps[column][known][-_WINDOW:]))
+
+
+def _is_finished(run: Run) -> bool:
+    return run.status.state == "finished"

@@ -1,0 +1,1 @@
+"""One standalone PyTorch file of exactly one model."""

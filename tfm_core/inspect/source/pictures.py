@@ -1,0 +1,107 @@
+"""The model classes of a generated file that read pictures, as text."""
+
+from __future__ import annotations
+
+from tfm_core.config import CaptionerConfig, ViTConfig
+from tfm_core.inspect.source.layers import class_, method
+from tfm_core.inspect.source.parts import adds, model, placed
+
+
+def patches(config: ViTConfig | CaptionerConfig) -> str:
+    """Return the source of the stem."""
+    cut = class_(
+        '''
+        class PatchEmbedding(nn.Module):
+            """Cut and project: (B, C, H, W) to (B, patches, D_MODEL)."""
+
+            def __init__(self, channels):
+                super().__init__()
+                self.projection = nn.Linear(channels * PATCH**2, D_MODEL)
+
+            def forward(self, images):
+        ''',
+        "grid = images.unflatten(3, (-1, PATCH)).unflatten(2, (-1, PATCH))\n"
+        "# (B, C, rows, PATCH, columns, PATCH) to (B, rows * columns, C * PATCH^2)\n"
+        "return self.projection(grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2))",
+    )
+    if config.stem == "patches":
+        return cut
+    conv = class_(
+        '''
+        class ConvStem(nn.Module):
+            """A 3x3 convolution before the patches."""
+
+            def __init__(self):
+                super().__init__()
+                self.convolution = nn.Conv2d(CHANNELS, 8, 3, padding=1)
+                self.patches = PatchEmbedding(8)
+
+            def forward(self, images):
+        ''',
+        "return self.patches(F.gelu(self.convolution(images)))",
+    )
+    return f"{cut}\n\n{conv}"
+
+
+def vit(config: ViTConfig) -> str:
+    """Return the source of a Vision Transformer."""
+    has_cls = config.pooling == "cls"
+    init = [_stem(config)]
+    init += ["self.cls = nn.Parameter(torch.zeros(1, 1, D_MODEL))"] if has_cls else []
+    init += ["self.positions = Positions()"] if adds(config.position) else []
+    init += ["self.encoder = Stack(N_LAYERS)", "self.head = nn.Linear(D_MODEL, N_CLASSES)"]
+    forward = ["x = self.stem(images)  # (B, patches, D_MODEL)"]
+    if has_cls:
+        forward.append("x = torch.cat([self.cls.expand(x.size(0), -1, -1), x], 1)")
+    pooled = "x[:, 0]" if has_cls else "x.mean(1)"
+    forward += [
+        f"x = self.encoder({placed(config, 'positions', 'x')})",
+        f"return self.head({pooled})  # (B, N_CLASSES)",
+    ]
+    return model(
+        "A picture is a sentence of patches; an encoder reads it, one vector tells the class.",
+        init,
+        method("def forward(self, images):", forward),
+        has_dropout=config.dropout > 0,
+    )
+
+
+def captioner(config: CaptionerConfig) -> str:
+    """Return the source of a captioner."""
+    init = [_stem(config)]
+    init += ["self.positions = Positions()"] if adds(config.position) else []
+    init += ["self.tgt_embedding = TokenEmbedding(TGT_WORDS)"]
+    init += ["self.tgt_positions = WordPositions()"] if adds(config.text_position) else []
+    bias = "" if config.bias else ", bias=False"
+    init += [
+        "self.encoder = Stack(N_ENCODER_LAYERS)",
+        "self.decoder = Stack(N_DECODER_LAYERS, has_cross=True)",
+        f"self.output = nn.Linear(D_MODEL, TGT_WORDS{bias})",
+    ]
+    encode = [
+        "x = self.stem(images)  # (B, patches, D_MODEL)",
+        f"return self.encoder({placed(config, 'positions', 'x')})",
+    ]
+    words = placed(config, "tgt_positions", "self.tgt_embedding(tgt_in)", config.text_position)
+    decode = [
+        f"x = {words}",
+        "mask = (tgt_in != PAD)[:, None, None, :] & causal(tgt_in.size(1), x.device)",
+        "x = self.decoder(x, mask, memory)  # every word may look at every patch",
+        "return self.output(x)  # (B, T, TGT_WORDS)",
+    ]
+    return model(
+        "The encoder reads the patches of a picture; the decoder describes it.",
+        init,
+        method("def encode(self, images):", encode),
+        method("def decode(self, tgt_in, memory):", decode),
+        method(
+            "def forward(self, images, tgt_in):",
+            ["return self.decode(tgt_in, self.encode(images))"],
+        ),
+        has_dropout=config.dropout > 0,
+    )
+
+
+def _stem(config: ViTConfig | CaptionerConfig) -> str:
+    made = "ConvStem()" if config.stem == "conv" else "PatchEmbedding(CHANNELS)"
+    return f"self.stem = {made}"

@@ -1,0 +1,239 @@
+"""The generated file of a recurrent model: exactly one cell, one attention, no branch left."""
+
+from __future__ import annotations
+
+from textwrap import dedent, indent
+
+from tfm_core.config import RecurrentConfig
+from tfm_core.config.choices import CELLS, RECURRENT_ATTENTIONS
+from tfm_core.config.shape import TextShape
+from tfm_core.inspect.source.embedding import TOKEN_EMBEDDING
+
+SECTIONS = ("embedding", "encoder", "attention", "decoder", "model")
+
+
+def head(config: RecurrentConfig) -> str:
+    """Return the docstring and the imports of the file."""
+    cell, score = CELLS[config.cell].label, RECURRENT_ATTENTIONS[config.attention].label.lower()
+    return (
+        f'"""{cell} encoder and decoder of {config.d_model}, {score} attention: exactly one '
+        'configuration.\n\nB batch, S source tokens, T target tokens. Needs torch only.\n"""\n\n'
+        "import json\nimport math\nimport sys\n\nimport torch\nfrom torch import nn"
+    )
+
+
+def constants(config: RecurrentConfig, shape: TextShape) -> dict[str, object]:
+    """Return the names and values that stand at the top of the file."""
+    values: dict[str, object] = {"D_MODEL": config.d_model}
+    if config.is_bidirectional:
+        values["HALF"] = config.d_model // 2
+    values["N_LAYERS"] = config.n_layers
+    if config.dropout:
+        values["DROPOUT"] = config.dropout
+    words = {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
+    return values | words | {"PAD": shape.pad_id}
+
+
+PLACED = dedent('''\
+    def placed(x, places):
+        """Of x (B, S, D) the rows at places (B, N): (B, N, D)."""
+        return x.gather(1, places[..., None].expand(-1, -1, x.size(-1)))
+    ''')
+
+
+def section(config: RecurrentConfig, shape: TextShape, name: str) -> str:
+    """Return the source of one of SECTIONS, as it stands in the file."""
+    if name == "embedding":
+        return TOKEN_EMBEDDING
+    if name == "encoder":
+        return f"{_reader(config)}\n\n{_encoder(config)}"
+    if name == "attention":
+        return _attention(config)
+    if name == "decoder":
+        return _additive(config) if config.attention == "additive" else _luong(config)
+    return _model(config, shape)
+
+
+def _reader(config: RecurrentConfig) -> str:
+    kind = f"nn.{config.cell.upper()}"
+    if not config.is_bidirectional:
+        return dedent(f'''\
+            class Reader(nn.Module):
+                """One recurrent layer that reads from left to right."""
+
+                def __init__(self):
+                    super().__init__()
+                    self.onward = {kind}(D_MODEL, D_MODEL, batch_first=True)
+
+                def forward(self, x, turned):
+                    return self.onward(x)[0]
+            ''')
+    return dedent(f'''\
+        class Reader(nn.Module):
+            """One recurrent layer; half of the width reads from the end."""
+
+            def __init__(self):
+                super().__init__()
+                self.onward = {kind}(D_MODEL, HALF, batch_first=True)
+                self.back = {kind}(D_MODEL, HALF, batch_first=True)
+
+            def forward(self, x, turned):
+                from_end = self.back(placed(x, turned))[0]
+                return torch.cat([self.onward(x)[0], placed(from_end, turned)], -1)
+        ''')
+
+
+def _encoder(config: RecurrentConfig) -> str:
+    init = ["self.layers = nn.ModuleList(Reader() for _ in range(N_LAYERS))"]
+    init += ["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []
+    x = "self.dropout(x)" if config.dropout else "x"
+    lines = [
+        "lengths = keep.sum(1, keepdim=True).clamp(min=1)",
+        "places = torch.arange(x.size(1), device=x.device)[None]",
+        "turned = torch.where(places < lengths, lengths - 1 - places, places)",
+        "for layer in self.layers:",
+        f"    x = layer({x}, turned)",
+        "ends = placed(x, lengths - 1)[:, 0]  # padding is read last: it changes no real state",
+    ]
+    if config.is_bidirectional:
+        lines.append("ends = torch.cat([ends[:, :HALF], x[:, 0, HALF:]], -1)")
+    lines.append("return x, ends  # (B, S, D_MODEL), (B, D_MODEL)")
+    return _module(
+        "Encoder", "Reads the source; keeps a state for each word.", init,
+        ("def forward(self, x, keep):", lines),
+    )  # fmt: skip
+
+
+_SCORES = {  # attention -> modules, what is worked out once, the scores
+    "additive": (
+        ["self.of_state = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W",
+         "self.of_source = nn.Linear(D_MODEL, D_MODEL)  # U",
+         "self.v = nn.Linear(D_MODEL, 1, bias=False)"],
+        "self.of_source(memory)",
+        ["asked = self.of_state(states)[:, :, None]",
+         "return self.v((asked + prepared[:, None]).tanh()).squeeze(-1)"],
+    ),
+    "concat": (
+        ["self.joined = nn.Linear(2 * D_MODEL, D_MODEL, bias=False)  # W",
+         "self.v = nn.Linear(D_MODEL, 1, bias=False)"],
+        "memory @ self.joined.weight[:, D_MODEL:].T",
+        ["asked = (states @ self.joined.weight[:, :D_MODEL].T)[:, :, None]",
+         "return self.v((asked + prepared[:, None]).tanh()).squeeze(-1)"],
+    ),
+    "general": (
+        ["self.matrix = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W"],
+        "self.matrix(memory)",
+        ["return states @ prepared.mT"],
+    ),
+    "dot": ([], "memory", ["return states @ prepared.mT"]),
+}  # fmt: skip
+
+
+def _attention(config: RecurrentConfig) -> str:
+    init, prepare, lines = _SCORES[config.attention]
+    score = _module(
+        "Score", RECURRENT_ATTENTIONS[config.attention].help, list(init),
+        ("def prepare(self, memory):", [f"return {prepare}  # once for all target tokens"]),
+        ("def forward(self, states, prepared):", list(lines)),
+    )  # fmt: skip
+    attend = _module(
+        "Attention", "Softmax over the source, and the mean of its states in those proportions.",
+        ["self.score = Score()"],
+        ("def forward(self, states, source):",
+         ["memory, mask, prepared, last = source",
+          "scores = self.score(states, prepared).masked_fill(~mask, -1e9)",
+          "return scores.softmax(-1) @ memory  # (B, T, D_MODEL)"]),
+    )  # fmt: skip
+    return f"{score}\n\n{attend}"
+
+
+def _additive(config: RecurrentConfig) -> str:
+    kind, deeper = f"nn.{config.cell.upper()}Cell", config.n_layers > 1
+    cells = f"[{kind}(2 * D_MODEL, D_MODEL)]"
+    if deeper:
+        cells = f"{cells}\n    + [{kind}(D_MODEL, D_MODEL) for _ in range(N_LAYERS - 1)]\n"
+    step = (
+        ["hidden[i], cells[i] = step(x, (hidden[i], cells[i]))"]
+        if config.cell == "lstm"
+        else ["hidden[i] = step(x, hidden[i])"]
+    )
+    start = ["hidden = list(first)"]
+    start += ["cells = [torch.zeros_like(h) for h in first]"] if config.cell == "lstm" else []
+    lines = [
+        *start,
+        "tops, contexts = [], []",
+        "for token in x.unbind(1):  # each step needs the one before it",
+        "    context = self.cross_attention(hidden[-1][:, None], source)[:, 0]",
+        "    x = torch.cat([token, context], -1)",
+        "    for i, step in enumerate(self.steps):",
+        *(f"        {line}" for line in step),
+        "        x = hidden[i]",
+        "    tops.append(x)",
+        "    contexts.append(context)",
+        "return torch.stack(tops, 1), torch.stack(contexts, 1)",
+    ]
+    init = ["self.cross_attention = Attention()", f"self.steps = nn.ModuleList({cells})"]
+    return _module(
+        "Decoder", "Asks first, then steps: the context goes into the cell.", init,
+        ("def forward(self, x, source, first):", lines),
+    )  # fmt: skip
+
+
+def _luong(config: RecurrentConfig) -> str:
+    kind = f"nn.{config.cell.upper()}"
+    lines = ["hidden = torch.stack(first)", "tops = self.steps(x, hidden)[0]"]
+    if config.cell == "lstm":
+        lines[1] = "tops = self.steps(x, (hidden, torch.zeros_like(hidden)))[0]"
+    lines.append("return tops, self.cross_attention(tops, source)")
+    return _module(
+        "Decoder", "Steps first, then asks: all target tokens at once.",
+        ["self.cross_attention = Attention()",
+         f"self.steps = {kind}(D_MODEL, D_MODEL, num_layers=N_LAYERS, batch_first=True)"],
+        ("def forward(self, x, source, first):", lines),
+    )  # fmt: skip
+
+
+def _model(config: RecurrentConfig, shape: TextShape) -> str:
+    tgt = "self.src_embedding" if shape.one_vocabulary else "TokenEmbedding(TGT_WORDS)"
+    bias = "" if shape.output_bias else ", bias=False"
+    drop = (lambda x: f"self.dropout({x})") if config.dropout else (lambda x: x)
+    init = [
+        "self.src_embedding = TokenEmbedding(SRC_WORDS)",
+        f"self.tgt_embedding = {tgt}",
+        "self.encoder = Encoder()",
+        "self.decoder = Decoder()",
+        "self.bridge = nn.Linear(D_MODEL, N_LAYERS * D_MODEL)",
+        "self.readout = nn.Linear(2 * D_MODEL, D_MODEL, bias=False)",
+        f"self.output = nn.Linear(D_MODEL, TGT_WORDS{bias})",
+    ]
+    init += ["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []
+    encode = [
+        "keep = src != PAD",
+        "memory, last = self.encoder(self.src_embedding(src), keep)",
+        "prepared = self.decoder.cross_attention.score.prepare(memory)",
+        "return memory, keep[:, None], prepared, last",
+    ]
+    forward = [
+        "source = self.encode(src)",
+        "first = self.bridge(source[-1]).tanh().chunk(N_LAYERS, -1)  # the decoder's first states",
+        f"x = {drop('self.tgt_embedding(tgt_in)')}",
+        "tops, contexts = self.decoder(x, source, first)",
+        "x = self.readout(torch.cat([tops, contexts], -1)).tanh()",
+        f"return self.output({drop('x')})  # (B, T, TGT_WORDS)",
+    ]
+    return _module(
+        "Model", "Two recurrent networks, and attention between them.", init,
+        ("def encode(self, src):", encode), ("def forward(self, src, tgt_in):", forward),
+    )  # fmt: skip
+
+
+def _module(name: str, doc: str, init: list[str], *methods: tuple[str, list[str]]) -> str:
+    """Return the source of a module: its docstring, what it holds, and its methods."""
+    parts = [f'class {name}(nn.Module):\n    """{doc}"""\n']
+    if init:
+        body = "\n".join(["super().__init__()", *init])
+        parts.append(indent(f"def __init__(self):\n{indent(body, '    ')}\n", "    "))
+    for signature, lines in methods:
+        body = indent("\n".join(lines), "    ")
+        parts.append(indent(f"{signature}\n{body}\n", "    "))
+    return "\n".join(parts)

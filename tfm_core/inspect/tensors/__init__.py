@@ -1,0 +1,1 @@
+"""Operations on small tensors: results, strides, memory, errors."""

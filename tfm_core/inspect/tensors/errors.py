@@ -1,0 +1,242 @@
+"""Why PyTorch refused, in a sentence about the tensors at hand.
+
+What it said is shown word for word; here is what that means: the numbers that do not fit, and what
+would.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tfm_core.inspect.tensors.operations import Values, tupled
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Inputs = tuple["Tensor", ...]
+
+
+def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
+    """Return the cause of an error of PyTorch's, as a sentence with the numbers at hand."""
+    if isinstance(error, IndexError) and "Dimension out of range" in str(error):
+        return _axis(name, inputs, values)
+    known = _BY_NAME.get(name)
+    found = known(inputs, values) if known else None
+    return found or "PyTorch does not do this with these tensors; its own words are above."
+
+
+def _shape(tensor: Tensor) -> str:
+    return tupled(tuple(tensor.shape))
+
+
+def _axis(name: str, inputs: Inputs, values: Values) -> str:
+    n = inputs[0].dim() + (name in {"unsqueeze", "stack"})
+    asked = [values[key] for key in ("dim", "first", "other") if key in values]
+    asked += list(values.get("dims", ()))
+    wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
+    return (
+        f"There is no axis {wrong}: with {n} axes they are 0 to {n - 1} from the front, or -1 to "
+        f"{-n} from the back."
+    )
+
+
+def _view(inputs: Inputs, values: Values) -> str | None:
+    x, sizes = inputs[0], values["sizes"]
+    wrong = _count(x, sizes)
+    if wrong:
+        return wrong
+    return (
+        f"The elements of x do not lie in the order in which they are read: its strides are "
+        f"{tupled(x.stride())}, so it is not contiguous, and no strides can give the shape "
+        f"{tupled(sizes)} without moving numbers. x.reshape(…) or x.contiguous().view(…) copies."
+    )
+
+
+def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
+    """Explain sizes that do not hold as many elements as there are."""
+    if any(size < -1 for size in sizes):
+        return f"A size cannot be {min(sizes)}; only -1 has a meaning: work it out."
+    if sizes.count(-1) > 1:
+        return (
+            f"-1 means “work this size out”; it stands there {sizes.count(-1)} times, and one "
+            "equation has no two unknowns. Write one of them yourself."
+        )
+    known = math.prod(size for size in sizes if size != -1)
+    if -1 in sizes and (known == 0 or x.numel() % known):
+        return (
+            f"x has {x.numel()} elements; the sizes that are given make {known}, which does not "
+            f"divide {x.numel()}, so nothing fits in place of -1."
+        )
+    if -1 not in sizes and known != x.numel():
+        return (
+            f"x has {x.numel()} elements, but {tupled(sizes)} has room for {known}. A view or "
+            "reshape keeps every element: the products of the sizes must be equal."
+        )
+    return None
+
+
+def _permute(inputs: Inputs, values: Values) -> str:
+    n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
+    if len(dims) != n:
+        return f"x has {n} axes, and {len(dims)} are listed: every axis must be named once."
+    return f"An axis is listed twice in {tupled(dims)}: every axis must be named exactly once."
+
+
+def _expand(inputs: Inputs, values: Values) -> str:
+    x, sizes = inputs[0], values["sizes"]
+    if len(sizes) < x.dim():
+        return (
+            f"x has {x.dim()} axes, and only {len(sizes)} sizes are given: expand may add axes in "
+            "front, never take one away."
+        )
+    lead = len(sizes) - x.dim()
+    if -1 in sizes[:lead]:
+        return (
+            "-1 keeps an axis as it is, but here it stands for a new axis, which has no size yet."
+        )
+    for place, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
+        if new not in {old, -1} and old != 1:
+            return (
+                f"Axis {place} of x has size {old}, and {new} is asked for. Only an axis of size 1 "
+                "can be stretched, because its one element is read again and again (stride 0)."
+            )
+    return f"A size of {min(sizes)} makes no sense here."
+
+
+def _join(inputs: Inputs, dim: int, name: str) -> str:
+    a, b = inputs
+    if a.dim() != b.dim():
+        return f"x has {a.dim()} axes and b has {b.dim()}: {name} wants the same number."
+    axis = dim % a.dim()
+    for place, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
+        if place != axis and one != other:
+            return (
+                f"{name} joins along axis {axis}; all the other sizes must agree, but axis {place} "
+                f"is {one} in x and {other} in b."
+            )
+    return f"x is {_shape(a)}, b is {_shape(b)}."
+
+
+def _stack(inputs: Inputs, _values: Values) -> str:
+    a, b = inputs
+    return (
+        f"stack lays equal tensors on each other, but x is {_shape(a)} and b is {_shape(b)}. cat "
+        "joins tensors that differ along one axis."
+    )
+
+
+def _matmul(inputs: Inputs, _values: Values) -> str:
+    a, b = inputs
+    inner = b.size(-2) if b.dim() > 1 else b.size(0)
+    if a.size(-1) != inner:
+        return (
+            f"A row of x has {a.size(-1)} numbers, a column of b has {inner}: the inner sizes of "
+            f"{_shape(a)} @ {_shape(b)} must be equal. Often one of them wants a transpose."
+        )
+    if a.dtype != b.dtype:
+        return _types(a, b)
+    return (
+        f"The last two axes fit, but the axes before them are a batch, and those of {_shape(a)} "
+        f"and {_shape(b)} are neither equal nor 1."
+    )
+
+
+def _types(a: Tensor, b: Tensor) -> str:
+    return (
+        f"x holds {str(a.dtype)[6:]}, b holds {str(b.dtype)[6:]}: a product wants the same type. "
+        "x.float() turns whole numbers into decimal ones."
+    )
+
+
+def _einsum(inputs: Inputs, values: Values) -> str | None:
+    equation = values["equation"]
+    left, _arrow, out = equation.partition("->")
+    parts = left.split(",")
+    sizes: dict[str, tuple[int, str]] = {}
+    for name, letters, x in zip("xb", parts, inputs, strict=False):
+        if len(letters) != x.dim():
+            return (
+                f"“{letters}” has {len(letters)} letters, but {name} has {x.dim()} axes "
+                f"{_shape(x)}: one letter an axis."
+            )
+        for letter, size in zip(letters, x.shape, strict=True):
+            old, owner = sizes.setdefault(letter, (size, name))
+            if old != size and 1 not in {old, size}:
+                return (
+                    f"The letter {letter} stands for one size, but it is {old} in {owner} and "
+                    f"{size} in {name}."
+                )
+    for letter in out:
+        if letter not in sizes:
+            return f"The output asks for {letter}, but no input has an axis of that letter."
+        if out.count(letter) > 1:
+            return f"The letter {letter} stands twice in the output; each may stand there once."
+    if len({x.dtype for x in inputs[: len(parts)]}) > 1:
+        return _types(*inputs)
+    return None
+
+
+def _softmax(inputs: Inputs, _values: Values) -> str | None:
+    x = inputs[0]
+    if not x.is_floating_point():
+        return (
+            f"x holds {str(x.dtype)[6:]}, whole numbers, but shares lie between 0 and 1: turn it "
+            "into decimal numbers with x.float() first."
+        )
+    return None
+
+
+def _masked(inputs: Inputs, values: Values) -> str:
+    x, mask = inputs[0], values["mask"]
+    shape = tuple(x.shape)
+    pairs = zip(reversed(mask), reversed(shape), strict=False)
+    for place, (size, own) in enumerate(pairs, start=1):
+        if size != own and 1 not in {size, own}:
+            return (
+                f"The mask is {tupled(mask)}, x is {tupled(shape)}: compared from the last axis, "
+                f"axis -{place} is {size} in the mask and {own} in x. They must be equal, or one 1."
+            )
+    if not x.is_floating_point():
+        return (
+            f"x holds {str(x.dtype)[6:]}: whole numbers have no {values['value']}. Turn x into "
+            "decimal numbers with x.float(), or fill in a whole number."
+        )
+    return f"The mask {tupled(mask)} does not fit x, which is {tupled(shape)}."
+
+
+def _triangle(inputs: Inputs, _values: Values) -> str:
+    return f"A triangle needs rows and columns; x has {inputs[0].dim()} axis, {_shape(inputs[0])}."
+
+
+def _arange(_inputs: Inputs, values: Values) -> str:
+    start, end, step = values["start"], values["end"], values["step"]
+    if step == 0:
+        return "With a step of 0 the end is never reached."
+    return f"From {start} one never comes to {end} in steps of {step}: the signs do not fit."
+
+
+def _random(_inputs: Inputs, values: Values) -> str:
+    return f"A seed must not be below 0 or too large; it is {values['seed']}."
+
+
+_BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
+    "view": _view,
+    "reshape": lambda inputs, values: _count(inputs[0], values["sizes"]),
+    "permute": _permute,
+    "CHW to HWC": _permute,
+    "expand": _expand,
+    "cat": lambda inputs, values: _join(inputs, values["dim"], "cat"),
+    "hstack": lambda inputs, values: _join(inputs, 1 if inputs[0].dim() > 1 else 0, "hstack"),
+    "stack": _stack,
+    "matmul": _matmul,
+    "einsum": _einsum,
+    "softmax": _softmax,
+    "masked_fill": _masked,
+    "tril": _triangle,
+    "triu": _triangle,
+    "arange": _arange,
+    "rand": _random,
+    "randn": _random,
+}

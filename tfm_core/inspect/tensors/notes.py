@@ -1,0 +1,93 @@
+"""What an operation did quietly, and what NumPy and PyTorch share: measured, then said."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tfm_core.inspect.tensors.sight import Sight
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of code, what it gave here, and what follows."""
+
+    code: str
+    found: str
+    meaning: str
+
+
+def note(seen: Sight) -> str:
+    """Return a sentence on what this result shows, or nothing. seen: with a result."""
+    after, name = seen.after, seen.operation.name
+    if after is None or not seen.before:
+        return ""
+    x, shares = seen.before[0], seen.shares[0]
+    if name == "squeeze" and after.shape == x.shape:
+        return (
+            "Nothing happened, and nothing was said: the axis is larger than 1. Errors of this "
+            "kind show up much later."
+        )
+    if name == "reshape":
+        return (
+            "Here reshape is a view: nothing was copied."
+            if shares
+            else "Here reshape had to copy: the elements of x do not lie in the order of reading."
+        )
+    if name == "contiguous":
+        return (
+            "x was contiguous already: it comes back as it is, without a copy."
+            if shares
+            else "x was not contiguous: its elements were copied into the order of reading."
+        )
+    if name == "expand" and len(after.storage) < after.values.size:
+        return (
+            f"{after.values.size} elements, {len(after.storage)} places in memory: write to one of "
+            "them and all of its repetitions change."
+        )
+    if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
+        return (
+            "Axis 0 sums to 1 here: the columns. For attention that is the famous mistake: the "
+            "keys, the last axis, must share one query’s attention."
+        )
+    return ""
+
+
+def sums(seen: Sight) -> list[float]:
+    """Return the sums along the axis of a softmax, in order. seen: of a softmax, with a result."""
+    assert seen.after is not None
+    return [float(value) for value in seen.after.values.sum(axis=seen.values["dim"]).ravel()]
+
+
+def statistics(seen: Sight) -> str:
+    """Return smallest, mean, largest and standard deviation of a random tensor, in words."""
+    assert seen.after is not None
+    values = seen.after.values
+    spread = values.std(ddof=1) if values.size > 1 else math.nan
+    return (
+        f"smallest {values.min():.2f}, mean {values.mean():.2f}, largest {values.max():.2f}, "
+        f"standard deviation {spread:.2f}"
+    )
+
+
+def numpy_facts() -> tuple[Fact, ...]:
+    """Try out what NumPy and PyTorch share, with both of them, now."""
+    import numpy as np
+    import torch
+
+    array = np.arange(3, dtype=np.float32)
+    tensor, copied = torch.from_numpy(array), torch.tensor(array)
+    array[0] = 99
+    back = torch.zeros(3)
+    seen = back.numpy()
+    back[1] = 7
+    grid = np.zeros((2, 3), np.float32)
+    return (
+        Fact("torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", "one memory, two names"),
+        Fact("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", "a copy"),
+        Fact("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", "one memory again"),
+        Fact("np.array([1.5]).dtype", str(np.array([1.5]).dtype), "NumPy counts in 64 bits"),
+        Fact("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), "PyTorch in 32"),
+        Fact("np.zeros((2, 3), np.float32).strides", str(grid.strides), "in bytes"),
+        Fact("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), "in elements"),
+    )

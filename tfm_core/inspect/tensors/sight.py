@@ -1,0 +1,245 @@
+"""Tensors by sight: one operation on a small tensor, before and after, with its memory.
+
+Everything is measured on the tensors themselves: shape, strides, storage offset, whether two share
+memory. Where each element came from is found by sending numbered places through the operation.
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy.typing as npt
+
+from tfm_core.inspect.tensors import text
+from tfm_core.inspect.tensors.axes import axes_after, axes_before
+from tfm_core.inspect.tensors.errors import explain
+from tfm_core.inspect.tensors.operations import (
+    OPERATIONS,
+    Operation,
+    Values,
+    listed,
+    mask_for,
+    tupled,
+)
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = npt.NDArray[Any]
+Content = Literal["arange", "own"]
+Dtype = Literal["float32", "int64"]
+PREPARED: dict[str, str] = {
+    "as it is": "",
+    "transposed": ".transpose(-2, -1)",
+    "without its first": "[1:]",
+    "every other": "[..., ::2]",
+}
+NEW = -1  # the origin of an element that no input has
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """How the first input is made. numbers: its content, or None for 0, 1, 2 …"""
+
+    shape: tuple[int, ...]
+    numbers: tuple[float, ...] | None = None
+    dtype: Dtype = "float32"
+    prepared: str = "as it is"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """A tensor as it can be seen.
+
+    values: of its shape. axes: a name each. strides, offset: in elements. storage: the memory
+    behind it, in order. visits: the place in the storage of each element, in the order in which
+    they are read. origins, storage_origins: which element of the inputs it is, counted over the
+    memory of all inputs, or NEW.
+    """
+
+    name: str
+    values: Array
+    axes: tuple[str, ...]
+    strides: tuple[int, ...]
+    offset: int
+    is_contiguous: bool
+    dtype: str
+    storage: Array
+    visits: Array
+    origins: Array
+    storage_origins: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
+        return tuple(self.values.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """An operation on its inputs: code, tensors before and after, what they share.
+
+    after: None where PyTorch refused; then error is what it said, word for word, with the type of
+    the exception, and explanation a sentence on the cause. shares: for each input, whether the
+    result lies in the same memory.
+    """
+
+    operation: Operation
+    code: str
+    before: tuple[Look, ...]
+    after: Look | None = None
+    shares: tuple[bool, ...] = ()
+    error: str = ""
+    error_type: str = ""
+    explanation: str = ""
+    values: Values = field(default_factory=dict)
+
+
+def read(operation: Operation, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Read what was typed for each parameter. Raises ValueError, in a sentence."""
+    readers = {"int": text.int_of, "ints": text.ints_of, "number": text.number_of}
+    found: dict[str, Any] = {}
+    for one in operation.parameters:
+        typed = texts.get(one.name, one.default)
+        if one.kind == "choice":
+            found[one.name] = typed if typed in one.choices else one.default
+        elif one.kind == "equation":
+            found[one.name] = text.equation_of(typed)
+        elif one.kind == "shape":
+            found[one.name] = text.shape_of(typed, one.label)
+        else:
+            found[one.name] = readers[one.kind](typed, one.label)
+    return found
+
+
+def sight(
+    name: str, source: Source, values: Values, second: tuple[int, ...] | None = None
+) -> Sight:
+    """Run an operation and look at everything.
+
+    values: as ``read`` returns them. second: shape of the second input, where there is one.
+    Raises ValueError, in a sentence, where the result is too large to be shown or the input cannot
+    be prepared so; an error of PyTorch's is no exception here, but part of what is seen.
+    """
+    operation = OPERATIONS[name]
+    code, inputs, places = _inputs(operation, source, second)
+    axes = axes_before(name, [one.dim() for one in inputs], values)
+    before = tuple(
+        look(letter, one, place, names)
+        for letter, one, place, names in zip("xb", inputs, places, axes, strict=False)
+    )
+    lines = "\n".join([*code, operation.code(values)])
+    try:
+        made = operation.run(inputs, values)
+    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+        why = explain(name, inputs, values, error)
+        kind, words = type(error).__name__, str(error)
+        return Sight(operation, lines, before, None, (), words, kind, why, values)
+    if made.numel() > text.MOST_RESULT or made.dim() > text.MOST_AXES + 1:
+        raise ValueError(
+            f"The result has shape {tupled(tuple(made.shape))}, {made.numel()} elements; up to "
+            f"{text.MOST_RESULT} can be followed by eye. Take smaller inputs."
+        )
+    origins = _traced(operation, inputs, places, values, made)
+    shapes = [tuple(one.shape) for one in inputs]
+    names = axes_after(name, axes, shapes, tuple(made.shape), values)
+    after = look("y", made, origins, names)
+    shares = tuple(_same_memory(made, one) for one in inputs)
+    return Sight(operation, lines, before, after, shares, values=values)
+
+
+def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> Look:
+    """Measure a tensor; origins: a tensor laid out like it, with the element that each one is."""
+    import torch
+
+    whole = _memory(tensor)
+    places = torch.arange(len(whole))
+    seen = places.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+    return Look(
+        name=name,
+        values=tensor.detach().numpy().copy(),
+        axes=axes,
+        strides=tuple(tensor.stride()),
+        offset=int(tensor.storage_offset()),
+        is_contiguous=tensor.is_contiguous(),
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        storage=whole.numpy().copy(),
+        visits=seen.flatten().numpy().copy(),
+        origins=origins.numpy().copy(),
+        storage_origins=_memory(origins).numpy().copy(),
+    )
+
+
+def _memory(tensor: Tensor) -> Tensor:
+    """Return all that lies in the memory of a tensor, as one vector on the same memory."""
+    size = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return tensor.as_strided((size,), (1,), 0)
+
+
+def _same_memory(one: Tensor, other: Tensor) -> bool:
+    return one.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+
+def _inputs(
+    operation: Operation, source: Source, second: tuple[int, ...] | None
+) -> tuple[list[str], tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Return the lines that make the inputs, the inputs, and their elements' places."""
+    import torch
+
+    if operation.kind == "makes":
+        return [], (), ()
+    dtype = getattr(torch, source.dtype)
+    count = math.prod(source.shape)
+    flat = torch.arange(count, dtype=dtype)
+    line = f"x = torch.arange({count}{'.' if source.dtype == 'float32' else ''})"
+    if source.numbers is not None:
+        flat = torch.tensor(source.numbers, dtype=dtype)
+        numbers = ", ".join(f"{number:g}" for number in source.numbers)
+        line = f"x = torch.tensor([{numbers}], dtype=torch.{source.dtype})"
+    line += f".view({listed(source.shape)})" + PREPARED[source.prepared]
+    x = _prepared(flat.view(source.shape), source.prepared)
+    places = _prepared(torch.arange(count).view(source.shape), source.prepared)
+    if second is None:
+        return [line], (x,), (places,)
+    n = math.prod(second)
+    start = 0 if operation.kind == "computes" else count
+    b = torch.arange(start, start + n, dtype=torch.float32).view(second)
+    code = f"b = torch.arange({float(start):g}., {start + n}.).view({listed(second)})"
+    return [line, code], (x, b), (places, torch.arange(count, count + n).view(second))
+
+
+def _prepared(tensor: Tensor, how: str) -> Tensor:
+    if how == "transposed":
+        if tensor.dim() < 2:
+            raise ValueError("A vector has one axis: there is nothing to transpose in the input.")
+        return tensor.transpose(-2, -1)
+    if how == "without its first":
+        if tensor.size(0) < 2:
+            raise ValueError("The first axis has size 1: without its first nothing is left.")
+        return tensor[1:]
+    return tensor[..., ::2] if how == "every other" else tensor
+
+
+def _traced(
+    operation: Operation,
+    inputs: tuple[Tensor, ...],
+    places: tuple[Tensor, ...],
+    values: Values,
+    made: Tensor,
+) -> Tensor:
+    """Return which element of the inputs each element of the result is, laid out like it."""
+    import torch
+
+    if operation.kind == "moves":
+        return operation.run(places, values)
+    if operation.name == "masked_fill":
+        return places[0].masked_fill(mask_for(inputs[0], values), NEW)
+    if operation.kind == "fills":
+        return operation.run(tuple(place + 1 for place in places), values) - 1
+    if operation.kind == "places":
+        return torch.empty_like(made, dtype=torch.int64).copy_(places[0])
+    return torch.full_like(made, NEW, dtype=torch.int64)

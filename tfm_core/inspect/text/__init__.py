@@ -1,0 +1,1 @@
+"""Texts and words: tokens, embeddings, blanks, captions, surprise, what is written on."""

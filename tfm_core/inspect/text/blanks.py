@@ -1,0 +1,136 @@
+"""Hidden words: what the model says of each, beside what a perfect reader of the grammar knows.
+
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.data.text.masked_words import MOST_GAPS, MaskedWordsTask, entropy, posterior
+from tfm_core.data.vocabulary import MASK
+from tfm_core.inspect.attention.trained import data_of, model_of
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.runs.run import Run
+
+Floats = npt.NDArray[np.floating[Any]]
+Shares = Mapping[str, float]
+
+__all__ = ["MOST_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "tokens_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blank:
+    """A hidden word: its place, and word -> probability, the likeliest first.
+
+    model: of every token. truth: of every word that the grammar allows, empty where none fits.
+    heads: (L, H, n), where the blank looks.
+    """
+
+    place: int
+    model: Shares
+    truth: Shares
+    heads: Floats
+
+    @property
+    def model_entropy(self) -> float:
+        """How unsure the model is, in nats."""
+        return entropy(list(self.model.values()))
+
+    @property
+    def truth_entropy(self) -> float:
+        """How unsure one has to be, in nats: no reader can do better."""
+        return entropy(list(self.truth.values()))
+
+    @property
+    def excess(self) -> float:
+        """Nats lost by believing the model instead of the truth (Kullback-Leibler divergence)."""
+        tiny = 1e-12
+        return sum(
+            share * math.log(share / max(self.model.get(word, 0.0), tiny))
+            for word, share in self.truth.items()
+            if share > 0
+        )
+
+    def top(self, n: int) -> list[str]:
+        """Return the words that matter most: the likeliest for the model or in truth."""
+        best = {
+            word: max(share, self.truth.get(word, 0.0))
+            for word, share in [*self.truth.items(), *self.model.items()]
+        }
+        best |= {word: max(self.model.get(word, 0.0), self.truth.get(word, 0.0)) for word in best}
+        return sorted(best, key=lambda word: -best[word])[:n]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """A sentence with hidden words as the last checkpoint reads it, at ``step``."""
+
+    step: int
+    tokens: tuple[str, ...]
+    blanks: tuple[Blank, ...]
+
+
+def fills_blanks(experiment: Experiment) -> bool:
+    """Return whether a model of the experiment guesses hidden words."""
+    task = experiment.task
+    return isinstance(task, TextTaskConfig) and task.facts.answer == "blanks"
+
+
+def tokens_of(run: Run, text: str) -> tuple[str, ...]:
+    """Cut a text as the run's task does, ``___`` being a hidden word. Raises ValueError."""
+    return _task(run).tokenize(text)
+
+
+def hide(tokens: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
+    """Return the tokens with those at ``places`` hidden too."""
+    return tuple(MASK if place in places else token for place, token in enumerate(tokens))
+
+
+def fill(run: Run, tokens: Sequence[str]) -> Filled:
+    """Guess the hidden words with the last checkpoint of a run.
+
+    Raises ValueError, in a sentence, for too many hidden words or none, for a run of another task,
+    and where there is no checkpoint.
+    """
+    import torch
+
+    from tfm_core.data.text_data import TextData, encode_src
+    from tfm_core.probe.capture import capture
+
+    task = _task(run)
+    if MASK not in tokens:
+        raise ValueError("No word is hidden: press one, or write ___ in its place.")
+    data = data_of(run.experiment)
+    assert isinstance(data, TextData)
+    truth = posterior(tokens, data.n_draws)
+    model, step = model_of(run)
+    src = encode_src(task, [tokens])
+    with capture(model, only={"weights"}) as tape, torch.no_grad():
+        shares = model(src, src)[0].float().softmax(-1)  # (n, vocabulary)
+    (modules,) = modules_by_kind(run.experiment).values()
+    maps = np.stack([tape[f"{name}.weights"][0].float().numpy() for name in modules])
+    blanks = []
+    for place in (place for place, token in enumerate(tokens) if token == MASK):
+        order = shares[place].argsort(descending=True).tolist()
+        said = {task.src_vocabulary.token(i): float(shares[place, i]) for i in order}
+        blanks.append(Blank(place, said, truth.get(place, {}), maps[:, :, place]))
+    return Filled(step, tuple(tokens), tuple(blanks))
+
+
+def _task(run: Run) -> MaskedWordsTask:
+    from tfm_core.data.text import text_task
+
+    if not fills_blanks(run.experiment):
+        raise ValueError("This run does not learn to guess hidden words.")
+    assert isinstance(run.experiment.task, TextTaskConfig)
+    task = text_task(run.experiment.task)
+    assert isinstance(task, MaskedWordsTask)
+    return task

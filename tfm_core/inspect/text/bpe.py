@@ -1,0 +1,156 @@
+"""Byte-pair encoding, merge by merge (Sennrich et al. 2016, Algorithm 1).
+
+Start from characters; merge the most frequent pair of neighbours into one token; repeat. Frequent
+words end as one token, rare ones as several, and nothing within the alphabet is ever unknown. The
+merges are learned and applied by the ``tokenizers`` package; the counts are taken here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.data.vocabulary import SPECIALS, UNK
+from tfm_core.inspect.text.tokenise import Token
+
+END = "\ue000"
+"""Marks the end of a word inside the package: one character that no cleaned text holds."""
+
+END_SHOWN = "</w>"
+MOST_MERGES = 200
+MIN_COUNT = 2
+"""A pair that occurs once is no regularity: merging ends before it."""
+
+_UNKNOWN = "\ue001"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Two tokens that became one, and how often they stood side by side in the corpus then."""
+
+    left: str
+    right: str
+    count: int
+
+    @property
+    def merged(self) -> str:
+        """The new token."""
+        return self.left + self.right
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bpe:
+    """What was learned. alphabet: the characters of the corpus, the end of a word among them."""
+
+    alphabet: tuple[str, ...]
+    merges: tuple[Merge, ...]
+
+    def vocabulary(self, k: int) -> dict[str, int]:
+        """Return token -> number after ``k`` merges; the special tokens keep 0 to 3 for themselves.
+
+        Different merges may write the same token, which then keeps its number.
+        """
+        tokens = dict.fromkeys([*self.alphabet, *(merge.merged for merge in self.merges[:k])])
+        return {token: len(SPECIALS) + place for place, token in enumerate(tokens)}
+
+
+def learn(words: Sequence[str], most: int = MOST_MERGES) -> Bpe:
+    """Learn up to ``most`` merges from words, the most frequent pair first, within words only."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    alphabet = sorted({*"".join(words), END})
+    trainer = trainers.BpeTrainer(
+        vocab_size=len(alphabet) + most, min_frequency=MIN_COUNT, show_progress=False
+    )
+    tokenizer.train_from_iterator([" ".join(word + END for word in words)], trainer)
+    pairs = json.loads(tokenizer.to_str())["model"]["merges"][:most]
+    return Bpe(tuple(alphabet), _counted(Counter(words), pairs))
+
+
+def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
+    """Cut words with the first ``k`` merges; a character outside the alphabet is <unk>."""
+    known = learned.vocabulary(k)
+    tokenizer = _tokenizer(learned, known, k)
+    found = []
+    for word in words:
+        for piece in tokenizer.encode(word + END).tokens:
+            if piece == _UNKNOWN:
+                found.append(Token(SPECIALS[UNK], UNK, is_unknown=True))
+            else:
+                found.append(Token(shown(piece), known[piece]))
+    return found
+
+
+def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return sizes of the vocabulary and tokens of the text after 0, 1, 2, ... merges, int32 each.
+
+    The size counts the special tokens too.
+    """
+    counts = Counter(words)
+    split = {word: [*word, END] for word in counts}
+    known = set(learned.alphabet)
+    sizes, totals = [], []
+    for k in range(len(learned.merges) + 1):
+        if k:
+            merge = learned.merges[k - 1]
+            known.add(merge.merged)
+            split = {word: apply(pieces, merge.left, merge.right) for word, pieces in split.items()}
+        sizes.append(len(SPECIALS) + len(known))
+        totals.append(sum(counts[word] * len(pieces) for word, pieces in split.items()))
+    return np.array(sizes, np.int32), np.array(totals, np.int32)
+
+
+def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
+    """Merge every ``left`` that stands before a ``right``, from the left."""
+    if left not in pieces:
+        return list(pieces)
+    merged: list[str] = []
+    place = 0
+    while place < len(pieces):
+        if pieces[place] == left and place + 1 < len(pieces) and pieces[place + 1] == right:
+            merged.append(left + right)
+            place += 2
+        else:
+            merged.append(pieces[place])
+            place += 1
+    return merged
+
+
+def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:
+    """Return how often each pair of neighbours stands in the corpus. split: word -> its pieces."""
+    found: Counter[tuple[str, str]] = Counter()
+    for word, pieces in split.items():
+        for pair in pairwise(pieces):
+            found[pair] += counts[word]
+    return found
+
+
+def shown(token: str) -> str:
+    """Return a token with the end of a word written as in the paper."""
+    return token.replace(END, END_SHOWN)
+
+
+def _counted(counts: Counter[str], pairs: Sequence[Sequence[str]]) -> tuple[Merge, ...]:
+    split = {word: [*word, END] for word in counts}
+    merges = []
+    for left, right in pairs:
+        merges.append(Merge(left, right, pair_counts(split, counts)[left, right]))
+        split = {word: apply(pieces, left, right) for word, pieces in split.items()}
+    return tuple(merges)
+
+
+def _tokenizer(learned: Bpe, known: dict[str, int], k: int) -> Any:
+    from tokenizers import Tokenizer, models
+
+    merges = [(merge.left, merge.right) for merge in learned.merges[:k]]
+    vocabulary = {_UNKNOWN: UNK, **known}
+    return Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token=_UNKNOWN))

@@ -1,0 +1,282 @@
+"""A composed picture through the last checkpoint: what the model writes, and where it looks.
+
+torch is imported where it is needed, so that a page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CaptionerConfig, CaptionTaskConfig
+from tfm_core.data.caption_words import caption
+from tfm_core.data.scenes import CANVAS, Placed, are_disjoint
+from tfm_core.inspect.attention.example import Example, cut
+from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
+from tfm_core.probe.caption_items import Box, item_of
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.runs.run import Run
+
+MEAN = -1
+"""Instead of a head: the mean of all heads of the layer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """A decoder layer and a head of it, from 0, or MEAN."""
+
+    layer: int
+    head: int = MEAN
+
+
+def chosen_maps(look: Look, chosen: Heads) -> Array:
+    """Return the attention of each word over the patches, (T, side, side)."""
+    layer: Array = look.maps[chosen.layer]
+    return layer.mean(0) if chosen.head == MEAN else np.asarray(layer[chosen.head])
+
+
+def scores(look: Look, chosen: Heads) -> list[dict[str, Any]]:
+    """Return one row for each word that names a digit that is there.
+
+    word; share: of the chosen attention, inside its box; best: of the head with most there; head:
+    that head, layer and head from 1.
+    """
+    rows = []
+    for word in look.words:
+        if word.share is None:
+            continue
+        of_layer = word.share[chosen.layer]
+        layer, head = np.unravel_index(int(word.share.argmax()), word.share.shape)
+        rows.append(
+            {
+                "word": word.text,
+                "share": float(of_layer.mean() if chosen.head == MEAN else of_layer[chosen.head]),
+                "best": float(word.share.max()),
+                "head": f"{layer + 1}.{head + 1}",
+            }
+        )
+    return rows
+
+
+Array = npt.NDArray[Any]
+N_LIKELY = 4
+_NO_CAPTIONER = "This run does not describe pictures; choose one that does."
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Piece:
+    """A digit to compose with: what it shows, its pixels uint8 (28, 28), and its place."""
+
+    placed: Placed
+    pixels: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Word:
+    """A word that the model wrote.
+
+    likely: the likeliest words at this place and their probabilities, the written one first. box:
+    of the digit that it names, if it truly is there. share: of each layer's and head's attention
+    (L, H), inside the patches that this box touches; None without a box.
+    """
+
+    text: str
+    likely: tuple[tuple[str, float], ...]
+    box: Box | None
+    share: Array | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """What the model made of a picture.
+
+    words: what it wrote, <eos> last where it came to an end. maps: (L, H, T, side, side), the
+    cross-attention of each word over the patches. even: the share that even attention would have
+    inside the boxes, mean over the words that have one.
+    """
+
+    example: Example
+    words: tuple[Word, ...]
+    maps: Array
+    even: float | None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every word is the true one."""
+        return tuple(self.example.item["tgt"]) == tuple(self.example.item.get("truth", ()))
+
+
+def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
+    """Return the picture uint8 (1, size, size) and the box of each digit's ink.
+
+    Raises ValueError, in a sentence, for digits that overlap or leave the picture.
+    """
+    import torch
+
+    from tfm_core.data.compose import compose, ink_boxes
+
+    for i, piece in enumerate(pieces):
+        place = piece.placed
+        if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
+            raise ValueError(
+                f"Digit {i + 1} leaves the picture of {CANVAS} by {CANVAS} pixels; move it inside."
+            )
+        for j, other in enumerate(pieces[:i]):
+            if not are_disjoint(place, other.placed):
+                raise ValueError(
+                    f"Digits {j + 1} and {i + 1} overlap, so that no relation between them is "
+                    "true; move one of them."
+                )
+    digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
+    places = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
+    return compose(digits, places)[0].numpy(), ink_boxes(digits, places)[0].tolist()
+
+
+def look_at_scene(run: Run, pieces: Sequence[Piece]) -> Look:
+    """Let the model describe a composed picture; see ``look_at_picture``. Raises ValueError."""
+    config, model = run.experiment.task, run.experiment.model
+    if not isinstance(config, CaptionTaskConfig) or not isinstance(model, CaptionerConfig):
+        raise ValueError(_NO_CAPTIONER)
+    if len(pieces) != config.n_digits:
+        raise ValueError(
+            f"This model learned pictures of {config.n_digits}, and this one has {len(pieces)}."
+        )
+    picture, boxes = compose_pieces(pieces)
+    truth = caption([piece.placed for piece in pieces], config)
+    return look_at_picture(run, picture, item_of(config, truth, boxes, model.patch_size))
+
+
+def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
+    """Let the model describe a picture uint8 (1, size, size), reading its own words.
+
+    truth: the item of the picture, as in a probe. Raises ValueError, in a sentence, where the run
+    describes no pictures or has no checkpoint.
+    """
+    from tfm_core.data.caption_words import join, longest
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.vocabulary import EOS
+    from tfm_core.decoding import greedy
+    from tfm_core.models.captioner import Captioner
+    from tfm_core.probe.capture import capture
+
+    config = run.experiment.task
+    if not isinstance(config, CaptionTaskConfig):
+        raise ValueError(_NO_CAPTIONER)
+    model, step = model_of(run)
+    data = data_of(run.experiment)
+    assert isinstance(model, Captioner)
+    assert isinstance(data, CaptionData)
+    images, _tgt = inputs_of(run, {"tgt": ()}, picture)
+    written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
+    said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
+    item = answered(said, truth, join(said, config))
+    inputs = inputs_of(run, item, picture)
+    with capture(model, only={"weights"}) as tape:
+        probabilities = model(*inputs)[0].float().softmax(-1).numpy()  # (T + 1, vocabulary)
+    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    example = Example(
+        step=step,
+        item=item,
+        attention=cut(run.experiment, item, maps),
+        picture=picture,
+        answer=said,
+        answer_text=item["said"],
+        confidence=written.confidence[0, : len(said)].numpy(),
+    )
+    n_words = len(said) + int((written.ids[0] == EOS).any())
+    names = [data.vocabulary.token(i) for i in range(len(data.vocabulary))]
+    return _look(run, example, probabilities[:n_words], names)
+
+
+def look_at_unseen(run: Run, row: int) -> Look:
+    """Let the model describe a picture of its test set. Raises ValueError, in a sentence."""
+    import torch
+
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.probe.caption_items import items_of
+
+    model = run.experiment.model
+    if not isinstance(model, CaptionerConfig):
+        raise ValueError(_NO_CAPTIONER)
+    data = data_of(run.experiment)
+    assert isinstance(data, CaptionData)
+    (item,) = items_of(data.config, data.test, [row], model.patch_size)
+    picture = data.test.pictures(torch.tensor([row]))[0].numpy()
+    return look_at_picture(run, picture, item)
+
+
+def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Return the item of the words that a model wrote, beside the true ones.
+
+    A word stands for a digit's box where the truth names that digit with the same word: the first
+    “seven” written is the first one of the truth.
+    """
+    left: dict[str, list[int]] = {}
+    for place, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
+        if box is not None:
+            left.setdefault(word, []).append(place)
+    places = [left[word].pop(0) if left.get(word) else None for word in said]
+    return {
+        "src": truth["src"],
+        "tgt": list(said),
+        "said": text,
+        "truth": list(truth["tgt"]),
+        "tgt_text": truth["tgt_text"],
+        "boxes": [None if place is None else truth["boxes"][place] for place in places],
+        "alignment": [[] if place is None else truth["alignment"][place] for place in places],
+    }
+
+
+def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]) -> Look:
+    modules = modules_by_kind(run.experiment)["picture"]
+    weights = example.maps(modules)[:, :, : len(probabilities)]  # (L, H, T, patches)
+    side = round(weights.shape[-1] ** 0.5)
+    ends = [*example.item["tgt"], "<eos>"][: len(probabilities)]
+    boxes = [*example.item["boxes"], None]
+    patches = [*example.item["alignment"], []]
+    words, even = [], []
+    for place, (text, row) in enumerate(zip(ends, probabilities, strict=True)):
+        share = None
+        if patches[place]:
+            share = weights[:, :, place, patches[place]].sum(-1)
+            even.append(len(patches[place]) / weights.shape[-1])
+        best = np.argsort(-row)[:N_LIKELY]
+        likely = tuple((names[i], float(row[i])) for i in best)
+        words.append(Word(text, likely, boxes[place], share))
+    return Look(
+        example,
+        tuple(words),
+        weights.reshape(*weights.shape[:3], side, side),
+        float(np.mean(even)) if even else None,
+    )
+
+
+def unseen_digits(run: Run, number: int) -> Array:
+    """Return the handwritings of a number that the run never trained on: uint8 (D, 28, 28)."""
+    from tfm_core.data.captions import CaptionData
+
+    data = data_of(run.experiment)
+    assert isinstance(data, CaptionData)
+    digits = data.test.digits
+    return np.asarray(digits.images[digits.labels == number, 0].numpy())
+
+
+def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
+    """Return a scene of the run's test pictures, counted around, and whose handwriting it is.
+
+    Each digit comes with its place among the handwritings of ``unseen_digits``.
+    """
+    from tfm_core.data.captions import CaptionData
+
+    data = data_of(run.experiment)
+    assert isinstance(data, CaptionData)
+    split, row = data.test, row % len(data.test)
+    found = []
+    for placed, digit in zip(split.scene(row), split.chosen[row].tolist(), strict=True):
+        same = split.digits.labels[:digit] == placed.number
+        found.append((placed, int(same.sum())))
+    return found

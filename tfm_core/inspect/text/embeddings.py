@@ -1,0 +1,206 @@
+"""Embedding tables of a run: rows looked up, words that became alike, and the way they went.
+
+A table is (vocabulary, d_model), one row a word. torch is imported where it is needed, so that a
+page that imports this stays quick to appear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.data.text import text_task
+from tfm_core.data.vocabulary import SPECIALS, Vocabulary
+from tfm_core.inspect.attention.trained import model_of, no_checkpoint
+from tfm_core.inspect.positions.tables import cosines
+from tfm_core.inspect.text.word_classes import class_of
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.models.build import Model
+
+Array = npt.NDArray[np.floating[Any]]
+FIRST_COMPONENTS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """An embedding table while it is learned.
+
+    tokens and classes: V words and what each is; steps: (F,) ascending; values: (F, V, D) float32.
+    is_whole: whether the snapshots hold it; else there are its first and its last state only.
+    """
+
+    name: str
+    tokens: tuple[str, ...]
+    classes: tuple[str, ...]
+    steps: tuple[int, ...]
+    values: Array
+    is_whole: bool
+
+    @property
+    def n_special(self) -> int:
+        """How many special tokens stand first."""
+        return len(SPECIALS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Projection:
+    """Principal components of a table: mean (D,), axes (3, D), shares of the variance (3,)."""
+
+    mean: Array
+    axes: Array
+    explained: Array
+
+    def of(self, rows: Array) -> Array:
+        """Return rows (..., D) on the components, (..., 3)."""
+        return np.asarray((rows - self.mean) @ self.axes.T, np.float32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lookup:
+    """One word as a one-hot vector times the table, and as a row taken out of it; both (D,)."""
+
+    id: int
+    by_product: Array
+    by_row: Array
+    n_products: int
+
+    @property
+    def difference(self) -> float:
+        """The largest difference of the two."""
+        return float(np.abs(self.by_product - self.by_row).max())
+
+
+def can_show(run: Run) -> str | None:
+    """Return why a run has no embeddings of words to show, in a sentence, or None."""
+    if run.problem is not None:
+        return run.problem
+    if not isinstance(run.experiment.task, TextTaskConfig):
+        return "This run learns pictures: its patches are projected, there is no table of words."
+    if not run.has_checkpoint:
+        return no_checkpoint(run)
+    return None
+
+
+def names_of(run: Run) -> list[str]:
+    """Return the names of the tables of words in a run's model. Raises ValueError without one."""
+    model, _step = model_of(run)
+    return [name for name in _modules(model) if _vocabulary(run.experiment, name) is not None]
+
+
+def table_of(run: Run, name: str) -> Table:
+    """Return a table over the training: from the snapshots where they keep it, and the checkpoint.
+
+    Raises ValueError, in a sentence, where there is no checkpoint or no such table.
+    """
+    model, last = model_of(run)
+    modules = _modules(model)
+    known = _vocabulary(run.experiment, name)
+    if name not in modules or known is None:
+        raise ValueError(f"This run has no table {name!r} of words.")
+    end = modules[name].detach().float().numpy().copy()
+    frames: dict[int, Array] = {}
+    for step in run.snapshot_steps():
+        kept = run.snapshot(step).embeddings.get(name)
+        if kept is not None and step < last and kept.shape == end.shape:
+            frames[step] = kept.astype(np.float32)
+    is_whole = bool(frames)
+    if not frames:
+        frames[0] = _untrained(run.experiment, name)
+    frames[last] = end
+    steps = tuple(sorted(frames))
+    tokens = tuple(known.token(id) for id in range(len(known)))
+    task = run.experiment.task.name
+    return Table(
+        name,
+        tokens,
+        tuple(class_of(task, token) for token in tokens),
+        steps,
+        np.stack([frames[step] for step in steps]),
+        is_whole,
+    )
+
+
+def look_up(table: Array, id: int) -> Lookup:
+    """Return row ``id`` of a table (V, D) twice: by matrix product and by indexing."""
+    import torch
+    import torch.nn.functional as F
+
+    weights = torch.from_numpy(np.asarray(table, np.float32))
+    one_hot = F.one_hot(torch.tensor(id), len(weights)).float()  # (V,)
+    return Lookup(
+        id, (one_hot @ weights).numpy(), F.embedding(torch.tensor(id), weights).numpy(), table.size
+    )
+
+
+def neighbours(
+    table: Array, place: int, *, most: int = 5, skip: int = 0
+) -> list[tuple[int, float]]:
+    """Return the rows most alike to a row of a table (V, D) by cosine, the most alike first.
+
+    skip: leave out so many first rows, the special tokens.
+    """
+    like = cosines(table)[place]
+    order = [int(i) for i in np.argsort(-like, kind="stable") if i != place and i >= skip]
+    return [(i, float(like[i])) for i in order[:most]]
+
+
+def principal(table: Array) -> Projection:
+    """Return the three directions of most variance of the rows of a table (V, D).
+
+    By singular values (Pearson 1901). Each axis points where its largest coordinate is positive, so
+    that the picture does not flip from one computation to the next. Where there are fewer than
+    three directions, the others are zero.
+    """
+    rows = np.asarray(table, np.float64)
+    mean = rows.mean(0)
+    _left, sizes, right = np.linalg.svd(rows - mean, full_matrices=False)
+    n = min(FIRST_COMPONENTS, len(right))
+    axes = np.zeros((FIRST_COMPONENTS, rows.shape[1]))
+    axes[:n] = right[:n]
+    largest = np.abs(axes).argmax(1)
+    axes *= np.where(axes[np.arange(FIRST_COMPONENTS), largest] < 0, -1.0, 1.0)[:, None]
+    shares = np.zeros(FIRST_COMPONENTS)
+    shares[:n] = (sizes**2 / max(float((sizes**2).sum()), 1e-30))[:n]
+    return Projection(mean, axes, shares)
+
+
+def class_likeness(table: Array, classes: Sequence[str], skip: int = 0) -> tuple[float, float]:
+    """Return the mean cosine of two words of one class, and of two words of different ones."""
+    like = cosines(table)[skip:, skip:]
+    kinds = np.array(classes[skip:])
+    same = kinds[:, None] == kinds[None, :]
+    pairs = np.triu(np.ones_like(same), 1)
+    within, between = like[same & pairs], like[~same & pairs]
+    return float(within.mean()) if within.size else 0.0, float(between.mean())
+
+
+def _modules(model: Model) -> Mapping[str, Any]:
+    from tfm_core.models.embedding import TokenEmbedding
+
+    return {
+        name: module.table.weight
+        for name, module in model.named_modules()
+        if isinstance(module, TokenEmbedding)
+    }
+
+
+def _untrained(experiment: Experiment, name: str) -> Array:
+    from tfm_core.training.models import new_model
+
+    weight = _modules(new_model(experiment))[name]
+    values: Array = weight.detach().float().numpy().copy()
+    return values
+
+
+def _vocabulary(experiment: Experiment, name: str) -> Vocabulary | None:
+    if not isinstance(experiment.task, TextTaskConfig):
+        return None
+    task = text_task(experiment.task)
+    return task.tgt_vocabulary if name.startswith("tgt") else task.src_vocabulary

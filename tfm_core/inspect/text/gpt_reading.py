@@ -1,0 +1,113 @@
+"""A trained decoder-only model reads: through the logit lens, or a sum digit by digit.
+
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskConfig
+from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.text.logit_lens import Lens, logit_lens
+from tfm_core.runs.run import Run
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Looked:
+    """A lens on a text. read: T tokens from <bos> on; says: (L + 1) x T likeliest next tokens."""
+
+    step: int
+    read: tuple[str, ...]
+    says: tuple[tuple[str, ...], ...]
+    lens: Lens
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Digits:
+    """A source answered token by token. chances: (T, V) of each place, the answer's own so far.
+
+    answer: what was written, with <eos>; truth: the true tokens, with <eos>, or None.
+    """
+
+    step: int
+    source: str
+    answer: tuple[str, ...]
+    truth: tuple[str, ...] | None
+    vocabulary: tuple[str, ...]
+    chances: Array
+
+
+def look_through(run: Run, text: str) -> Looked:
+    """Read a text with the lens: of a language model the text, else a source and its own answer.
+
+    Raises ValueError, in a sentence: another family, no weights, unknown or too many tokens.
+    """
+    import torch
+
+    from tfm_core.data.text import text_task
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.models.text import DecoderOnly
+
+    config = run.experiment.task
+    is_gpt = isinstance(run.experiment.model, DecoderOnlyConfig)
+    if not (isinstance(config, SequenceTaskConfig) and is_gpt):
+        raise ValueError("The lens is for decoder-only models, which write the next token.")
+    task = text_task(config)
+    tokens = task.tokenize(text)
+    vocabulary = task.tgt_vocabulary
+    model, step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    if isinstance(config, CorpusTaskConfig):
+        if len(tokens) > config.max_tgt_len:
+            raise ValueError(
+                f"This has {len(tokens)} {config.unit}, but the model sees {config.max_tgt_len} "
+                "behind <bos>; make it shorter."
+            )
+        src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)
+    else:
+        src = torch.tensor([task.src_vocabulary.encode(tokens)])
+        written = vocabulary.encode(sum_of(run, text).answer[:-1])
+    lens = logit_lens(model, src, torch.tensor([[BOS, *written]]))
+    says = tuple(tuple(vocabulary.token(i) for i in row) for row in lens.ids.tolist())
+    return Looked(step, ("<bos>", *(vocabulary.token(i) for i in written)), says, lens)
+
+
+def sum_of(run: Run, text: str) -> Digits:
+    """Let a decoder-only model answer a source, greedily, and keep every distribution.
+
+    Raises ValueError, in a sentence.
+    """
+    import torch
+
+    from tfm_core.data.text import text_task
+    from tfm_core.data.vocabulary import BOS
+    from tfm_core.decoding import greedy
+    from tfm_core.models.text import DecoderOnly
+
+    config = run.experiment.task
+    assert isinstance(config, SequenceTaskConfig)
+    task = text_task(config)
+    tokens = task.tokenize(text)
+    model, step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    src = torch.tensor([task.src_vocabulary.encode(tokens)])
+    ids = greedy(model, src, max_len=config.max_tgt_len + 1).ids
+    with torch.inference_mode():
+        tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids[:, :-1]], 1)
+        chances = model(src, tgt_in)[0].float().softmax(-1)
+    truth = task.solve(tokens)
+    vocabulary = task.tgt_vocabulary
+    return Digits(
+        step=step,
+        source=task.join_src(tokens),
+        answer=tuple(vocabulary.token(i) for i in ids[0].tolist()),
+        truth=None if truth is None else (*truth, "<eos>"),
+        vocabulary=tuple(vocabulary.token(i) for i in range(len(vocabulary))),
+        chances=chances.numpy(),
+    )

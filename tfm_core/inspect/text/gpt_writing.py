@@ -1,0 +1,193 @@
+"""A trained language model writes: token by token, with what it was drawn from.
+
+torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CorpusTaskConfig
+from tfm_core.inspect.attention.trained import model_of
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from tfm_core.data.corpus.task import CorpusTask
+    from tfm_core.decoding import Shaping
+    from tfm_core.models.text import DecoderOnly
+
+Ids = tuple[int, ...]
+N_BEST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One text in the making: ids behind <bos>, the prompt first, and the model's probability of
+    each token behind the prompt."""
+
+    ids: Ids
+    chances: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NextToken:
+    """What may come next: the likeliest tokens, and their probability before and after shaping.
+
+    n_left: tokens that can still be drawn; perplexity_before, perplexity_after: exp(entropy).
+    """
+
+    tokens: tuple[str, ...]
+    before: npt.NDArray[np.float32]
+    after: npt.NDArray[np.float32]
+    n_left: int
+    n_all: int
+    perplexity_before: float
+    perplexity_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """A text of a beam: as tokens, its natural log-probability, and whether it ended."""
+
+    tokens: tuple[str, ...]
+    score: float
+    is_done: bool
+
+
+def prompt_ids(run: Run, prompt: str) -> Ids:
+    """Return a prompt as ids; an empty one is allowed. Raises ValueError, in a sentence."""
+    task = _task(run)
+    return tuple(task.tgt_vocabulary.encode(task.tokenize(prompt))) if prompt.strip() else ()
+
+
+def tokens_of(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
+    """Return ids as tokens up to the end of the text, with <eos> where it is."""
+    from tfm_core.data.vocabulary import EOS
+
+    vocabulary, found = _task(run).tgt_vocabulary, []
+    for id in ids:
+        found.append(vocabulary.token(id))
+        if id == EOS:
+            break
+    return tuple(found)
+
+
+def has_ended(sample: Sample) -> bool:
+    """Return whether a text holds <eos>."""
+    from tfm_core.data.vocabulary import EOS
+
+    return EOS in sample.ids
+
+
+def write_on(
+    run: Run, samples: Sequence[Sample], shaping: Shaping, seeds: Sequence[int], *, n: int
+) -> Iterator[list[Sample]]:
+    """Yield the samples after each of up to ``n`` more tokens; one that ended stays as it is.
+
+    The samples must be equally long, or ended. Raises ValueError without weights.
+    """
+    import torch
+
+    from tfm_core.data.vocabulary import EOS, PAD
+    from tfm_core.decoding import sampled_steps
+
+    model, config = _model(run)
+    longest = max(len(sample.ids) for sample in samples)
+    rows = [[*sample.ids, *[PAD] * (longest - len(sample.ids))] for sample in samples]
+    now = list(samples)
+    for step in sampled_steps(
+        model,
+        torch.empty(1, 0, dtype=torch.int64),
+        torch.tensor(rows, dtype=torch.int64).reshape(len(rows), longest),
+        max_len=longest + n,
+        shaping=shaping,
+        seeds=seeds,
+        context=config.max_tgt_len + 1,
+        never=_never(),
+    ):
+        for i, (row, before) in enumerate(zip(step.ids, step.before, strict=True)):
+            if EOS not in now[i].ids:
+                id = int(row[-1])
+                now[i] = Sample((*now[i].ids, id), (*now[i].chances, float(before[id])))
+        yield list(now)
+
+
+def next_token(run: Run, ids: Sequence[int], shaping: Shaping) -> NextToken:
+    """Return what may follow ids, before and after temperature, top-k and top-p."""
+    import torch
+
+    from tfm_core.decoding import next_logits, shaped
+
+    model, config = _model(run)
+    with torch.inference_mode():
+        row = torch.tensor([list(ids)], dtype=torch.int64).reshape(1, len(ids))
+        logits = next_logits(model, row[:, :0], row, config.max_tgt_len + 1)[0]
+        logits[list(_never())] = -torch.inf
+        before, after = logits.softmax(-1), shaped(logits, shaping)
+    best = before.topk(min(N_BEST, len(before)))
+    vocabulary = _task(run).tgt_vocabulary
+    return NextToken(
+        tuple(vocabulary.token(i) for i in best.indices.tolist()),
+        best.values.numpy(),
+        after[best.indices].numpy(),
+        int((after > 0).sum()),
+        len(before) - len(_never()),
+        _perplexity(before.numpy()),
+        _perplexity(after.numpy()),
+    )
+
+
+def search(run: Run, prompt: Ids, *, width: int, n: int) -> list[list[Hypothesis]]:
+    """Return the beams after each token, best first; width 1 is greedy writing."""
+    import torch
+
+    from tfm_core.decoding import beam_steps
+
+    model, config = _model(run)
+    steps = beam_steps(
+        model,
+        torch.empty(1, 0, dtype=torch.int64),
+        prompt,
+        max_len=len(prompt) + n,
+        width=width,
+        context=config.max_tgt_len + 1,
+        never=_never(),
+    )
+    return [
+        [Hypothesis(tokens_of(run, beam.ids), beam.score, beam.is_done) for beam in beams]
+        for beams in steps
+    ]
+
+
+def _perplexity(chances: npt.NDArray[np.float32]) -> float:
+    real = chances[chances > 0].astype(np.float64)
+    return float(np.exp(-(real * np.log(real)).sum()))
+
+
+def _never() -> tuple[int, ...]:
+    from tfm_core.data.vocabulary import BOS, PAD, UNK
+
+    return PAD, BOS, UNK
+
+
+def _task(run: Run) -> CorpusTask:
+    from tfm_core.data.corpus.task import corpus_task
+
+    config = run.experiment.task
+    if not isinstance(config, CorpusTaskConfig):
+        raise ValueError("This run learned to answer sources; it is no language model of a text.")
+    return corpus_task(config)
+
+
+def _model(run: Run) -> tuple[DecoderOnly, CorpusTaskConfig]:
+    from tfm_core.models.text import DecoderOnly
+
+    config = _task(run).config
+    model, _step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    return model, config

@@ -1,0 +1,198 @@
+"""A sentence and its label: what the model says, which words it is read from, and which it needs.
+
+Three explanations and one test: attention of what answers (the CLS token's row, or the mean of all
+rows), rollout (Abnar & Zuidema 2020), gradient-weighted relevance (Chefer et al. 2021), and what
+becomes of the answer without each word. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from tfm_core.config import Experiment, TextTaskConfig
+from tfm_core.data.text.sentiment import AND, BUT, INTENSITIES, JOINS, Judged, judged
+from tfm_core.inspect.attention.rollout import rollout
+from tfm_core.inspect.attention.trained import model_of
+from tfm_core.probe.labels import CLS, has_cls, modules_by_kind
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from tfm_core.data.text import TextTask
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentence:
+    """A sentence as the last checkpoint reads it, at ``step``.
+
+    words: n of them; keys: with CLS in front where there is one. probabilities: (labels,). heads:
+    (L, H, keys), where what answers looks. rollout, relevance: (n,), of the predicted label.
+    without: (n, labels), the answer when a word is left out; no rows for a single word. rule: what
+    the grammar says, None where this is no sentence of it.
+    """
+
+    step: int
+    words: tuple[str, ...]
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+    probabilities: Floats
+    heads: Floats
+    rollout: Floats
+    relevance: Floats
+    without: Floats
+    rule: Judged | None
+
+    @property
+    def said(self) -> int:
+        """The place of the likeliest label."""
+        return int(self.probabilities.argmax())
+
+    @property
+    def needed(self) -> Floats:
+        """(n,): how much probability the predicted label loses without each word."""
+        if not len(self.without):
+            return np.zeros(len(self.words), np.float32)
+        lost: Floats = self.probabilities[self.said] - self.without[:, self.said]
+        return lost
+
+
+def reads_labels(experiment: Experiment) -> bool:
+    """Return whether a model of the experiment reads a sentence and gives one label."""
+    task = experiment.task
+    return isinstance(task, TextTaskConfig) and task.facts.answer == "label"
+
+
+def read(run: Run, text: str) -> Sentence:
+    """Read a sentence with the last checkpoint of a run.
+
+    Raises ValueError, in a sentence, for words the task does not know, for no or too many words,
+    for a run of another task, and where there is no checkpoint.
+    """
+    from tfm_core.inspect.attention.relevance import relevance_of
+    from tfm_core.probe.capture import capture
+
+    task = _task(run)
+    words = task.tokenize(text)
+    model, step = model_of(run)
+    inputs = _inputs(task, [words])
+    with capture(model, only={"weights"}) as tape:
+        probabilities = _shares(model, inputs, task)[0]
+    (modules,) = modules_by_kind(run.experiment).values()
+    maps = [tape[f"{name}.weights"][0].float().numpy() for name in modules]
+    is_cls = has_cls(run.experiment)
+    specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
+    relevant = relevance_of(model, inputs, specials + int(probabilities.argmax())).numpy()
+    relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
+    return Sentence(
+        step=step,
+        words=words,
+        keys=(CLS, *words) if is_cls else words,
+        labels=task.tgt_vocabulary.tokens,
+        probabilities=probabilities,
+        heads=np.stack([_answering(map_, is_cls) for map_ in maps]),
+        rollout=_answering(rollout(maps), is_cls)[int(is_cls) :],
+        relevance=_answering(relevant, is_cls)[int(is_cls) :],
+        without=_without(model, task, words),
+        rule=judged(words),
+    )
+
+
+def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """Return one row a sentence: what was changed, the text, the rule's label, the model's answer.
+
+    sentences: what was changed -> words. Columns: change, sentence, rule, model, agrees, and sure,
+    the probability of the answer. Raises ValueError, in a sentence, where there is no checkpoint.
+    """
+    task = _task(run)
+    model, _step = model_of(run)
+    labels, rows = task.tgt_vocabulary.tokens, []
+    for change, words in sentences.items():
+        shares = _shares(model, _inputs(task, [words]), task)[0]
+        (rule,) = task.solve(words) or ("",)
+        said = labels[int(shares.argmax())]
+        row: dict[str, object] = {"change": change, "sentence": task.join_src(words)}
+        row |= {"rule": rule, "model": said, "agrees": "✓" if rule == said else "✗"}
+        rows.append(row | {"sure": float(shares.max())})
+    return pd.DataFrame(rows)
+
+
+def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the sentence with one thing changed at a time: what was changed -> the words.
+
+    The changes are to the last clause and to the last joining word. Empty for what is no sentence
+    of the grammar.
+    """
+    found = judged(words)
+    if found is None:
+        return {}
+    clause = found.clauses[-1]
+    words = tuple(words)
+    start = clause.adjective_at if clause.intensity_at is None else clause.intensity_at
+    changed: dict[str, tuple[str, ...]] = {}
+    if clause.negations_at:
+        first = clause.negations_at[0]
+        changed[f"without “{words[first]}”"] = (*words[:first], *words[first + 1 :])
+    changed["with one more “not”"] = (*words[:start], "not", *words[start:])
+    if clause.intensity_at is None:
+        changed["with “very”"] = (*words[:start], "very", *words[start:])
+    else:
+        weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
+        changed[f"“{weaker}” for “{words[start]}”"] = (*words[:start], weaker, *words[start + 1 :])
+    joins = [place for place, word in enumerate(words) if word in JOINS]
+    if joins:
+        at = joins[-1]
+        other = AND if words[at] != AND else BUT
+        changed[f"“{other}” for “{words[at]}”"] = (*words[:at], other, *words[at + 1 :])
+        swapped = (*words[at + 1 :], words[at], *words[:at])
+        if len(joins) == 1:
+            changed["halves swapped"] = swapped
+    return changed
+
+
+def _task(run: Run) -> TextTask:
+    from tfm_core.data.text import text_task
+
+    config = run.experiment.task
+    if not reads_labels(run.experiment):
+        raise ValueError("This run does not learn to label sentences.")
+    assert isinstance(config, TextTaskConfig)
+    return text_task(config)
+
+
+def _inputs(task: TextTask, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
+    from tfm_core.data.text_data import encode_src
+    from tfm_core.data.vocabulary import BOS
+
+    src = encode_src(task, sentences)
+    return src, src.new_full((len(sentences), 1), BOS)
+
+
+def _shares(model: nn.Module, inputs: tuple[Tensor, Tensor], task: TextTask) -> Floats:
+    import torch
+
+    with torch.no_grad():
+        shares = model(*inputs)[:, 0].float().softmax(-1)
+    found: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
+    return found
+
+
+def _without(model: nn.Module, task: TextTask, words: tuple[str, ...]) -> Floats:
+    if len(words) < 2:
+        return np.zeros((0, len(task.tgt_vocabulary.tokens)), np.float32)
+    shorter = [(*words[:place], *words[place + 1 :]) for place in range(len(words))]
+    return _shares(model, _inputs(task, shorter), task)
+
+
+def _answering(map_: Floats, is_cls: bool) -> Floats:
+    """Return of maps (..., T, T) the row of the CLS token, or the mean of all rows: (..., T)."""
+    row: Floats = map_[..., 0, :] if is_cls else map_.mean(-2)
+    return row

@@ -1,0 +1,147 @@
+"""Surprisal: how unlikely a language model finds each token of a text, -ln p in nats.
+
+Torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import CorpusTaskConfig
+from tfm_core.inspect.attention.trained import model_of
+from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tfm_core.models.text import DecoderOnly
+
+
+import random
+
+from tfm_core.data.corpus.task import corpus_task
+
+_LENGTH = {"words": 60, "characters": 300}
+
+
+def example_text(run: Run, n: int | None = None) -> str:
+    """Return about ``n`` tokens of the last tenth of a run's text, or a sentence of the grammar."""
+    config = run.experiment.task
+    assert isinstance(config, CorpusTaskConfig)
+    task = corpus_task(config)
+    if task.is_grammar:
+        tokens = task.sample(random.Random(f"{run.experiment.seed} unseen")).tgt
+        return task.join_tgt(tokens if n is None else tokens[:n])
+    tokens = tuple(task.tokens)
+    first = len(tokens) - max(2, len(tokens) // 10)
+    for place in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word
+        if config.unit == "words" or tokens[place - 1].isspace():
+            first = place
+            break
+    piece = tokens[first : first + (n or _LENGTH[config.unit])]
+    if config.unit == "characters" and " " in piece:  # nor ending in one
+        piece = piece[: len(piece) - piece[::-1].index(" ")]
+    return task.join_tgt(piece).strip()
+
+
+Array = npt.NDArray[Any]
+BITS = float(1 / np.log(2))
+"""Bits in a nat."""
+N_BEST = 10
+MOST_TOKENS = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surprisals:
+    """A text of T tokens as the model of step ``step`` sees it, each from those before it.
+
+    nats: (T,) -ln p of each token. rank: (T,) its place among all tokens, from 1. entropy: (T,) of
+    the prediction, in nats: the surprisal that the model itself expects. best: for each token the
+    likeliest ones, (token, probability), likeliest first.
+    """
+
+    step: int
+    tokens: tuple[str, ...]
+    nats: Array
+    rank: Array
+    entropy: Array
+    best: tuple[tuple[tuple[str, float], ...], ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean surprisal in nats: the loss on this text."""
+        return float(self.nats.mean())
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the mean: as unsure as if it had to guess between so many tokens."""
+        return float(np.exp(self.nats.mean()))
+
+
+def surprisals(run: Run, text: str) -> Surprisals:
+    """Read a text with the last checkpoint of a language model.
+
+    Raises ValueError, in a sentence: no language model, no checkpoint, tokens it never saw, too
+    many of them.
+    """
+    import torch
+
+    from tfm_core.data.corpus.task import corpus_task
+    from tfm_core.models.text import DecoderOnly
+
+    config = run.experiment.task
+    if not isinstance(config, CorpusTaskConfig):
+        raise ValueError("This run learned to answer sources; it is no language model of a text.")
+    task = corpus_task(config)
+    tokens = task.tokenize(text)
+    if len(tokens) > MOST_TOKENS:
+        raise ValueError(
+            f"The text has {len(tokens):,} {config.unit}, but this goes up to {MOST_TOKENS:,}; "
+            "make it shorter."
+        )
+    model, step = model_of(run)
+    assert isinstance(model, DecoderOnly)
+    vocabulary = task.tgt_vocabulary
+    if task.is_grammar:
+        tokens = (*tokens, "<eos>")
+    ids = torch.tensor([vocabulary._ids[token] for token in tokens])
+    with torch.inference_mode():
+        logs = predictions(model, ids, config.max_tgt_len + 1).double().log_softmax(-1)  # (T, V)
+    own = logs.gather(1, ids[:, None])
+    best = logs.exp().topk(min(N_BEST, logs.size(1)), -1)
+    return Surprisals(
+        step=step,
+        tokens=tokens,
+        nats=-own[:, 0].numpy(),
+        rank=((logs > own).sum(1) + 1).numpy(),
+        entropy=-(logs.exp() * logs).sum(-1).numpy(),
+        best=tuple(
+            tuple((vocabulary.token(i), p) for i, p in zip(row_ids, row, strict=True))
+            for row_ids, row in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ),
+    )
+
+
+def predictions(model: DecoderOnly, ids: Tensor, context: int) -> Tensor:
+    """Return (T, V): logits for each of ids (T,), from <bos> and the tokens before it.
+
+    A text longer than the context is read in windows that overlap by half, so that every token
+    behind the first window is predicted from at least half a context.
+    """
+    import torch
+
+    from tfm_core.data.vocabulary import BOS
+
+    length, half = len(ids), max(1, context // 2)
+    parts, known = [], 0
+    for start in range(0, max(1, length - context + half), half):
+        window = ids[start : start + context]
+        tgt_in = torch.cat([window.new_full((1,), BOS), window[:-1]])[None]
+        logits = model(tgt_in[:, :0], tgt_in)[0]
+        parts.append(logits[known - start :])
+        known = start + len(window)
+    return torch.cat(parts)

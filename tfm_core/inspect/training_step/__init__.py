@@ -1,0 +1,1 @@
+"""One training step: batch, loss, gradients, one weight's update."""

@@ -1,0 +1,179 @@
+"""The batch of a step in a reader's words, the loss of each of its examples, and of one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.data.caption_words import join
+from tfm_core.data.captions import CaptionData
+from tfm_core.data.image_data import ImageData
+from tfm_core.data.text_data import TextData
+from tfm_core.inspect.training_step.loss import LossCall
+from tfm_core.inspect.training_step.step import forward, rows
+from tfm_core.training.loop import Trainer
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The examples of a batch: their places in the training set, and what they are.
+
+    pictures: uint8 (B, C, H, W) where the data are pictures.
+    """
+
+    places: list[int]
+    inputs: list[str]
+    targets: list[str]
+    pictures: npt.NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """One answer from logits to its loss, the best classes first and the right one among them.
+
+    names, logits, probabilities, losses: one entry a class shown; losses are -log p in nats.
+    """
+
+    names: list[str]
+    logits: Floats
+    log_probabilities: Floats
+    probabilities: Floats
+    target: str
+    loss: float
+    log_sum: float
+    n_classes: int
+    smoothing: float
+
+
+def batch_rows(trainer: Trainer) -> Rows:
+    """Return the examples of the next step."""
+    places, data = rows(trainer), trainer.data
+    if isinstance(data, ImageData):
+        labels = data.train.labels[places].tolist()
+        names = [data.facts.class_names[label] for label in labels]
+        pictures = data.train.images[places].numpy()
+        return Rows(places.tolist(), [f"picture {n:,}" for n in places.tolist()], names, pictures)
+    if isinstance(data, TextData):
+        pairs = [data.train.pairs[place] for place in places.tolist()]
+        return Rows(
+            places.tolist(),
+            [data.task.join_src(pair.src) for pair in pairs],
+            [data.task.join_tgt(pair.tgt) for pair in pairs],
+        )
+    numbers = places.tolist()
+    if isinstance(data, CaptionData):
+        captions = [join(data.train.captions[n].words, data.config) for n in numbers]
+        pictures = data.train.pictures(places).numpy()
+        return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
+    return Rows(numbers, [f"example {n:,}" for n in numbers], ["" for _ in numbers])
+
+
+def class_name(trainer: Trainer, number: int) -> str:
+    """Return what a class of the output is called."""
+    data = trainer.data
+    if isinstance(data, ImageData):
+        return data.facts.class_names[number]
+    if isinstance(data, CaptionData):
+        return str(data.vocabulary.token(number))
+    vocabulary = getattr(getattr(data, "task", None), "tgt_vocabulary", None)
+    first = getattr(trainer.objective, "first_class", 0)
+    return str(number) if vocabulary is None else str(vocabulary.token(first + number))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answers:
+    """All answers of a batch, one row of the loss's logits each.
+
+    losses: (N,), nats; counts: bool (N,), those that are not padding; owners: (N,), whose they are.
+    """
+
+    loss: float
+    call: LossCall
+    losses: Tensor
+    counts: Tensor
+    owners: Tensor
+
+    def of(self, example: int) -> list[int]:
+        """Return the rows of an example's answers that count."""
+        rows: list[int] = ((self.owners == example) & self.counts).nonzero().flatten().tolist()
+        return rows
+
+
+def answers(trainer: Trainer) -> Answers | None:
+    """Run the next batch forward; None where its loss is no cross-entropy of the model's output."""
+    outputs: list[Tensor] = []
+
+    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            outputs.append(output)
+
+    handle = trainer.model.register_forward_hook(keep)
+    try:
+        found = forward(trainer)
+    finally:
+        handle.remove()
+    if found.call is None or not outputs:
+        return None
+    losses = F.cross_entropy(
+        found.call.logits.detach(),
+        found.call.targets,
+        reduction="none",
+        ignore_index=found.call.ignore_index,
+        label_smoothing=found.call.smoothing,
+    )
+    counts = found.call.targets != found.call.ignore_index
+    owners = _owners(found.call.logits, outputs[-1])
+    return Answers(float(found.loss.detach()), found.call, losses, counts, owners)
+
+
+def _owners(logits: Tensor, output: Tensor) -> Tensor:
+    """Return for each row of the logits the example that it was taken from, -1 if none.
+
+    Autograd knows: every row sends its number back, and it arrives where the row came from.
+    """
+    numbers = torch.arange(1, len(logits) + 1, dtype=logits.dtype)
+    (arrived,) = torch.autograd.grad((logits[:, 0] * numbers).sum(), output)
+    owners = torch.full((len(logits),), -1)
+    for example, row in enumerate(arrived.flatten(1)):
+        there = row[row != 0].long() - 1
+        owners[there] = example
+    return owners
+
+
+def example_losses(found: Answers, n_examples: int) -> Floats:
+    """Return (B,): the mean loss of each example's answers that count, 0 without any."""
+    counted = found.counts & (found.owners >= 0)
+    owners = found.owners[counted]
+    sums = torch.zeros(n_examples).index_add(0, owners, found.losses[counted].float())
+    mean: Floats = (sums / owners.bincount(minlength=n_examples).clamp(min=1)).numpy()
+    return mean
+
+
+def one_answer(trainer: Trainer, found: Answers, number: int, shown: int = 8) -> Answer:
+    """Return the numbers of one answer, by its row."""
+    call = found.call
+    row = call.logits.detach()[number].double()
+    target = int(call.targets[number])
+    log_sum = float(row.logsumexp(0))
+    best = row.argsort(descending=True)[:shown].tolist()
+    chosen = best if target in best else [*best[: shown - 1], target]
+    log_p = row - log_sum
+    picked = torch.tensor(chosen)
+    return Answer(
+        [class_name(trainer, number) for number in chosen],
+        row[picked].float().numpy(),
+        log_p[picked].float().numpy(),
+        log_p[picked].exp().float().numpy(),
+        class_name(trainer, target),
+        -float(log_p[target]),
+        log_sum,
+        row.numel(),
+        call.smoothing,
+    )

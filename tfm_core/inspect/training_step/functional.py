@@ -1,0 +1,90 @@
+"""The same step twice: with ``nn.Module`` and its optimiser, and with functions on raw tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from tfm_core.inspect.training_step.step import Taken, chance, clip_scale, copied, rows
+from tfm_core.inspect.training_step.update import whole
+from tfm_core.training.loop import Trainer
+
+
+@dataclass(frozen=True, slots=True)
+class TwoWays:
+    """Losses of both ways, and the largest differences of gradients and of new weights."""
+
+    module_loss: float
+    functional_loss: float
+    gradient_difference: float
+    weight_difference: float
+
+
+class Scored(nn.Module):
+    """Model and loss as one function of a batch."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        """Hold the trainer's model as ``model``."""
+        super().__init__()
+        self.model, self.objective = trainer.model, trainer.objective
+
+    def forward(self, batch: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the mean loss of the examples ``batch`` (B,)."""
+        return self.objective.scores(self.model, batch, generator).loss
+
+
+def with_modules(trainer: Trainer, batch: Tensor, generator: torch.Generator) -> Tensor:
+    """Weights live in the module; ``backward`` leaves gradients there for the optimiser."""
+    trainer.optimizer.zero_grad(set_to_none=True)
+    loss = trainer.objective.scores(trainer.model, batch, generator).loss
+    loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(trainer.parameters, trainer.experiment.training.clip_norm or torch.inf)
+    trainer.optimizer.step()
+    return loss
+
+
+def with_functions(
+    trainer: Trainer, batch: Tensor, generator: torch.Generator
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Weights are plain tensors, handed in; ``autograd.grad`` returns what it finds."""
+    weights = {
+        f"model.{name}": one.detach().clone().requires_grad_()
+        for name, one in trainer.model.named_parameters()
+    }
+    loss = functional_call(Scored(trainer), weights, (batch, generator))
+    found = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+    gradients = {
+        name.removeprefix("model."): torch.zeros_like(one) if gradient is None else gradient
+        for (name, one), gradient in zip(weights.items(), found, strict=True)
+    }
+    return loss, gradients
+
+
+def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
+    """Take the step ``taken`` from ``trainer`` once more in both ways, and compare.
+
+    Gradients are compared after clipping.
+    """
+    copy = copied(trainer)
+    for group in copy.optimizer.param_groups:
+        group["lr"] = taken.rate
+    with chance(trainer) as generator:
+        module_loss = with_modules(copy, rows(trainer), generator)
+    with chance(trainer) as generator:
+        loss, found = with_functions(trainer, rows(trainer), generator)
+    _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
+    kind = trainer.experiment.training.optimizer
+    gradients, weights = [], []
+    for name, moved in copy.model.named_parameters():
+        clipped = found[name] * scale
+        theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
+        gradients.append(_apart(clipped, theirs))
+        weights.append(_apart(whole(taken, name, clipped, kind), moved.detach()))
+    return TwoWays(float(module_loss.detach()), float(loss.detach()), max(gradients), max(weights))
+
+
+def _apart(one: Tensor, other: Tensor) -> float:
+    return float((one - other).abs().max())

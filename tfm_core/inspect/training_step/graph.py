@@ -1,0 +1,142 @@
+"""Autograd's graph of one loss, from ``loss.grad_fn`` down, folded by module so that it is legible.
+
+Every node knows when it was made (``Node._sequence_nr``), and every module when it began and ended,
+so each operation belongs to the innermost module that was at work; a parameter's node
+(``AccumulateGrad``) belongs to the module that owns it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.inspect.training_step.step import Forward, forward
+from tfm_core.training.loop import Trainer
+
+LOSS, MODEL = "(loss)", "(model)"
+"""Operations behind the model, and those of the model itself outside all of its parts."""
+
+
+@dataclass(slots=True)
+class Operation:
+    """A node: what it undoes, whose it is, and the gradient that arrived there.
+
+    name: of the backward function, without its number. parameter: the name of the parameter whose
+    gradient ends here, or "". norm and shape: of the gradient, None where none arrived.
+    """
+
+    name: str
+    module: str
+    parameter: str = ""
+    n_values: int = 0
+    norm: float | None = None
+    shape: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Graph:
+    """All operations, and the edges along which gradients flow, from the loss on."""
+
+    operations: list[Operation] = field(default_factory=list)
+    edges: list[tuple[int, int]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    module: str
+    begin: int
+    end: int
+
+
+def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
+    """Run the next step forward and backward, and return its graph with the gradients in it."""
+    spans: list[_Span] = []
+    handles = _watch(trainer.model, spans)
+    trainer.model.zero_grad(set_to_none=True)
+    try:
+        found = forward(trainer)
+    finally:
+        for handle in handles:
+            handle.remove()
+    graph, nodes = _walk(found.loss, trainer.model, spans)
+    hooks = [
+        node.register_prehook(_note(operation))
+        for node, operation in zip(nodes, graph.operations, strict=True)
+    ]
+    try:
+        found.loss.backward()  # type: ignore[no-untyped-call]
+    finally:
+        for hook in hooks:
+            hook.remove()
+    trainer.model.zero_grad(set_to_none=True)
+    return graph, found
+
+
+def _now() -> int:
+    """Return the number of the newest node."""
+    made = torch.zeros((), requires_grad=True).clone().grad_fn
+    assert made is not None
+    return int(made._sequence_nr())
+
+
+def _watch(model: nn.Module, spans: list[_Span]) -> list[Any]:
+    begun: dict[str, list[int]] = {}
+    handles: list[Any] = []
+    for name, module in model.named_modules():
+
+        def before(_module: nn.Module, _inputs: object, name: str = name) -> None:
+            begun.setdefault(name, []).append(_now())
+
+        def after(_module: nn.Module, _in: object, _out: object, name: str = name) -> None:
+            spans.append(_Span(name or MODEL, begun[name].pop(), _now()))
+
+        handles.append(module.register_forward_pre_hook(before))
+        handles.append(module.register_forward_hook(after))
+    return handles
+
+
+def _walk(loss: Tensor, model: nn.Module, spans: list[_Span]) -> tuple[Graph, list[Any]]:
+    owners = {id(one): name for name, one in model.named_parameters()}
+    inner_first = sorted(spans, key=lambda span: span.end - span.begin)
+    graph, nodes, numbers = Graph(), [], {}
+    waiting: list[Any] = [loss.grad_fn]
+    numbers[loss.grad_fn] = 0
+    while waiting:
+        node = waiting.pop(0)
+        nodes.append(node)
+        graph.operations.append(_operation(node, owners, inner_first))
+        for below, _place in node.next_functions:
+            if below is None:
+                continue
+            if below not in numbers:
+                numbers[below] = len(numbers)
+                waiting.append(below)
+            graph.edges.append((numbers[node], numbers[below]))
+    return graph, nodes
+
+
+def _operation(node: Any, owners: dict[int, str], spans: list[_Span]) -> Operation:
+    name = (
+        node.name().rstrip("0123456789").removesuffix("Backward").removeprefix("torch::autograd::")
+    )
+    variable = getattr(node, "variable", None)
+    if variable is not None:
+        parameter = owners.get(id(variable), "")
+        return Operation(name, parameter.rpartition(".")[0] or MODEL, parameter, variable.numel())
+    number = node._sequence_nr()
+    owner = next((one.module for one in spans if one.begin < number < one.end), LOSS)
+    return Operation(name, owner)
+
+
+def _note(operation: Operation) -> Callable[[tuple[Tensor | None, ...]], None]:
+    def note(arriving: tuple[Tensor | None, ...]) -> None:
+        there = [one for one in arriving if isinstance(one, Tensor)]
+        if there:
+            operation.norm = float(torch.stack([one.norm() for one in there]).norm())
+            operation.shape = tuple(there[0].shape)
+
+    return note

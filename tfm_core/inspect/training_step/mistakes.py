@@ -1,0 +1,158 @@
+"""Famous mistakes, made on purpose on the user's model, and what they do in numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.inspect.training_step.loss import LossCall
+from tfm_core.inspect.training_step.step import chance, copied, forward, gradients, rows
+from tfm_core.training.loop import Trainer
+
+BORROWED_DROPOUT = 0.1
+"""Dropout that a model without any gets on its copy, so that there is something to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argmax:
+    """What a count of wrong answers is to autograd, and its answer when asked for a gradient."""
+
+    wrong_share: float
+    grad_fn: str
+    requires_grad: bool
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piled:
+    """Norms of the gradient after one and after two backward passes; how far from exactly twice."""
+
+    once: float
+    twice: float
+    difference_from_double: float
+
+
+@dataclass(frozen=True, slots=True)
+class Softmaxed:
+    """Losses and gradient norms with logits and with probabilities given to cross-entropy.
+
+    floor: the lowest loss that probabilities can reach, as they lie between 0 and 1.
+    """
+
+    right_loss: float
+    wrong_loss: float
+    right_norm: float
+    wrong_norm: float
+    floor: float
+    n_classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Noisy:
+    """How far two predictions for the same batch lie apart in both modes (largest logit)."""
+
+    dropout: float
+    is_borrowed: bool
+    in_training: float
+    in_eval: float
+
+
+def argmax_before_loss(trainer: Trainer) -> Argmax:
+    """Count wrong answers, and try to learn from the count."""
+    call = _call(trainer)
+    predicted = call.logits.argmax(-1)
+    counts = call.targets != call.ignore_index
+    wrong = (predicted != call.targets)[counts].float().mean()
+    try:
+        wrong.backward()  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        return Argmax(float(wrong), str(wrong.grad_fn), wrong.requires_grad, str(error))
+    raise AssertionError("counting has no gradient")
+
+
+def forgotten_zero_grad(trainer: Trainer) -> Piled:
+    """Go backward twice without emptying the gradients between."""
+    copy = copied(trainer)
+    _loss, once = gradients(copy)
+    for _ in range(2):
+        forward(copy).loss.backward()  # type: ignore[no-untyped-call]
+    twice = {name: one.grad for name, one in copy.model.named_parameters() if one.grad is not None}
+    apart = max(float((twice[name] - 2 * once[name]).abs().max()) for name in twice)
+    return Piled(_norm(list(once.values())), _norm(list(twice.values())), apart)
+
+
+def softmax_before_loss(trainer: Trainer) -> Softmaxed:
+    """Give cross-entropy probabilities, which it takes for logits."""
+    copy = copied(trainer)
+    norms, losses = [], []
+    for is_wrong in (False, True):
+        copy.model.zero_grad(set_to_none=True)
+        call = _call(copy)
+        given = call.logits.softmax(-1) if is_wrong else call.logits
+        loss = F.cross_entropy(given, call.targets, ignore_index=call.ignore_index)
+        loss.backward()  # type: ignore[no-untyped-call]
+        found = [one.grad for one in copy.model.parameters() if one.grad is not None]
+        norms.append(_norm(found))
+        losses.append(float(loss.detach()))
+    classes = call.logits.size(-1)
+    floor = math.log(math.e + classes - 1) - 1
+    return Softmaxed(losses[0], losses[1], norms[0], norms[1], floor, classes)
+
+
+def forgotten_eval(trainer: Trainer) -> Noisy:
+    """Predict the same batch twice with dropout on, and twice with it off."""
+    copy = copied(trainer)
+    share = max((m.p for m in copy.model.modules() if isinstance(m, nn.Dropout)), default=0.0)
+    is_borrowed = share == 0
+    if is_borrowed:
+        for module in copy.model.modules():
+            if isinstance(module, nn.Dropout):
+                module.p = BORROWED_DROPOUT
+    copy.model.train()
+    noisy = _apart(copy)
+    copy.model.eval()
+    return Noisy(share or BORROWED_DROPOUT, is_borrowed, noisy, _apart(copy))
+
+
+@contextmanager
+def _drawn(seed: int) -> Iterator[None]:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+@torch.no_grad()
+def _apart(trainer: Trainer) -> float:
+    outputs: list[Tensor] = []
+
+    def keep(_module: nn.Module, _inputs: object, output: object) -> None:
+        if isinstance(output, Tensor):
+            outputs.append(output)
+
+    handle = trainer.model.register_forward_hook(keep)
+    try:
+        for seed in (1, 2):
+            with chance(trainer) as generator, _drawn(seed):
+                trainer.objective.scores(trainer.model, rows(trainer), generator)
+    finally:
+        handle.remove()
+    return float((outputs[0] - outputs[-1]).abs().max())
+
+
+def _call(trainer: Trainer) -> LossCall:
+    call = forward(trainer).call
+    if call is None:
+        raise ValueError(
+            "The loss of this model is no cross-entropy, so this mistake is not its own."
+        )
+    return call
+
+
+def _norm(found: list[Tensor]) -> float:
+    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in found])))

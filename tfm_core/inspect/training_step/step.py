@@ -1,0 +1,224 @@
+"""One training step on a copy of a model: what the training loop does, held still at each stage.
+
+The run itself is never touched: weights and optimiser are copied, data are shared and only read.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.config import Experiment
+from tfm_core.inspect.training_step.loss import Listening, LossCall
+from tfm_core.training import checkpoints
+from tfm_core.training.loop import Trainer, build
+from tfm_core.training.objectives import Scores
+from tfm_core.training.optimisation import learning_rate
+from tfm_core.training.seeds import mix
+
+MOST_PARAMETERS = 5_000_000
+MOST_ROWS = 256
+"""Examples of a batch that are used here at most, so that a page stays quick."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forward:
+    """A forward pass: the loss, still in the graph, and what it was computed from.
+
+    call: None where the objective's loss is no cross-entropy.
+    """
+
+    scores: Scores
+    call: LossCall | None
+
+    @property
+    def loss(self) -> Tensor:
+        """The mean loss of the batch."""
+        return self.scores.loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Taken:
+    """A step that was taken. Gradients by parameter name, before clipping.
+
+    scale: what clipping multiplied them with; state_before, state_after: the optimiser's memory.
+    """
+
+    rate: float
+    loss_before: float
+    loss_after: float
+    norm: float
+    scale: float
+    gradients: Mapping[str, Tensor]
+    before: Mapping[str, Tensor]
+    after: Mapping[str, Tensor]
+    state_before: Mapping[str, Mapping[str, Tensor]]
+    state_after: Mapping[str, Mapping[str, Tensor]]
+    options: Mapping[str, Mapping[str, Any]]
+
+
+def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
+    """Return a trainer on the CPU at a checkpoint, or before its first step.
+
+    Precision is fp32. Raises ValueError, in a sentence, for models that are too large and for data
+    or checkpoints that cannot be had.
+    """
+    from tfm_core.training.models import new_model
+
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
+    if count > MOST_PARAMETERS:
+        raise ValueError(
+            f"This model has {count:,} parameters; one with at most {MOST_PARAMETERS:,} is taken "
+            "apart here. Choose fewer layers or a smaller d_model."
+        )
+    torch.set_num_threads(1)
+    training = experiment.training.replace(precision="fp32")
+    trainer = build(experiment.replace(training=training.model_dump()))
+    if checkpoint is not None:
+        checkpoints.load(trainer, checkpoint)
+    trainer.model.train()
+    return trainer
+
+
+def copied(trainer: Trainer) -> Trainer:
+    """Return a trainer with its own weights and optimiser, on the same data."""
+    model, optimizer = copy.deepcopy((trainer.model, trainer.optimizer))
+    return replace(trainer, model=model, optimizer=optimizer)
+
+
+def rows(trainer: Trainer) -> Tensor:
+    """Return (B,): the training examples of the next step."""
+    return trainer.batch_indices(trainer.step + 1)[:MOST_ROWS]
+
+
+def scheduled_rate(trainer: Trainer) -> float:
+    """Return the learning rate of the next step; its peak where the schedule has ended."""
+    config = trainer.experiment.training
+    if trainer.step >= config.steps:
+        return config.learning_rate
+    return learning_rate(config, trainer.step + 1)
+
+
+@contextmanager
+def chance(trainer: Trainer) -> Iterator[torch.Generator]:
+    """Draw within the context what the next step of a training would: dropout and augmentation."""
+    seed = mix(trainer.experiment.seed, 2, trainer.step + 1)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield torch.Generator().manual_seed(seed)
+
+
+def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None = None) -> Forward:
+    """Run the batch of the next step forward.
+
+    at: the trainer whose batch and chance it is, if not the model's own.
+    """
+    where = at or trainer
+    listening = Listening()
+    with chance(where) as generator, listening:
+        scores = trainer.objective.scores(model or trainer.model, rows(where), generator)
+    return Forward(scores, listening.call_of(scores.loss))
+
+
+def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:
+    """Return the loss and a copy of every parameter's gradient; none is left in the model."""
+    trainer.model.zero_grad(set_to_none=True)
+    loss = forward(trainer).loss
+    loss.backward()  # type: ignore[no-untyped-call]
+    found = {
+        name: (torch.zeros_like(one) if one.grad is None else one.grad.clone())
+        for name, one in trainer.model.named_parameters()
+    }
+    trainer.model.zero_grad(set_to_none=True)
+    return float(loss.detach()), found
+
+
+def clip_scale(found: Mapping[str, Tensor], limit: float) -> tuple[float, float]:
+    """Return the norm of all gradients together, and what clipping multiplies them with.
+
+    As ``nn.utils.clip_grad_norm_``: limit / (norm + 1e-6), at most 1; a limit of 0 is none.
+    """
+    norm = float(torch.linalg.vector_norm(torch.stack([g.norm() for g in found.values()])))
+    return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
+
+
+def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
+    """Take the next step on a copy, with a learning rate; return the copy and what happened."""
+    loss, found = gradients(trainer)
+    norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
+    after = copied(trainer)
+    named = dict(after.model.named_parameters())
+    before = {name: one.detach().clone() for name, one in named.items()}
+    state_before = _state(after)
+    update(after, found, rate, scale)
+    with torch.no_grad():
+        loss_after = float(forward(after, at=trainer).loss)
+    after.step += 1
+    taken = Taken(
+        rate,
+        loss,
+        loss_after,
+        norm,
+        scale,
+        found,
+        before,
+        {name: one.detach().clone() for name, one in named.items()},
+        state_before,
+        _state(after),
+        _options(after),
+    )
+    return after, taken
+
+
+def update(trainer: Trainer, found: Mapping[str, Tensor], rate: float, scale: float) -> None:
+    """Have the trainer's own optimiser move the weights along gradients."""
+    for name, one in trainer.model.named_parameters():
+        one.grad = found[name] * scale
+    for group in trainer.optimizer.param_groups:
+        group["lr"] = rate
+    trainer.optimizer.step()
+    trainer.optimizer.zero_grad(set_to_none=True)
+
+
+def losses_at(trainer: Trainer, rates: Sequence[float]) -> list[float]:
+    """Return the loss of the same batch after a step with each learning rate; inf if no number."""
+    _loss, found = gradients(trainer)
+    _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
+    losses = []
+    for rate in rates:
+        after = copied(trainer)
+        update(after, found, rate, scale)
+        with torch.no_grad():
+            loss = float(forward(after, at=trainer).loss)
+        losses.append(loss if math.isfinite(loss) else math.inf)
+    return losses
+
+
+def _state(trainer: Trainer) -> dict[str, dict[str, Tensor]]:
+    state = trainer.optimizer.state
+    return {
+        name: {key: value.clone() for key, value in state.get(one, {}).items() if _is_tensor(value)}
+        for name, one in trainer.model.named_parameters()
+    }
+
+
+def _is_tensor(value: object) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _options(trainer: Trainer) -> dict[str, dict[str, Any]]:
+    names = {id(one): name for name, one in trainer.model.named_parameters()}
+    return {
+        names[id(one)]: {key: value for key, value in group.items() if key != "params"}
+        for group in trainer.optimizer.param_groups
+        for one in group["params"]
+    }

@@ -1,0 +1,146 @@
+"""The steps up to the answer of a text model: pooling, logits, and the whole in one call."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import DecoderOnlyConfig
+from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.decoding import greedy
+from tfm_core.inspect.walk.block import blocks
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
+from tfm_core.inspect.walk.steps import Question, Step, choice_question, seen, shape_question
+from tfm_core.inspect.walk.tokens import ids_seen
+
+
+def pooling(place: Place) -> Step:
+    """One vector for the whole text."""
+    subject, axis = place.subject, place.axis
+    assert isinstance(subject.shape, TextShape)
+    memory, pooled = subject.tape["encoder.output"], subject.tape["output.answering"]
+    batch, length, d_model = memory.shape
+    before = [seen("memory", "what the encoder understood", memory, f"B {axis} d_model")]
+    code = "x = memory[:, :1]"
+    if subject.shape.head == "mean":
+        ids = subject.tape["src_embedding.ids"]
+        keep = ids != subject.shape.pad_id
+        before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
+        code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
+    return Step(
+        16, "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
+        tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
+        shape_question(
+            "what is left of the texts", (batch, 1, d_model), (batch, length, d_model),
+            (batch, length), (1, d_model), (batch, 2 * length, d_model),
+        ),
+    )  # fmt: skip
+
+
+def logits(place: Place, number: int = 18) -> Step:
+    """One number for each token of the vocabulary."""
+    subject = place.subject
+    tape, looked_at = subject.tape, subject.memory_axis
+    answering, scores = tape["output.answering"], tape["output.logits"]
+    before = [seen("x", "last vector of each position that answers", answering, "B T:tgt d_model")]
+    code, extra = "logits = output(x)", blocks(subject, *_stack_of(place))
+    names: dict[str, object] = {"output": subject.model.get_submodule("output")}
+    if looked_at:
+        inputs = tape["decoder.input"]
+        first = "decoder.layers.0"
+        before = [
+            seen("placed", "the target, with its places", inputs, "B T:tgt d_model"),
+            seen("memory", "what the encoder understood", tape["encoder.output"],
+                 f"B {looked_at} d_model"),
+            seen("tgt_mask", "target mask", tape[f"{first}.self_attention.mask"],
+                 "B 1 Q:tgt K:tgt"),
+        ]  # fmt: skip
+        memory = "memory=memory"
+        if f"{first}.cross_attention.mask" in tape:
+            memory += ", memory_mask=mask"
+            before.append(mask_seen(tape[f"{first}.cross_attention.mask"], "src"))
+        code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
+        names["decoder"] = subject.model.get_submodule("decoder")
+    batch, length, n_words = scores.shape
+    d_model = subject.config.d_model
+    title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
+    reader = "encoder-decoder" if looked_at else subject.reader
+    return Step(
+        number, "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
+        (seen("logits", "a score for each token of the vocabulary", scores,
+              "B T:tgt V:vocabulary"),),
+        shape_question(
+            "the logits", (batch, length, n_words), (batch, length, d_model), (batch, n_words),
+            (batch, n_words, d_model), (batch, length),
+        ),
+        extra=extra, names=names,
+    )  # fmt: skip
+
+
+def _stack_of(place: Place) -> tuple[str, str]:
+    if place.subject.memory_axis:
+        return "decoder", "T:tgt"
+    is_decoder = isinstance(place.subject.config, DecoderOnlyConfig)
+    return ("decoder" if is_decoder else "encoder"), place.axis
+
+
+def whole(subject: Subject, example: int, number: int = 19) -> Step:
+    """All of it in one call, and what the model says."""
+    read, scores, shape = subject.inputs[0], subject.tape["output.logits"], subject.shape
+    axes = "B T:tgt V:vocabulary"
+    before, name = ids_seen(subject), "src"
+    if isinstance(shape, CaptionShape):
+        before, name = (seen("images", "pictures, normalised", read, "B C Y X"), *before), "images"
+    code = (
+        f"logits = model({name}, tgt)\nprobabilities = logits.softmax(-1)\n"
+        "predicted = logits.argmax(-1)"
+    )
+    after = [
+        seen("logits", "a score for each token of the vocabulary", scores, axes),
+        seen("probabilities", "a share for each token", scores.softmax(-1), axes),
+        seen("predicted", "the best token's id", scores.argmax(-1), "B T:tgt"),
+    ]
+    names: dict[str, object] = {**MODULES, "model": subject.model, name: read}
+    if isinstance(shape, CaptionShape) and subject.described is not None:
+        code += "\nwritten = greedy(model, images, max_len=longest).ids"
+        ids = subject.described.written
+        after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
+        names |= {"greedy": greedy, "longest": shape.tgt_len}
+    return Step(
+        number, "whole", "The whole forward pass",
+        ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
+        _likely_word(subject, scores, example), names=names, shown="probabilities",
+    )  # fmt: skip
+
+
+def _likely_word(subject: Subject, scores: Tensor, example: int) -> Question:
+    """Ask for the first word, or for the first one of a caption that names what is seen."""
+    if scores.is_meta:
+        batch, length, n_words = scores.shape
+        return shape_question(
+            "what comes out at the end", (batch, length, n_words), (batch, n_words),
+            (length, n_words), (batch, length, subject.config.d_model),
+        )  # fmt: skip
+    place, text = 0, "Which token does this model put first in its answer to this example?"
+    truth = " ".join(subject.truth[example])
+    if subject.described is not None:
+        boxes = subject.described.boxes[example]
+        place = next((t for t, box in enumerate(boxes) if box is not None), 0)
+        said = " ".join((subject.tokens("tgt", example) or ())[: place + 1])
+        text = f"After “{said}”, which word does this model find likeliest for this picture?"
+        truth = subject.truth[example][place]
+    names = subject.tokens("vocabulary", 0) or ()
+    return best_of(scores[example, place], names, text, truth)
+
+
+def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
+    """Ask which of the four names with the largest scores (V,) is the best."""
+    assert isinstance(names, list | tuple)
+    possible = int((scores > torch.finfo(scores.dtype).min).sum())
+    top = scores.topk(min(4, possible)).indices.tolist()
+    share = float(scores.softmax(-1)[top[0]])
+    because = f"“{names[top[0]]}” gets {share:.1%} of the probability."
+    if truth:
+        because += f" The truth is “{truth}”."
+    return choice_question(text, str(names[top[0]]), [str(names[i]) for i in top[1:]], because)

@@ -1,0 +1,126 @@
+"""The steps around the sublayers of a block: add & norm, and the feed-forward layer."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
+from tfm_core.inspect.walk.steps import Seen, Step, number_question, seen, shape_question
+
+
+def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
+    """Return what comes out of each block of a stack."""
+    return tuple(
+        seen(f"block_{number}", f"after block {number}", value, f"B {axis} d_model")
+        for number, value in enumerate(_residuals(subject, stack), 1)
+    )
+
+
+def _residuals(subject: Subject, stack: str) -> list[Tensor]:
+    n = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
+    return [subject.tape[f"{stack}.layers.{i}.residual"] for i in range(n)]
+
+
+def encoder_stack(place: Place, number: int = 15) -> Step:
+    """All blocks of the encoder, one after the other."""
+    subject, axis = place.subject, place.axis
+    placed, memory = subject.tape["encoder.input"], subject.tape["encoder.output"]
+    batch, length, d_model = memory.shape
+    through = blocks(subject, "encoder", axis)
+    before = [seen("placed", "vectors with their place", placed, f"B {axis} d_model")]
+    code = "memory = encoder(placed)"
+    if place.has("self_attention.mask"):
+        before.append(mask_seen(place.got("self_attention.mask"), axis.partition(":")[2]))
+        code = "memory = encoder(placed, mask=mask)"
+    topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
+    return Step(
+        number, "encoder-stack", "Encoder stack", topics, code, tuple(before),
+        (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
+        shape_question(
+            f"the memory, after {len(through)} block{'s' if len(through) > 1 else ''}",
+            (batch, length, d_model), (batch, len(through), length, d_model),
+            (batch, length, len(through) * d_model + d_model), (batch, d_model), (length, d_model),
+        ),
+        extra=through, names={"encoder": subject.model.get_submodule("encoder")},
+    )  # fmt: skip
+
+
+ACTIVATION_CODE = {
+    "relu": "F.relu(ff.up({x}))",
+    "gelu": "F.gelu(ff.up({x}))",
+    "gelu_tanh": "F.gelu(ff.up({x}), approximate='tanh')",
+    "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
+}
+
+
+def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Step:
+    """What an attention found is added to what was there. sublayer: which attention."""
+    config, axes = place.subject.block, f"B {place.axis} d_model"
+    got = place.got
+    change = seen("output", "output of the attention", got(f"{sublayer}_norm.change"), axes)
+    after = [seen("joined", "after add and norm", got(f"{sublayer}_norm.joined"), axes)]
+    extra = []
+    if config.norm_first:
+        code = "joined = x + output  # the attention read norm(x)"
+        normed = got(f"{sublayer}_norm.normed")
+        extra = [seen("normed", "norm(x), which the attention read", normed, axes)]
+    else:
+        code = "total = x + output\njoined = norm(total)"
+        after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
+    width = place.sizes[-1]
+    came = "what came into the block" if sublayer == "self_attention" else "what was there before"
+    what = "mean" if config.norm == "layernorm" else "root mean square"
+    return Step(
+        number,
+        "add-norm",
+        "Add and norm",
+        ("norm-first" if config.norm_first else "norm-last", config.norm),
+        code,
+        (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
+        tuple(after),
+        number_question(
+            f"The norm divides by a spread. Over how many numbers does it take each {what}?",
+            width,
+            f"{width}: the d_model numbers of one token; other tokens and other examples have "
+            "no say.",
+        ),
+        extra=tuple(extra),
+        names={"norm": place.module(f"{sublayer}_norm")},
+        block=place.path,
+    )
+
+
+def feed_forward(place: Place, number: int) -> Step:
+    """Every token alone is widened, bent and narrowed; then add and norm again."""
+    config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
+    batch, length, _, _, d_model = place.sizes
+    read = "norm(x)" if config.norm_first else "x"
+    hidden = ACTIVATION_CODE[config.activation].format(x="y")
+    total = "x + ff.down(hidden)"
+    last = total if config.norm_first else f"norm({total})"
+    return Step(
+        number,
+        "feed-forward",
+        "Feed-forward, add and norm",
+        ("feed-forward", f"activation-{config.activation}",
+         "ff-norm-first" if config.norm_first else "ff-norm-last"),
+        f"y = {read}\nhidden = {hidden}\noutput = {last}",
+        (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),
+        (
+            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {place.axis} d_ff"),
+            seen("output", "output of the block", got("feed_forward_norm.joined"), axes),
+        ),
+        shape_question(
+            "the hidden layer",
+            (batch, length, config.d_ff),
+            (batch, length, d_model),
+            (batch, config.d_ff),
+            (batch, length, d_model + config.d_ff),
+            (batch, config.n_heads, length, config.d_ff),
+        ),
+        names={
+            **MODULES, "ff": place.module("feed_forward"), "norm": place.module("feed_forward_norm")
+        },
+        block=place.path,
+    )  # fmt: skip

@@ -1,0 +1,124 @@
+"""A few pictures and their captions for a walk, those of a run's probe or new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tfm_core.config import CaptionerConfig, CaptionTaskConfig, Experiment
+from tfm_core.config.shape import CaptionShape
+from tfm_core.data.caption_words import join
+from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
+from tfm_core.data.vocabulary import BOS
+from tfm_core.decoding import greedy
+from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
+from tfm_core.inspect.walk.steps import Step
+from tfm_core.inspect.walk.texts import padded
+from tfm_core.models.build import Model
+from tfm_core.models.captioner import Captioner
+from tfm_core.probe.caption_items import items_of
+from tfm_core.probe.labels import patch_names
+from tfm_core.training.models import data_shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordMaps:
+    """The words of a caption that ask, <bos> first, without padding.
+
+    maps: (T, side, side), one head's weights over the patches. writes: the word that is to follow
+    each, with an arrow. boxes: of the digit that the following word names, or None.
+    """
+
+    words: Sequence[str]
+    writes: Sequence[str]
+    maps: npt.NDArray[np.float32]
+    boxes: Sequence[Sequence[int] | None]
+
+
+def word_maps(subject: Subject, step: Step, example: int, head: int) -> WordMaps:
+    """Return one head's weights of an example's true caption, from the step of cross-attention."""
+    assert subject.described is not None
+    following = subject.truth[example]  # <eos> last
+    weights = subject.tape[f"{step.block}.cross_attention.weights"]  # (B, H, T, patches)
+    n, side = len(following), round(weights.size(-1) ** 0.5)
+    maps = weights[example, min(head, weights.size(1) - 1), :n].cpu().float().numpy()
+    return WordMaps(
+        (subject.tokens("tgt", example) or ())[:n],
+        [f"→ {word}" for word in following],
+        maps.reshape(n, side, side),
+        [*subject.described.boxes[example], None],
+    )
+
+
+N_PICTURES = 6
+
+
+def of_captions(
+    experiment: Experiment,
+    config: CaptionTaskConfig,
+    model: Model,
+    items: Sequence[Item],
+    images: npt.NDArray[np.uint8] | None,
+) -> Subject:
+    """Run a model on described pictures. items, images: as a probe holds them, or validation's."""
+    shape = data_shape(experiment)
+    assert isinstance(shape, CaptionShape)
+    assert isinstance(experiment.model, CaptionerConfig)
+    assert isinstance(model, Captioner)
+    patch_size, data = experiment.model.patch_size, _few(config, experiment.seed)
+    if images is None or not items:
+        rows = range(min(N_PICTURES, len(data.validation)))
+        items = items_of(config, data.validation, rows, patch_size)
+        images = data.validation.pictures(torch.tensor(rows)).numpy()
+    tgt = padded([[BOS, *data.vocabulary.encode(tuple(item["tgt"]))] for item in items])
+    inputs = on_device(model, data.normalise(torch.from_numpy(np.array(images))), tgt)
+    patches = patch_names(shape.image_size // patch_size)
+    words: dict[str, Sequence[Sequence[str]]] = {
+        "tokens": [patches],
+        "patches": [patches],
+        "tgt": _tokens(data, tgt),
+        "vocabulary": _tokens(data, torch.arange(shape.tgt_vocabulary)[None]),
+    }
+    described = None
+    if not inputs[0].is_meta:
+        described = _described(model, inputs[0], shape, data, items)
+        words["written"] = _tokens(data, described.written)
+    return Subject(
+        experiment.model, model, shape, inputs, recorded(model, inputs), words,
+        truth=[[*item["tgt"], "<eos>"] for item in items], pictures=np.array(images),
+        statistics=(data.mean, data.std), described=described,
+    )  # fmt: skip
+
+
+def _few(config: CaptionTaskConfig, seed: int) -> CaptionData:
+    """Return the task with no more pictures than a walk wants, and the statistics of all."""
+    return load_captions(
+        config.replace(
+            n_train=min(config.n_train, STATISTICS_OF),
+            n_validation=min(config.n_validation, N_PICTURES + 2),
+            n_test=8,
+        ),
+        seed=seed,
+    )
+
+
+def _described(
+    model: Captioner,
+    images: Tensor,
+    shape: CaptionShape,
+    data: CaptionData,
+    items: Sequence[Item],
+) -> Described:
+    written = greedy(model, images, max_len=shape.tgt_len).ids.cpu()
+    said = [join(data.vocabulary.decode(row), data.config) for row in written.tolist()]
+    truth = [str(item["tgt_text"]) for item in items]
+    return Described(written, said, truth, [item["boxes"] for item in items])
+
+
+def _tokens(data: CaptionData, ids: Tensor) -> list[list[str]]:
+    return [[data.vocabulary.token(i) for i in row] for row in ids.tolist()]

@@ -1,0 +1,85 @@
+"""The step of masks: which query may attend to which key."""
+
+from __future__ import annotations
+
+import torch
+
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
+from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.tokens import ids_seen
+from tfm_core.layers.masks import window_mask
+
+
+def masks(subject: Subject, place: Place, number: int = 3) -> Step:
+    """Which query may attend to which key. place: the block whose mask is shown."""
+    window = getattr(subject.config, "window", 0)
+    near = " & near" if window else ""
+    family = str(getattr(subject.config, "family", ""))
+    mask = place.got("self_attention.mask")
+    length = place.sizes[1]
+    names: dict[str, object] = {**MODULES, place.axis[0]: length}
+    if window:
+        names["near"] = window_mask(length, window)
+    causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
+    both = ids_seen(subject)
+    tgt = both[-1]
+    if family == "decoder-only":
+        before: tuple[Seen, ...] = (_keep(subject, length),)
+        code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
+        after: tuple[Seen, ...] = (mask_seen(mask, "sequence"),)
+    elif family == "encoder-only":
+        ids = subject.tape["src_embedding.ids"]
+        has_slots = subject.reader == "encoder-only"
+        label = "source ids, with slots to answer in" if has_slots else "ids of the text"
+        before = (seen("src", label, ids, "B S:slots"),)
+        code = f"mask = (src != 0)[:, None, None, :]{near}"
+        after = (mask_seen(mask, "slots"),)
+    elif family == "captioner":  # pictures have no padding: the caption alone has a mask
+        before, code = (tgt,), f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}"
+        after = (seen("tgt_mask", "target mask: 1 = may attend", mask, "B 1 Q:tgt K:tgt"),)
+    else:
+        before = both
+        near_tgt = " & near_tgt" if window else ""
+        names |= {"T": tgt.value.size(1)}
+        if window:
+            names["near_tgt"] = window_mask(tgt.value.size(1), window)
+        code = (
+            f"mask = (src != 0)[:, None, None, :]{near}\n"
+            f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}{near_tgt}"
+        )
+        tgt_mask = subject.tape["decoder.layers.0.self_attention.mask"]
+        after = (
+            mask_seen(mask, "src"),
+            seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
+        )
+    topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
+    question = _mask_question(after[-1], place.example)
+    return Step(
+        number, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
+        shown=after[-1].name,
+    )  # fmt: skip
+
+
+def _keep(subject: Subject, length: int) -> Seen:
+    src, tgt = subject.inputs
+    n = (src != 0).sum(1, keepdim=True) + (tgt != 0).sum(1, keepdim=True)
+    places = torch.arange(length, device=src.device)
+    return seen("keep", "is it a token, not padding?", places < n, "B L:sequence")
+
+
+def _mask_question(mask: Seen, example: int) -> Question:
+    if not mask.has_values:
+        batch, _, rows, columns = mask.shape
+        return shape_question(
+            f"the mask named {mask.name}", mask.shape, (batch, rows, columns),
+            (batch, 1, 1, columns), (batch, rows, 1, columns), (rows, columns),
+        )  # fmt: skip
+    row = min(2, mask.shape[2] - 1)
+    n = int(mask.value[example, 0, row].sum())
+    who = f"the query at position {row + 1}" if mask.shape[2] > 1 else "every query"
+    return number_question(
+        f"In this example, to how many keys may {who} attend, by the mask named {mask.name}?",
+        n,
+        f"{n}: the ones in its row of the mask.",
+    )

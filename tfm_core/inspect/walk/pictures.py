@@ -1,0 +1,78 @@
+"""A few pictures for a walk, those of a run's probe or of the app, through their model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
+from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
+from tfm_core.models.build import ImageShape, Model
+from tfm_core.training.models import data_shape
+
+N_PICTURES = 10
+
+
+def of_pictures(
+    experiment: Experiment,
+    config: ImageTaskConfig,
+    model: Model,
+    items: Sequence[Item],
+    images: npt.NDArray[np.uint8] | None,
+) -> Subject:
+    """Run a model on pictures. items, images: as a probe holds them; None takes some of the app."""
+    shape = data_shape(experiment)
+    assert isinstance(shape, ImageShape)
+    assert isinstance(experiment.model, ViTConfig)
+    labels = [int(item["label"]) for item in items]
+    note = ""
+    if images is None:
+        images, labels, note = _some_pictures(config, experiment.seed)
+    pixels = torch.from_numpy(np.array(images))
+    if config.name != EMBEDDED:
+        note += " Mean and deviation are those of these few pictures, so numbers differ a little."
+    mean, std = _statistics(config, experiment.seed, pixels)
+    scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
+    inputs = on_device(model, scaled)
+    side = shape.image_size // experiment.model.patch_size
+    patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
+    tokens = ["CLS", *patches] if experiment.model.pooling == "cls" else patches
+    names = config.facts.class_names
+    return Subject(
+        experiment.model, model, shape, inputs, recorded(model, inputs),
+        {"tokens": [tokens], "patches": [patches], "classes": [list(names)]},
+        truth=[[names[label]] for label in labels], pictures=images,
+        statistics=(mean, std), note=note,
+    )  # fmt: skip
+
+
+def _some_pictures(
+    config: ImageTaskConfig, seed: int
+) -> tuple[npt.NDArray[np.uint8], list[int], str]:
+    """Return a picture of each class from the set that comes with the app, or noise of its size."""
+    if config.facts.channels == 1 and config.facts.image_size == 28:
+        small = ImageTaskConfig(name=EMBEDDED)
+        split = load_images(small, seed=seed).validation
+        labels = split.labels.tolist()
+        chosen = [labels.index(label) for label in range(N_PICTURES)]
+        note = "" if config.name == EMBEDDED else "The pictures are digits that come with the app."
+        if "fashion" in config.name:
+            return split.images[chosen].numpy(), [], note
+        return split.images[chosen].numpy(), list(range(N_PICTURES)), note
+    facts = config.facts
+    size = (N_PICTURES, facts.channels, facts.image_size, facts.image_size)
+    noise = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
+    return noise, [], "No picture of this task is here before a training; noise stands in."
+
+
+def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and deviation (C,) as the training has them; of these pictures elsewhere."""
+    if config.name == EMBEDDED:
+        data = load_images(config, seed=seed)
+        return data.mean, data.std
+    return pixel_statistics(pixels)

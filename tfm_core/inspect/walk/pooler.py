@@ -1,0 +1,63 @@
+"""The last steps of a model that says one thing about a whole text: BERT's pooler."""
+
+from __future__ import annotations
+
+import torch
+
+from tfm_core.inspect.walk import block
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import Place
+from tfm_core.inspect.walk.steps import Step, seen, shape_question
+
+
+def positions(subject: Subject, step: Step) -> Step:
+    """Return the step of positions with the segments and the norm that follow them."""
+    segments = subject.model.get_submodule("segments")
+    vector = segments.get_parameter("table.weight").detach()[0]
+    normed = subject.tape["encoder.input"]
+    axes = "B S:slots d_model"
+    return Step(
+        step.number, step.name, "Positions and segments", (*step.topics, "segments"),
+        f"{step.code}\nnormed = norm(placed + segment)",
+        (*step.before, seen("segment", "vector of the first segment", vector, "d_model")),
+        (*step.after, seen("normed", "the sum of all, normalised", normed, axes)),
+        step.question, names={**step.names, "norm": segments.get_submodule("norm")},
+        shown=step.shown,
+    )  # fmt: skip
+
+
+def answer(place: Place, number: int = 18) -> Step:
+    """One vector for the whole text."""
+    tape, axis = place.subject.tape, "T:tgt"
+    answering, pooled = tape["output.answering"], tape["output.logits"]
+    batch, length, d_model = answering.shape
+    return Step(
+        number, "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
+        (seen("x", "last vector of each position", answering, f"B {axis} d_model"),),
+        (seen("pooled", "one vector for each text", pooled, "B d_model"),),
+        shape_question(
+            "what the pooler says of the batch",
+            (batch, d_model), (batch, length, d_model), (batch, length), (length, d_model),
+            (d_model,),
+        ),
+        extra=block.blocks(place.subject, "encoder", place.axis),
+        names={"torch": torch, "dense": place.subject.model.get_submodule("output.dense")},
+    )  # fmt: skip
+
+
+def whole(subject: Subject, number: int = 19) -> Step:
+    """All of it in one call."""
+    (src, tgt), pooled = subject.inputs, subject.tape["output.logits"]
+    batch, d_model = pooled.shape
+    return Step(
+        number, "whole", "The whole forward pass", ("whole", "whole-pooler"),
+        "pooled = model(src, tgt)",
+        (seen("src", "source ids", src, "B S:src"),
+         seen("tgt", "only as long: its content is not seen", tgt, "B T:tgt")),
+        (seen("pooled", "one vector for each text", pooled, "B d_model"),),
+        shape_question(
+            "what comes out at the end", (batch, d_model), (batch, src.size(1), d_model),
+            (batch, src.size(1)), (d_model, batch),
+        ),
+        names={"model": subject.model},
+    )  # fmt: skip

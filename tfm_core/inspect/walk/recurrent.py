@@ -1,0 +1,211 @@
+"""The nine steps of a recurrent model with attention."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from tfm_core.config import RecurrentConfig
+from tfm_core.config.shape import TextShape
+from tfm_core.inspect.walk import answer, tokens
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import MODULES
+from tfm_core.inspect.walk.steps import Question, Step, number_question, seen, shape_question
+from tfm_core.layers.recurrent import Source
+from tfm_core.models.recurrent import State
+
+_LOOK = "decoder.cross_attention"
+
+
+def steps(subject: Subject, example: int) -> tuple[Step, ...]:
+    """Return the steps, in the order in which a token is written."""
+    return (
+        tokens.tokens(subject, example),
+        _embedding(subject),
+        _reading(subject),
+        _bridge(subject),
+        _scores(subject),
+        _weights(subject, example),
+        _context(subject),
+        _writing(subject),
+        answer.whole(subject, example, 9),
+    )
+
+
+def _embedding(subject: Subject) -> Step:
+    src, tgt = subject.inputs
+    tables = {name: subject.model.get_submodule(name) for name in _TABLES}
+    embedded, tgt_embedded = (subject.tape[f"{name}.embedded"] for name in _TABLES)
+    assert isinstance(subject.shape, TextShape)
+    n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
+    return Step(
+        2, "embedding", "Embedding", ("embedding-recurrent",),
+        "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
+        (seen("src", "source ids", src, "B S:src"),
+         seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")),
+        (seen("embedded", "source vectors", embedded, "B S:src d_model"),
+         seen("tgt_embedded", "target vectors", tgt_embedded, "B T:tgt d_model")),
+        number_question(
+            f"The source vocabulary has {n_words:,} tokens and d_model is {d}. How many numbers "
+            "does its table hold?", n_words * d, f"{n_words:,} rows of {d} = {n_words * d:,}.",
+        ),
+        names=tables,
+    )  # fmt: skip
+
+
+_TABLES = ("src_embedding", "tgt_embedding")
+
+
+def _reading(subject: Subject) -> Step:
+    embedded, memory = subject.tape["src_embedding.embedded"], subject.tape["encoder.read"]
+    batch, length, d = memory.shape
+    how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
+    return Step(
+        3, "encoder", "The encoder reads", ("reading", how),
+        "memory, last = encoder(embedded, keep)",
+        (seen("embedded", "source vectors", embedded, "B S:src d_model"),
+         seen("keep", "1 = a token, 0 = padding", subject.inputs[0] != 0, "B S:src")),
+        (seen("memory", "a state for each source token", memory, "B S:src d_model"),
+         seen("last", "where reading ended", subject.tape["encoder.ends"], "B d_model")),
+        shape_question(
+            "the memory, all states of the encoder", (batch, length, d), (batch, d),
+            (batch, length, 2 * d), (length, d), (batch, length, length),
+        ),
+        names={"encoder": subject.model.get_submodule("encoder")},
+    )  # fmt: skip
+
+
+def _bridge(subject: Subject) -> Step:
+    config, ends = _config(subject), subject.tape["encoder.ends"]
+    (batch, d), n = ends.shape, config.n_layers
+    hidden = subject.tape["bridge.first"].view(batch, n, d)
+    return Step(
+        4, "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
+        "hidden = bridge(last).tanh().view(B, layers, d_model)",
+        (seen("last", "where reading ended", ends, "B d_model"),),
+        (seen("hidden", "the decoder's states before its first token", hidden,
+              "B layers d_model"),),
+        number_question(
+            f"The bridge makes a first state of {d} for {n} layer{'s' if n > 1 else ''}. How many "
+            "parameters does it have?",
+            n * d * (d + 1), f"{n * d} x {d} + {n * d} = {n * d * (d + 1):,}.",
+        ),
+        names={
+            "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
+        },
+    )  # fmt: skip
+
+
+def _scores(subject: Subject) -> Step:
+    tape, scores = subject.tape, subject.tape[f"{_LOOK}.scores"]
+    batch, _, length, n_src = scores.shape
+    d = tape["encoder.read"].size(-1)
+    return Step(
+        5, "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+        "scores = score(score.asked(states), score.prepare(memory))[:, None]",
+        (seen("states", "the decoder's states that ask", tape[f"{_LOOK}.asking"],
+              "B T:tgt d_model"),
+         seen("memory", "a state for each source token", tape["encoder.read"], "B S:src d_model")),
+        (seen("scores", "how well each pair fits", scores, "B H Q:tgt K:src"),),
+        shape_question(
+            "the scores, of a single head", (batch, 1, length, n_src), (batch, 1, n_src, n_src),
+            (batch, 1, length, d), (batch, 1, length, length),
+        ),
+        extra=(
+            seen("query", "the states' share", tape[f"{_LOOK}.query"], "B H Q:tgt d_model"),
+            seen("key", "the source's share, worked out once", tape[f"{_LOOK}.key"],
+                 "B H K:src d_model"),
+        ),
+        names={"score": subject.model.get_submodule(f"{_LOOK}.score")},
+    )  # fmt: skip
+
+
+def _weights(subject: Subject, example: int) -> Step:
+    tape, mask = subject.tape, subject.tape[f"{_LOOK}.mask"]
+    weights = tape[f"{_LOOK}.weights"]
+    return Step(
+        6, "weights", "Mask and softmax", ("softmax-recurrent",),
+        "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
+        "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
+        (seen("scores", "how well each pair fits", tape[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
+         seen("mask", "1 = may be attended to", mask, "B 1 1 K:src")),
+        (seen("weights", "shares of each row", weights, "B H Q:tgt K:src"),
+         seen("masked", "scores, padding at the lowest number", tape[f"{_LOOK}.masked_scores"],
+              "B H Q:tgt K:src")),
+        _zeros(weights, mask, example),
+        names=MODULES,
+    )  # fmt: skip
+
+
+def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
+    batch, _, length, n_src = weights.shape
+    if weights.is_meta:
+        return shape_question(
+            "the weights", (batch, 1, length, n_src), (batch, 1, n_src, length), (batch, length)
+        )
+    n = length * int((~mask[example]).sum())
+    return number_question(
+        f"The map has {length} x {n_src} weights. How many of this example's must be exactly 0?",
+        n, f"{n}: every column of padding, in every row.",
+    )  # fmt: skip
+
+
+def _context(subject: Subject) -> Step:
+    tape = subject.tape
+    values, context = tape[f"{_LOOK}.value"], tape[f"{_LOOK}.heads"]
+    batch, _, length, d = context.shape
+    return Step(
+        7, "context", "Context", ("context-recurrent",), "context = weights @ values",
+        (seen("weights", "shares of each row", tape[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
+         seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
+        (seen("context", "what is read for each target token", context, "B H Q:tgt d_model"),),
+        shape_question(
+            "the context", (batch, 1, length, d), (batch, 1, values.size(2), d),
+            (batch, 1, length, length), (batch, length, 2 * d),
+        ),
+    )  # fmt: skip
+
+
+def _writing(subject: Subject) -> Step:
+    tape, model = subject.tape, subject.model
+    tops, logits = tape["decoder.tops"], tape["output.logits"]
+    batch, length, n_words = logits.shape
+    parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
+    return Step(
+        8, "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
+        "states, contexts, after = decoder(tgt_embedded, source, start)\n"
+        "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
+        "logits = output(x)",
+        (seen("tgt_embedded", "target vectors", tape["tgt_embedding.embedded"], "B T:tgt d_model"),
+         seen("memory", "a state for each source token", tape["encoder.read"], "B S:src d_model")),
+        (seen("logits", "a score for each token of the vocabulary", logits,
+              "B T:tgt V:vocabulary"),
+         seen("x", "state and context together", tape["output.answering"], "B T:tgt d_model"),
+         seen("states", "the decoder's state after each token", tops, "B T:tgt d_model"),
+         seen("contexts", "what is read for each", tape["decoder.contexts"], "B T:tgt d_model")),
+        shape_question(
+            "the logits", (batch, length, n_words), (batch, n_words), (batch, length, 2 * n_words),
+            tops.shape,
+        ),
+        names={**MODULES, **parts, "source": _source(subject), "start": _start(subject)},
+    )  # fmt: skip
+
+
+def _source(subject: Subject) -> Source:
+    tape = subject.tape
+    mask, prepared = tape[f"{_LOOK}.mask"][:, 0], tape[f"{_LOOK}.key"][:, 0]
+    return Source(tape["encoder.read"], mask, prepared, tape["encoder.ends"])
+
+
+def _start(subject: Subject) -> State:
+    config, first = _config(subject), subject.tape["bridge.first"]
+    hidden = first.chunk(config.n_layers, -1)
+    return State(hidden, tuple(h * 0 for h in hidden) if config.cell == "lstm" else ())
+
+
+def _config(subject: Subject) -> RecurrentConfig:
+    assert isinstance(subject.config, RecurrentConfig)
+    return subject.config
+
+
+def _kind(subject: Subject) -> str:
+    return "additive" if _config(subject).attention == "additive" else "luong"

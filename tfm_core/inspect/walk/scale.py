@@ -1,0 +1,65 @@
+"""A mistake worth showing: scores divided by sqrt(d_model) instead of sqrt(d_head).
+
+It runs and it trains, only every softmax is flatter than it was meant to be. How flat is measured
+by the entropy of a row in bits: 0 when one key gets everything, log2(K) when all get the same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from tfm_core.inspect.walk.forward import Subject
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scales:
+    """Weights (Q, K) of one head with both scales, and the entropy (Q,) of their rows in bits.
+
+    most: the largest entropy that each row could have, (Q,), with the keys that it may attend to.
+    """
+
+    right: Tensor
+    wrong: Tensor
+    right_bits: Tensor
+    wrong_bits: Tensor
+    most: Tensor
+
+
+def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
+    """Return one head's weights with the right and with the wrong scale. module: an attention."""
+    scores = subject.tape[f"{module}.scores"]  # (B, H, Q, K), already divided by sqrt(d_head)
+    mask = subject.tape.get(f"{module}.mask")
+    config = subject.block
+    rows = scores[example, head]
+    bias = subject.tape.get(f"{module}.bias")
+    penalty = 0.0 if bias is None else bias[head]
+    wrong = (rows - penalty) * math.sqrt(config.d_head / config.d_model) + penalty
+    allowed = None if mask is None else mask.expand_as(scores)[example, head]
+    right_weights, wrong_weights = _softmax(rows, allowed), _softmax(wrong, allowed)
+    n_keys = rows.new_full((rows.size(0),), rows.size(1)) if allowed is None else allowed.sum(-1)
+    return Scales(
+        right_weights,
+        wrong_weights,
+        entropy(right_weights),
+        entropy(wrong_weights),
+        n_keys.clamp(min=1).float().log2(),
+    )
+
+
+def entropy(weights: Tensor) -> Tensor:
+    """Return the entropy in bits of the rows of (Q, K): how many keys they share out among."""
+    from torch.special import entr
+
+    bits: Tensor = entr(weights).sum(-1) / math.log(2)
+    return bits
+
+
+def _softmax(scores: Tensor, allowed: Tensor | None) -> Tensor:
+    from tfm_core.layers.attention import masked_softmax
+
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, float(scores.new_tensor(-1e30)))
+    return masked_softmax(scores, allowed)

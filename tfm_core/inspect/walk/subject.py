@@ -1,0 +1,122 @@
+"""The models that can be walked through: a user's with values, or one by its shapes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tfm_core.config import (
+    CaptionTaskConfig,
+    EncoderDecoderConfig,
+    Experiment,
+    ImageTaskConfig,
+    ModelConfig,
+    RecurrentConfig,
+)
+from tfm_core.config.shape import Shape
+from tfm_core.facts.compute import layers
+from tfm_core.inspect.walk.captions import of_captions
+from tfm_core.inspect.walk.forward import Item, Subject, recorded
+from tfm_core.inspect.walk.pictures import of_pictures
+from tfm_core.inspect.walk.texts import of_texts
+from tfm_core.models.build import ImageShape, Model, TextShape, build_model
+from tfm_core.training.models import new_model
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A step's number in the walk, its name and its title."""
+
+    number: int
+    name: str
+    title: str
+
+
+def n_blocks(config: ModelConfig) -> int:
+    """Return how many blocks there are to open one by one; a recurrent model's walk opens none."""
+    if isinstance(config, RecurrentConfig):
+        return 1
+    return max(layers(config))
+
+
+@lru_cache(maxsize=64)
+def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
+    """Return the steps of a model of this kind, in order; a deep one has those of a flat one.
+
+    Raises ValueError, in a sentence, where no walk fits the model.
+    """
+    from tfm_core.inspect.walk.build import walk
+
+    depths = ("n_layers", "n_encoder_layers", "n_decoder_layers")
+    flat = config.model_copy(update={name: 1 for name in depths if hasattr(config, name)})
+    steps = walk(by_shape(flat, shape, batch=1, src_len=3, tgt_len=3))
+    return tuple(Entry(step.number, step.name, step.title) for step in steps)
+
+
+MOST_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
+BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
+
+
+def subject(
+    experiment: Experiment,
+    model: Model | None = None,
+    *,
+    items: Sequence[Item] = (),
+    images: npt.NDArray[np.uint8] | None = None,
+) -> Subject:
+    """Run a model on a few examples and keep what it recorded.
+
+    model: a trained one, in eval mode; None builds the experiment's untrained one, or, where it
+    has more than MOST_REAL parameters, only its shapes. items, images: the examples, as a probe
+    holds them; without them some are drawn.
+    """
+    if model is None:
+        with torch.device("meta"):
+            model = new_model(experiment)
+        if sum(p.numel() for p in model.parameters()) <= MOST_REAL:
+            model = new_model(experiment).eval()
+    if isinstance(experiment.task, CaptionTaskConfig):
+        return of_captions(experiment, experiment.task, model, items, images)
+    if isinstance(experiment.task, ImageTaskConfig):
+        return of_pictures(experiment, experiment.task, model, items, images)
+    return of_texts(experiment, experiment.task, model, items)
+
+
+def book_example() -> Subject:
+    """Return the example of the texts by its shapes: 128 pairs of 28 and 29 tokens, d_model 512."""
+    config = EncoderDecoderConfig(
+        d_model=512, n_heads=8, d_ff=2048, n_encoder_layers=6, n_decoder_layers=6,
+        norm_first=False, activation="relu", dropout=0.1,
+    )  # fmt: skip
+    shape = TextShape(BOOK_WORDS, BOOK_WORDS)
+    return by_shape(config, shape, batch=BOOK_BATCH, src_len=BOOK_SRC, tgt_len=BOOK_TGT)
+
+
+def by_shape(
+    config: ModelConfig, shape: Shape, *, batch: int, src_len: int, tgt_len: int
+) -> Subject:
+    """Return a model of any size by its shapes: no memory, no values.
+
+    A picture has no length; its caption has ``tgt_len`` tokens, or the most that there can be.
+    """
+    with torch.device("meta"):
+        model = build_model(config, shape)
+        inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
+    tape = recorded(model, inputs)
+    return Subject(config, model, shape, inputs, tape, {}, ())
+
+
+def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:
+    if isinstance(shape, TextShape):
+        lengths = (src_len * shape.has_source, tgt_len)
+        return tuple(torch.empty(batch, n, dtype=torch.int64) for n in lengths)
+    images = torch.empty(batch, shape.channels, shape.image_size, shape.image_size)
+    if isinstance(shape, ImageShape):
+        return (images,)
+    return images, torch.empty(batch, min(tgt_len, shape.tgt_len), dtype=torch.int64)

@@ -1,0 +1,83 @@
+"""A few texts for a walk, those of a run's probe or drawn, through their model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from tfm_core.config import Experiment, SequenceTaskConfig
+from tfm_core.data.text import text_task
+from tfm_core.data.text_data import distinct_pairs, encode_src
+from tfm_core.data.vocabulary import BOS, PAD
+from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
+from tfm_core.models.build import Model, TextShape
+from tfm_core.probe.labels import CLS, has_cls
+from tfm_core.training.models import data_shape
+
+N_TEXTS = 6
+
+
+def of_texts(
+    experiment: Experiment, config: SequenceTaskConfig, model: Model, items: Sequence[Item]
+) -> Subject:
+    """Run a model on texts. items: as a probe holds them; without any some are drawn."""
+    task = text_task(config)
+    pairs = [(tuple(item["src"]), tuple(item["tgt"])) for item in items]
+    if not pairs:
+        rng = random.Random(f"{config.name} {getattr(config, 'size', '')} {experiment.seed} walk")
+        drawn = (
+            distinct_pairs(task, N_TEXTS, rng)
+            if config.max_src_len
+            else [task.sample(rng) for _ in range(N_TEXTS)]
+        )
+        pairs = [(pair.src, pair.tgt) for pair in drawn]
+    src = encode_src(task, [pair[0] for pair in pairs])
+    answer = config.facts.answer
+    targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]
+    if answer != "sequence":  # no <eos> is answered, so the last token asks for nothing
+        targets = [row[:-1] for row in targets]
+    tgt_in = padded(targets)
+    inputs = on_device(model, src, tgt_in)
+    tape = recorded(model, inputs)
+    names = (
+        [[task.src_vocabulary.token(i) for i in src_row] for src_row in src.tolist()],
+        [[task.tgt_vocabulary.token(i) for i in row] for row in tgt_in.tolist()],
+    )
+    shape = data_shape(experiment)
+    assert isinstance(shape, TextShape)
+    vocabulary = task.tgt_vocabulary
+    every = [vocabulary.token(i) for i in range(len(vocabulary))]
+    words = _text_words(*names, every)
+    if has_cls(experiment):
+        words["slots"] = [[CLS, *row] for row in words["slots"]]
+    if answer == "blanks":
+        words["tgt"] = words["src"]  # each place answers itself
+    return Subject(
+        experiment.model, model, shape, inputs, tape, words,
+        truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],
+    )  # fmt: skip
+
+
+def padded(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Return ids (B, T), padded to the longest row."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
+
+
+def _text_words(
+    src: list[list[str]], tgt: list[list[str]], vocabulary: Sequence[str]
+) -> dict[str, Sequence[Sequence[str]]]:
+    """Return the token lists of the axes; a sequence is source and target without a gap."""
+    width = len(src[0]) + len(tgt[0])
+    joined = [[*(word for word in s if word != "<pad>"), *t] for s, t in zip(src, tgt, strict=True)]
+    slots = [[*s, *["<pad>"] * (len(t) - len(s))] for s, t in zip(src, tgt, strict=True)]
+    return {
+        "src": src,
+        "tgt": tgt,
+        "slots": slots,
+        "sequence": [[*row, *["<pad>"] * (width - len(row))] for row in joined],
+        "vocabulary": [list(vocabulary)],
+    }

@@ -1,0 +1,132 @@
+"""The steps from words to vectors: ids in a rectangle, and the rows of a table that they pick."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from tfm_core.config import DecoderOnlyConfig
+from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import MODULES
+from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+
+
+def positions(
+    subject: Subject, axis: str, module: str, number: int, *, setting: str = "position"
+) -> Step:
+    """What is added to say where a token stands, or that nothing is.
+
+    setting: the one of the model that names the kind.
+    """
+    tape = subject.tape
+    position = str(getattr(subject.config, setting, "none"))
+    embedded, placed = tape[f"{module}.unplaced"], tape[f"{module}.placed"]
+    before = [seen("embedded", "vectors without place", embedded, f"B {axis} d_model")]
+    code = "placed = embedded  # nothing is added here"
+    rows = tape.get(f"{module}.rows")
+    if rows is not None:
+        before.append(seen("rows", "a row for each position", rows, f"{axis} d_model"))
+        code = "placed = embedded + rows"
+    batch, length, d_model = placed.shape
+    if position == "learned":
+        n = subject.model.get_parameter(f"{module}.table").numel()
+        question = number_question(
+            "How many parameters does the table of positions have?",
+            n,
+            f"{n // d_model} rows of {d_model} = {n:,}.",
+        )
+    else:
+        question = shape_question(
+            "the result, tokens with their places",
+            (batch, length, d_model),
+            (batch, length, 2 * d_model),
+            (batch, 2 * length, d_model),
+            (length, d_model),
+            (batch, length, d_model, length),
+        )
+    return Step(
+        number, "positions", "Positions", ("positions", f"position-{position}"), code,
+        tuple(before), (seen("placed", "vectors with their place", placed, f"B {axis} d_model"),),
+        question, shown="" if rows is None else "rows",
+    )  # fmt: skip
+
+
+def tokens(subject: Subject, example: int, number: int = 1) -> Step:
+    """Sentences of different length become one rectangle of numbers."""
+    src, tgt = subject.source, subject.inputs[-1]
+    names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
+    code = "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])"
+    if src is not None:
+        names |= {"S": src.size(1), "sources": _rows(src)}
+        code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
+    return Step(
+        number, "tokens", "Token tensors", ("tokens", f"tokens-{subject.reader}"), code,
+        (), ids_seen(subject), _tokens_question(subject, example), names=names,
+    )  # fmt: skip
+
+
+def _rows(ids: Tensor) -> list[list[int]]:
+    """Return the ids of each example without its padding; none of a tensor without values."""
+    return [] if ids.is_meta else [[i for i in row if i] for row in ids.tolist()]
+
+
+def _tokens_question(subject: Subject, example: int) -> Question:
+    ids, what = subject.inputs[-1], "caption" if subject.memory_axis else "text"
+    if subject.source is not None:
+        ids, what = subject.source, "source"
+    if ids.is_meta:
+        return shape_question(
+            f"the {what}, as a tensor of ids", tuple(ids.shape), tuple(ids.shape)[::-1],
+            (*ids.shape, subject.config.d_model), (ids.numel(),),
+        )  # fmt: skip
+    n = int((ids[example] == 0).sum())
+    return number_question(
+        f"Of the {ids.size(1)} places of this example's {what}, how many are padding?",
+        n,
+        f"{n}: it has {ids.size(1) - n} tokens, the longest of the batch {ids.size(1)}.",
+    )
+
+
+def ids_seen(subject: Subject) -> tuple[Seen, ...]:
+    """Return what goes in; a language model and a captioner have no source."""
+    src = subject.source
+    what = "target ids" if src is not None else "ids of the text"
+    what = "ids of the caption" if isinstance(subject.shape, CaptionShape) else what
+    target = seen("tgt", f"{what}, from <bos> on", subject.inputs[-1], "B T:tgt")
+    return (target,) if src is None else (seen("src", "source ids", src, "B S:src"), target)
+
+
+def embedding(
+    subject: Subject, axis: str, number: int = 4, *, module: str = "src_embedding"
+) -> Step:
+    """A row of a table for each id. axis: of its tokens; module: the embedding."""
+    tape = subject.tape
+    table = subject.model.get_submodule(f"{module}.table")
+    ids, embedded = tape[f"{module}.ids"], tape[f"{module}.embedded"]
+    batch, length, d_model = embedded.shape
+    extra, has_source = [], subject.source is not None
+    is_decoder_only = isinstance(subject.config, DecoderOnlyConfig)
+    if has_source and "tgt_embedding.embedded" in tape and not is_decoder_only:
+        target = tape["tgt_embedding.embedded"]
+        extra = [seen("tgt_embedded", "the target's vectors", target, "B T:tgt d_model")]
+    if has_source and is_decoder_only:
+        joined = tape["positions.unplaced"]
+        extra = [seen("joined", "source and target, one sequence", joined, f"B {axis} d_model")]
+    n_words = table.get_parameter("weight").size(0)
+    is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
+    return Step(
+        number, "embedding", "Embedding",
+        ("embedding" if is_scaled else "embedding-unscaled",)
+        + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
+        f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
+        (seen("ids", "ids", ids, f"B {axis}"),),
+        (seen("embedded", "a vector for each token", embedded, f"B {axis} d_model"),),
+        shape_question(
+            "the embedded source" if has_source else "the embedded text",
+            (batch, length, d_model), (batch, length), (batch, d_model, length),
+            (batch, length, n_words), (n_words, d_model),
+        ),
+        extra=tuple(extra), names={"math": math, "table": table, "d_model": d_model},
+    )  # fmt: skip

@@ -1,0 +1,209 @@
+"""The steps of a Vision Transformer: patches, their projection, CLS, positions, blocks, head."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from tfm_core.config import CaptionerConfig, ViTConfig
+from tfm_core.inspect.walk import answer, attention, tokens, weights
+from tfm_core.inspect.walk import block as walk_block
+from tfm_core.inspect.walk import block as walk_stack
+from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.place import MODULES, Place, place_of
+from tfm_core.inspect.walk.steps import Seen, Step, number_question, seen, shape_question
+from tfm_core.layers.patches import patchify
+
+
+def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+    """Return the steps; layer: the block that steps 6 to 13 open, from 0. No CLS, no step 4."""
+    place = place_of(subject, "encoder", "N:tokens", layer, example)
+    assert isinstance(subject.config, ViTConfig)
+    found = [picture(subject), patches(subject), projection(subject)]
+    if subject.config.pooling == "cls":
+        found.append(cls(subject))
+    return (
+        *found,
+        tokens.positions(subject, "N:tokens", "positions", 5),
+        *block(place, 6),
+        walk_stack.encoder_stack(place, 14),
+        pooling(subject),
+        head(subject),
+        whole(subject, example),
+    )
+
+
+def block(place: Place, first: int) -> tuple[Step, ...]:
+    """Return the eight steps inside a block that nothing is hidden from, numbered from first."""
+    return (
+        attention.projections(place, first),
+        attention.split(place, first + 1),
+        weights.scores(place, first + 2),
+        weights.softmax(place, first + 3),
+        attention.weighted_sum(place, first + 4),
+        attention.merge(place, first + 5),
+        walk_block.add_norm(place, first + 6),
+        walk_block.feed_forward(place, first + 7),
+    )
+
+
+def _pixels(subject: Subject) -> Seen:
+    return seen("images", "pictures, normalised", subject.inputs[0], "B C Y X")
+
+
+def _cutter(subject: Subject) -> str:
+    """Name of the module that cuts: the stem, or the part of it behind the convolution."""
+    return "stem.patches" if "stem.convolved" in subject.tape else "stem"
+
+
+def picture(subject: Subject) -> Step:
+    """Pixels, with mean 0 and deviation 1."""
+    images = subject.inputs[0]
+    batch, channels, height, width = images.shape
+    before: tuple[Seen, ...] = ()
+    names: dict[str, object] = dict(MODULES)
+    if subject.pictures is not None and subject.statistics is not None:
+        raw = torch.from_numpy(subject.pictures)
+        before = (seen("pixels", "pixels, 0 to 255", raw, "B C Y X"),)
+        mean, std = subject.statistics
+        names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
+    n = channels * height * width
+    return Step(
+        1, "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
+        before, (_pixels(subject),),
+        number_question(
+            "How many numbers is one picture?", n,
+            f"{channels} x {height} x {width} = {n:,}; the batch has {batch} of them.",
+        ),
+        names=names,
+    )  # fmt: skip
+
+
+def patches(subject: Subject) -> Step:
+    """The picture cut into squares, each a row of numbers."""
+    cutter = _cutter(subject)
+    config = subject.config
+    assert isinstance(config, ViTConfig | CaptionerConfig)
+    cut = subject.tape[f"{cutter}.patches"]
+    names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
+    code, topics = "patches = patchify(images, patch_size)", ["patches"]
+    after = [seen("patches", "patches, flattened", cut, "B patches:patches P")]
+    if cutter != "stem":
+        code = "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)"
+        names |= {"convolution": subject.model.get_submodule("stem.convolution"), "F": F}
+        topics.append("conv")
+        after.append(seen("seen", "what the convolution saw", subject.tape["stem.convolved"],
+                          "B C Y X"))  # fmt: skip
+    side = subject.inputs[0].size(-1)
+    per_side = side // config.patch_size
+    return Step(
+        2, "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
+        number_question(
+            f"A picture of {side} x {side} is cut into patches of {config.patch_size} x "
+            f"{config.patch_size}. How many are there?",
+            cut.size(1), f"{per_side} in a row and {per_side} rows: {cut.size(1)}.",
+        ),
+        names=names,
+    )  # fmt: skip
+
+
+def projection(subject: Subject) -> Step:
+    """Each patch becomes a vector, as a word does by its embedding."""
+    cutter = _cutter(subject)
+    cut, out = subject.tape[f"{cutter}.patches"], subject.tape[f"{cutter}.projected"]
+    batch, n, values = cut.shape
+    d_model = out.size(-1)
+    return Step(
+        3, "projection", "Patch projection", ("projection",), "x = projection(patches)",
+        (seen("patches", "patches, flattened", cut, "B patches:patches P"),),
+        (seen("x", "a vector for each patch", out, "B patches:patches d_model"),),
+        shape_question(
+            "the projected patches",
+            (batch, n, d_model), (batch, n, values), (batch, d_model), (batch, values, d_model),
+            (n, d_model),
+        ),
+        names={"projection": subject.model.get_submodule(f"{cutter}.projection")},
+    )  # fmt: skip
+
+
+def cls(subject: Subject) -> Step:
+    """One more token, which the head will read."""
+    x = subject.tape[f"{_cutter(subject)}.projected"]
+    token = subject.model.get_parameter("cls").detach()
+    joined = subject.tape["positions.unplaced"]
+    return Step(
+        4, "cls", "CLS token", ("cls",),
+        "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
+        (
+            seen("x", "a vector for each patch", x, "B patches:patches d_model"),
+            seen("cls", "the learned CLS vector", token, "1 1 d_model"),
+        ),
+        (seen("tokens", "CLS and the patches", joined, "B N:tokens d_model"),),
+        number_question(
+            f"There are {x.size(1)} patches. How many tokens go into the encoder?",
+            joined.size(1), f"{x.size(1)} + 1 = {joined.size(1)}.",
+        ),
+        names=MODULES,
+    )  # fmt: skip
+
+
+def pooling(subject: Subject) -> Step:
+    """One vector for the picture."""
+    config = subject.config
+    assert isinstance(config, ViTConfig)
+    memory, pooled = subject.tape["encoder.output"], subject.tape["head.pooled"]
+    batch, n, d_model = memory.shape
+    code = "pooled = memory[:, 0]" if config.pooling == "cls" else "pooled = memory.mean(1)"
+    return Step(
+        15, "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
+        (seen("memory", "what the encoder understood", memory, "B N:tokens d_model"),),
+        (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
+        shape_question(
+            "the pooled vector of the batch", (batch, d_model), (batch, n), (batch, n, d_model),
+            (n, d_model), (d_model,),
+        ),
+    )  # fmt: skip
+
+
+def head(subject: Subject) -> Step:
+    """A score for each class."""
+    pooled, scores = subject.tape["head.pooled"], subject.tape["head.logits"]
+    d_model, n_classes = pooled.size(1), scores.size(1)
+    n = d_model * n_classes + n_classes
+    return Step(
+        16, "head", "Head", ("head",), "logits = head(pooled)",
+        (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
+        (seen("logits", "a score for each class", scores, "B classes:classes"),),
+        number_question(
+            "How many parameters does the head have?", n,
+            f"{d_model} x {n_classes} + {n_classes} = {n:,}.",
+        ),
+        names={"head": subject.model.get_submodule("head")},
+    )  # fmt: skip
+
+
+def whole(subject: Subject, example: int) -> Step:
+    """All of it in one call, and what the model says."""
+    scores = subject.tape["head.logits"]
+    axes = "B classes:classes"
+    names = subject.tokens("classes", 0) or ()
+    if scores.is_meta:
+        batch, n = scores.shape
+        question = shape_question(
+            "what comes out at the end", (batch, n), (n,), (batch,), (n, batch)
+        )
+    else:
+        truth = " ".join(subject.truth[example]) if subject.truth else ""
+        question = answer.best_of(
+            scores[example], names, "Which class does this model give this picture?", truth
+        )
+    return Step(
+        17, "whole", "The whole forward pass", ("whole", "whole-vit"),
+        "logits = model(images)\nprobabilities = logits.softmax(-1)",
+        (_pixels(subject),),
+        (
+            seen("logits", "a score for each class", scores, axes),
+            seen("probabilities", "a share for each class", scores.softmax(-1), axes),
+        ),
+        question, names={"model": subject.model}, shown="probabilities",
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""What the axes of an attention map mean: which attention it is, and whose tokens stand where.
+
+Torch-free. A map of a snapshot is padded to the longest example of the probe; the tokens here say
+how much of it is real, and the mask which weights are zero because the model may not look there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import (
+    CaptionerConfig,
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    ImageTaskConfig,
+    RecurrentConfig,
+    ViTConfig,
+)
+from tfm_core.probe.attention_kinds import KINDS, AttentionKind
+
+__all__ = [
+    "BOS",
+    "CLS",
+    "KINDS",
+    "AttentionKind",
+    "Axes",
+    "axes",
+    "axis_tokens",
+    "has_cls",
+    "kind_of",
+    "layer_of",
+    "modules_by_kind",
+    "patch_names",
+    "patches_per_side",
+]
+
+BOS, CLS = "<bos>", "CLS"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axes:
+    """The tokens of one map, without padding, and what the mask allows.
+
+    query: Q tokens, key: K tokens, may_attend: bool (Q, K), True = may attend.
+    """
+
+    query: tuple[str, ...]
+    key: tuple[str, ...]
+    may_attend: npt.NDArray[np.bool_]
+
+
+def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
+    """Return which attention a module is. Raises ValueError when it is none of this model's."""
+    stack, _layer, attention = _parts(module_name)
+    if attention == "cross_attention":
+        is_pictured = isinstance(experiment.model, CaptionerConfig)
+        return KINDS["picture" if is_pictured else "cross"]
+    if isinstance(experiment.model, CaptionerConfig):
+        return KINDS["patches" if stack == "encoder" else "decoder"]
+    if isinstance(experiment.model, ViTConfig):
+        return KINDS["patches"]
+    if isinstance(experiment.model, EncoderOnlyConfig):
+        return KINDS[_READERS[experiment.task.facts.answer]]
+    if isinstance(experiment.model, EncoderDecoderConfig):
+        return KINDS["encoder" if stack == "encoder" else "decoder"]
+    return KINDS["text" if isinstance(experiment.task, CorpusTaskConfig) else "sequence"]
+
+
+def layer_of(module_name: str) -> int:
+    """Return the layer that an attention module stands in, from 0. Raises ValueError."""
+    return _parts(module_name)[1]
+
+
+def modules_by_kind(experiment: Experiment) -> dict[str, list[str]]:
+    """Return the names of a model's attention modules: kind name -> one module a layer."""
+    model = experiment.model
+    if isinstance(model, EncoderDecoderConfig | CaptionerConfig):
+        decoder = range(model.n_decoder_layers)
+        stacks = (
+            [_name("encoder", i) for i in range(model.n_encoder_layers)],
+            [_name("decoder", i) for i in decoder],
+            [_name("decoder", i, "cross_attention") for i in decoder],
+        )
+        return {kind_of(experiment, names[0]).name: names for names in stacks}
+    if isinstance(model, RecurrentConfig):
+        return {"cross": ["decoder.cross_attention"]}
+    stack = "decoder" if model.family == "decoder-only" else "encoder"
+    names = [_name(stack, i) for i in range(model.n_layers)]
+    return {kind_of(experiment, names[0]).name: names}
+
+
+def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> Axes:
+    """Return the tokens and the mask of an example's map in one attention module.
+
+    item: an example of the probe, ``src`` and ``tgt`` tokens (text); pictures need none.
+    Raises ValueError when the module is no attention of this model.
+    """
+    kind = kind_of(experiment, module_name)
+    query, key = _tokens(experiment, item, kind.name)
+    allowed = np.ones((len(query), len(key)), dtype=np.bool_)
+    if kind.name in {"decoder", "sequence", "text"}:
+        allowed = np.tril(allowed)
+    if kind.name == "slots":
+        allowed[:, len(item["src"]) :] = False
+    window = getattr(experiment.model, "window", 0)
+    if window and kind.name not in {"cross", "picture"}:
+        places = np.arange(len(query))
+        allowed &= np.abs(places[:, None] - places[None, :]) <= window
+    return Axes(query, key, allowed)
+
+
+def axis_tokens(
+    experiment: Experiment, item: Mapping[str, Any], module_name: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the query and the key tokens of an example's map; see ``axes``."""
+    found = axes(experiment, item, module_name)
+    return found.query, found.key
+
+
+def patches_per_side(experiment: Experiment) -> int:
+    """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
+    model, task = experiment.model, experiment.task
+    if not (
+        isinstance(model, ViTConfig | CaptionerConfig)
+        and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
+    ):
+        raise ValueError("Only a Vision Transformer cuts pictures into patches; this reads text.")
+    return task.facts.image_size // model.patch_size
+
+
+def patch_names(side: int) -> tuple[str, ...]:
+    """Return the names of patches, ``row,column`` from 1, row by row."""
+    places = range(1, side + 1)
+    return tuple(f"{row},{column}" for row in places for column in places)
+
+
+def has_cls(experiment: Experiment) -> bool:
+    """Return whether a CLS token stands before the patches, or before the words."""
+    model = experiment.model
+    if isinstance(model, EncoderOnlyConfig):
+        return experiment.task.facts.answer == "label" and model.pooling == "cls"
+    return isinstance(model, ViTConfig) and model.pooling == "cls"
+
+
+def _tokens(
+    experiment: Experiment, item: Mapping[str, Any], kind: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if kind == "patches":
+        patches = patch_names(patches_per_side(experiment))
+        patches = (CLS, *patches) if has_cls(experiment) else patches
+        return patches, patches
+    if kind == "picture":
+        return (BOS, *item["tgt"]), patch_names(patches_per_side(experiment))
+    src, tgt = tuple(item.get("src", ())), tuple(item["tgt"])
+    if kind == "words" and has_cls(experiment):
+        src = (CLS, *src)
+    if kind in {"encoder", "words", "blanks"}:
+        return src, src
+    if kind == "slots":  # the target and <eos> need len(tgt) + 1 positions
+        slots = (f"slot {i + 1}" for i in range(len(src), len(tgt) + 1))
+        positions = (*src, *slots)
+        return positions, positions
+    if kind in {"sequence", "text"}:
+        sequence = (*src, BOS, *tgt)
+        return sequence, sequence
+    decoder_input = (BOS, *tgt)
+    return decoder_input, decoder_input if kind == "decoder" else src
+
+
+_READERS = {"sequence": "slots", "label": "words", "blanks": "blanks"}
+_MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attention|cross_attention)")
+
+
+def _parts(module_name: str) -> tuple[str, int, str]:
+    found = _MODULE.fullmatch(module_name)
+    if found is None:
+        raise ValueError(
+            f"{module_name!r} is no attention module; one is encoder.layers.0.self_attention."
+        )
+    return found[1], int(found[2] or 0), found[3]
+
+
+def _name(stack: str, layer: int, attention: str = "self_attention") -> str:
+    return f"{stack}.layers.{layer}.{attention}"
