@@ -1,0 +1,87 @@
+"""The record of a variant, the registry of a subject, and the way from a name to its layer.
+
+Nothing here imports torch: a page reads every word of every variant before a model is built.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """What every variant says of itself; a subject adds its own parts by inheriting.
+
+    name: as configs and links write it. label, help: as the app's controls show them. source: the
+    paper or the model it comes from. Every part must be given: a part that may be empty has a type
+    that allows ``None``, and says ``None``.
+    """
+
+    name: str
+    label: str
+    help: str
+    source: str
+
+    def __post_init__(self) -> None:
+        """Raise ValueError when a part is empty, so that no variant is half there."""
+        for part in fields(self):
+            if getattr(self, part.name) == "":
+                raise ValueError(
+                    f"{type(self).__name__} {self.name!r} lacks its {part.name}: every part of a "
+                    "variant must be given."
+                )
+
+
+V = TypeVar("V", bound=Variant, covariant=True)
+
+
+class Registry(Mapping[str, V]):
+    """The variants of one subject by name, in the order in which they are offered."""
+
+    def __init__(self, subject: str, *variants: V) -> None:
+        """subject: in words, such as "position kind". Raises ValueError for a name used twice."""
+        self.subject = subject
+        self._variants: dict[str, V] = {}
+        for variant in variants:
+            if variant.name in self._variants:
+                raise ValueError(f"There are two variants of {subject} named {variant.name!r}.")
+            self._variants[variant.name] = variant
+
+    def __getitem__(self, name: str) -> V:
+        """Return a variant. Raises UnknownVariant, a KeyError whose text is a sentence."""
+        try:
+            return self._variants[name]
+        except KeyError:
+            known = ", ".join(self._variants)
+            raise UnknownVariant(
+                f"There is no {self.subject} named {name!r}; there are {known}."
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        """Names, in order."""
+        return iter(self._variants)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._variants)
+
+    def only(self, *names: str) -> Registry[V]:
+        """Return a smaller registry, where a model cannot take them all."""
+        return Registry(self.subject, *(self[name] for name in names))
+
+
+class UnknownVariant(KeyError):
+    """A name that no variant has; its text is a sentence."""
+
+    def __str__(self) -> str:
+        """Return the sentence as it is, without KeyError's quotes."""
+        return str(self.args[0])
+
+
+def resolve(place: str) -> Any:
+    """Return what ``"module:name"`` points at. Raises ImportError or AttributeError."""
+    module, _colon, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
