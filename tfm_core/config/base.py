@@ -6,10 +6,13 @@ control, a command-line help text and a validation message all come from one pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import CoreSchema, core_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,42 @@ class Choice:
 
     label: str
     help: str
+
+
+class Labelled(Protocol):
+    """What the app can offer by name: a ``Choice``, or a variant's record."""
+
+    @property
+    def label(self) -> str:
+        """What its control shows."""
+        ...
+
+    @property
+    def help(self) -> str:
+        """One sentence on it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # one registry, one field: equal by identity
+class OneOf:
+    """The names of a registry are all that a field accepts: ``Annotated[str, OneOf(NORMS)]``.
+
+    Names, labels and help are thus said once, where the variants are: the validation message, the
+    JSON schema and the app's control all read the registry from the field.
+    """
+
+    registry: Mapping[str, Labelled]
+
+    def __get_pydantic_core_schema__(
+        self, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Accept the registry's names and nothing else."""
+        return core_schema.literal_schema(list(self.registry))
+
+
+def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:
+    """Return the registry that a field picks from, None where it takes another kind of value."""
+    return next((each.registry for each in field.metadata if isinstance(each, OneOf)), None)
 
 
 class Config(BaseModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from tfm_core.config import (
     TextModelConfig,
     TextTaskConfig,
 )
+from tfm_core.config.base import choices_of
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.masks.lab import Array
@@ -74,7 +75,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
             "An RNN with attention has no positions to compare: it reads one token after the "
             "other. Choose a Transformer on the Train page."
         )
-    offered = get_args(type(model).model_fields["position"].annotation)
+    offered = choices_of(type(model).model_fields["position"]) or {}
     common: dict[str, object] = {}
     if isinstance(model, TextModelConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
