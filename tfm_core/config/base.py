@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
@@ -41,39 +41,34 @@ class Choice:
 
 
 class Labelled(Protocol):
-    """What the app can offer by name: a ``Choice``, or a variant's record."""
+    """What a control needs of a variant: a Choice has it, and every record of ``variants``."""
 
     @property
     def label(self) -> str:
-        """What its control shows."""
-        ...
+        """A few words."""
 
     @property
     def help(self) -> str:
-        """One sentence on it."""
-        ...
+        """A sentence."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # one registry, one field: equal by identity
+@dataclass(frozen=True, slots=True, eq=False)
 class OneOf:
-    """The names of a registry are all that a field accepts: ``Annotated[str, OneOf(NORMS)]``.
+    """Says that a field holds the name of one of these: ``Annotated[str, OneOf(POSITIONS)]``.
 
-    Names, labels and help are thus said once, where the variants are: the validation message, the
-    JSON schema and the app's control all read the registry from the field.
+    The names stand nowhere else: validation, its sentence, and the app's control read them here.
     """
 
-    registry: Mapping[str, Labelled]
+    choices: Mapping[str, Labelled]
 
-    def __get_pydantic_core_schema__(
-        self, source: object, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        """Accept the registry's names and nothing else."""
-        return core_schema.literal_schema(list(self.registry))
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        """Validate as a Literal of the names would."""
+        return core_schema.literal_schema(list(self.choices))
 
 
 def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:
-    """Return the registry that a field picks from, None where it takes another kind of value."""
-    return next((each.registry for each in field.metadata if isinstance(each, OneOf)), None)
+    """Return the variants that a field can name, None where it holds another kind of value."""
+    return next((said.choices for said in field.metadata if isinstance(said, OneOf)), None)
 
 
 class Config(BaseModel):
@@ -90,6 +85,14 @@ class Config(BaseModel):
             return cls.model_validate(values)
         except ValidationError as error:
             raise ConfigError(explain(error)) from None
+
+    @classmethod
+    def offered(cls, field: str) -> Mapping[str, Labelled]:
+        """Return the variants that a field can name. Raises LookupError where it names none."""
+        choices = choices_of(cls.model_fields[field])
+        if choices is None:
+            raise LookupError(f"{field} of {cls.__name__} does not name one of several variants.")
+        return choices
 
     def replace(self, **changes: Any) -> Self:
         """Return the same config with some fields changed, validated again. Raises ConfigError."""

@@ -22,7 +22,6 @@ from tfm_core.config import (
     TextModelConfig,
     TextTaskConfig,
 )
-from tfm_core.config.base import choices_of
 from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.masks.lab import Array
@@ -75,7 +74,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
             "An RNN with attention has no positions to compare: it reads one token after the "
             "other. Choose a Transformer on the Train page."
         )
-    offered = choices_of(type(model).model_fields["position"]) or {}
+    offered = type(model).offered("position")
     common: dict[str, object] = {}
     if isinstance(model, TextModelConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))
