@@ -7,7 +7,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.i18n import _, content
-from pages.ui import page_table, run_actions, run_words, runs_access, show, state, url_choice
+from pages.practice.link import STEP
+from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
 from tfm_core.inspect.practice import judgement, lesson
 from tfm_core.inspect.practice.judgement import Judgement
 from tfm_core.inspect.practice.lesson import Kind
@@ -15,15 +16,6 @@ from tfm_core.machine import slowness
 from tfm_core.runs.run import Run
 
 Runs = dict[Kind, Run]
-STEPS = {
-    "split": _("1 Split"),
-    "train": _("2 Train and watch"),
-    "early": _("3 Stop early"),
-    "augment": _("4 Augment"),
-    "errors": _("5 Look at errors"),
-    "save": _("6 Save and load"),
-    "test": _("7 Test, once"),
-}
 NAMES: dict[Kind, str] = {
     "plain": _("No augmentation"),
     "early": _("No augmentation, stopped early"),
@@ -31,7 +23,7 @@ NAMES: dict[Kind, str] = {
 }
 TICK = 1.5  # seconds between two looks at runs that train
 _BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
-_STEP, _DONE = "practice-step", "practice-done"
+_DONE = "practice-done"
 
 
 def runs() -> Runs:
@@ -41,17 +33,15 @@ def runs() -> Runs:
 
 def choose(found: Runs) -> str:
     """Choose a step; a sign stands before those that are done."""
-    done = {name for name in STEPS if _is_done(name, found)}
-    picked = url_choice.choice(
-        _("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False
-    )
+    done = {name for name in STEP.names if _is_done(name, found)}
+    picked = view_link.choice(_("Step"), STEP, is_labelled=False)
     marks = " ".join(
         f":green-badge[:material/check_circle: {place}]"
         if name in done
         else f":gray-badge[:material/radio_button_unchecked: {place}]"
-        for place, name in enumerate(STEPS, 1)
+        for place, name in enumerate(STEP.names, 1)
     )
-    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
+    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEP.names)))
     return picked
 
 

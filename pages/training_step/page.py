@@ -6,17 +6,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import backward, controls, forward, state, update, ways
-from pages.ui import show, url_choice
-
-STAGES = {
-    "batch": _("Batch and forward"),
-    "loss": _("Loss"),
-    "backward": _("Backward"),
-    "update": _("Update"),
-    "after": _("After it"),
-    "ways": _("Module or function"),
-    "mistakes": _("Famous mistakes"),
-}
+from pages.training_step.link import STAGE
+from pages.ui import show, view_link
 
 
 def page() -> None:
@@ -30,7 +21,7 @@ def page() -> None:
         with st.spinner(_("The step …"), show_time=False):
             controls.where(chosen, place)
         rate = controls.rate(place)
-        stage = url_choice.choice(_("Stage"), STAGES, key="training-step-stage", query="stage")
+        stage = view_link.choice(_("Stage"), STAGE)
         if stage == "batch":
             forward.batch(place)
         elif stage == "loss":

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from pages.i18n import _
-from pages.ui import show, url_choice
+from pages.ui import show, view_link
 from pages.words import batch, embeddings, moving, tokens
+from pages.words.link import VIEW
 
 VIEWS = {
-    "tokens": (_("Tokenise"), tokens.view),
-    "batch": (_("Ids, padding and mask"), batch.view),
-    "embeddings": (_("Embeddings"), embeddings.view),
-    "moving": (_("Moving while they learn"), moving.view),
+    "tokens": tokens.view,
+    "batch": batch.view,
+    "embeddings": embeddings.view,
+    "moving": moving.view,
 }
 
 
 def page() -> None:
     """Show one step of the way from text to vectors at a time; a link holds which."""
     show.header("words")
-    picked = url_choice.choice(
-        _("Step"),
-        {name: label for name, (label, _view) in VIEWS.items()},
-        key="words-view",
-        query="view",
-        old="words-view",
-        is_labelled=False,
-    )
-    VIEWS[picked][1]()
+    VIEWS[view_link.choice(_("Step"), VIEW, is_labelled=False)]()
 
 
 page()
