@@ -26,11 +26,11 @@ def test_whole_sequence_accuracy_equals_that_of_greedy_decoding(family, steps):
     )
     list(train(trainer))
     _, _, whole = trainer.objective.measure(trainer.model, "validation")
-    wanted = trainer.data.validation.tgt[:, 1:]
-    ids = greedy(trainer.model, trainer.data.validation.src, max_len=wanted.size(1)).ids
-    ids = torch.nn.functional.pad(ids, (0, wanted.size(1) - ids.size(1)), value=PAD)
+    targets = trainer.data.validation.tgt[:, 1:]
+    ids = greedy(trainer.model, trainer.data.validation.src, max_len=targets.size(1)).ids
+    ids = torch.nn.functional.pad(ids, (0, targets.size(1) - ids.size(1)), value=PAD)
     assert 0.02 < whole < 1.0  # neither trivial
-    assert (ids == wanted).all(1).float().mean().item() == pytest.approx(whole)
+    assert (ids == targets).all(1).float().mean().item() == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("family", SEQUENCE_FAMILIES)

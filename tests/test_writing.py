@@ -37,10 +37,10 @@ def logits(n=5):
 
 @pytest.mark.parametrize("shaping", [Shaping(temperature=0), Shaping(1e-6), Shaping(top_k=1)])
 def test_no_temperature_or_one_choice_is_greedy(model, src, shaping):
-    wanted = greedy(model, src, max_len=LONG).ids[0].tolist()
+    targets = greedy(model, src, max_len=LONG).ids[0].tolist()
     for seed in (0, 7):
         found = last(sampled_steps(model, src, max_len=LONG, shaping=shaping, seeds=[seed]))
-        assert found.ids[0].tolist() == wanted
+        assert found.ids[0].tolist() == targets
 
 
 def test_a_beam_of_one_is_greedy(model, src):

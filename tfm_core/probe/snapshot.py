@@ -159,17 +159,17 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Writ
     return greedy(model, src, max_len=tgt.size(1) - 1)
 
 
-def _as_taught(logits: Tensor, wanted: Tensor) -> Written | None:
+def _as_taught(logits: Tensor, targets: Tensor) -> Written | None:
     """Return what ``greedy`` writes where every token is right given the true ones before it.
 
     Decoding follows the truth then, and one pass says all of it. Otherwise None.
     """
     confidence, ids = logits.float().softmax(-1).max(-1)
-    is_padding = wanted == PAD
-    if not bool(((ids == wanted) | is_padding).all()):
+    is_padding = targets == PAD
+    if not bool(((ids == targets) | is_padding).all()):
         return None
     longest = int((~is_padding).sum(1).max())
-    return Written(wanted[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
+    return Written(targets[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
 
 
 def _positions(trainer: Trainer) -> dict[str, Array]:
