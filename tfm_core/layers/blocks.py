@@ -70,7 +70,12 @@ class Block(nn.Module):
         """
         attend = partial(self.self_attention, mask=mask, relative=relative)
         x = self._join(x, self.self_attention_norm, attend)
-        return self._finish(x, memory, memory_mask)
+        if self.has_cross:
+            look = partial(self.cross_attention, memory=memory, mask=memory_mask)
+            x = self._join(x, self.cross_attention_norm, look)
+        x = self._join(x, self.feed_forward_norm, self.feed_forward)
+        recorder.record(self, residual=x)
+        return x
 
     def at(
         self,
@@ -80,31 +85,18 @@ class Block(nn.Module):
         mask: Tensor | None = None,
         relative: Relative | None = None,
     ) -> Tensor:
-        """Return what ``forward`` without a memory says at positions (B, R): (B, R, d_model).
+        """Return what ``forward`` says at positions (B, R), without a memory: (B, R, d_model).
 
         All tokens are attended to, and only these ask: of the others, keys and values are computed.
         """
         y = self.self_attention_norm(x) if self.norm_first else x
-        change = self.self_attention(
-            tokens_at(y, query_positions),
-            y,
-            mask=_rows_at(mask, query_positions),
-            relative=relative and partial(relative, query_positions=query_positions),
-        )
+        if relative is not None:
+            relative = partial(relative, query_positions=query_positions)
+        mask = _rows_at(mask, query_positions)
+        change = self.self_attention(tokens_at(y, query_positions), y, mask=mask, relative=relative)
         x = tokens_at(x, query_positions) + self.dropout(change)
         x = x if self.norm_first else self.self_attention_norm(x)
-        return self._finish(x)
-
-    def _finish(
-        self, x: Tensor, memory: Tensor | None = None, memory_mask: Tensor | None = None
-    ) -> Tensor:
-        """Go through the sublayers in which each token stands for itself."""
-        if self.has_cross:
-            look = partial(self.cross_attention, memory=memory, mask=memory_mask)
-            x = self._join(x, self.cross_attention_norm, look)
-        x = self._join(x, self.feed_forward_norm, self.feed_forward)
-        recorder.record(self, residual=x)
-        return x
+        return self._join(x, self.feed_forward_norm, self.feed_forward)
 
     def _join(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.norm_first:
