@@ -1,9 +1,9 @@
-"""What training tells: frozen events with plain numbers, in the order in which they happen.
+"""What training yields: frozen events with plain numbers, in the order in which they happen.
 
 ``Started``, then for step 0 ``SnapshotDue`` and ``Measured``; for each later step ``Measured`` and
 ``SnapshotDue`` where they are due and then ``Step``, which closes the step; last ``Measured`` on
-the test split and ``Finished``. When a ``Step`` has come, everything of that step has been told,
-so it is the moment for a checkpoint. Losses are mean cross-entropies in nats, accuracies 0 to 1.
+the test split and ``Finished``. A ``Step`` is the last event of its step, so it is the moment for a
+checkpoint. Losses are mean cross-entropies in nats, accuracies 0 to 1.
 """
 
 from __future__ import annotations
