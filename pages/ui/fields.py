@@ -6,8 +6,9 @@ there gets its control here without another line.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
@@ -16,36 +17,15 @@ from tfm_core.config import (
     MODEL_CONFIGS,
     TASK_FACTS,
     TEXT_TASKS,
-    Choice,
     Config,
     Experiment,
     task_config,
 )
-from tfm_core.config import choices as names
+from tfm_core.config.base import Labelled, choices_of
 from tfm_core.config.training import TrainingConfig
 
 Kind = Literal["choice", "bool", "int", "float"]
 
-_REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
-    frozenset(registry): registry
-    for registry in (
-        names.POSITIONS,
-        names.PATCH_POSITIONS,
-        names.WORD_POSITIONS,
-        names.GRID_POSITIONS,
-        names.LANGUAGES,
-        names.NORMS,
-        names.ACTIVATIONS,
-        names.POOLINGS,
-        names.STEMS,
-        names.CELLS,
-        names.RECURRENT_ATTENTIONS,
-        names.OPTIMIZERS,
-        names.SCHEDULES,
-        names.PRECISIONS,
-        names.UNITS,
-    )
-}
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
 _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
 
@@ -62,7 +42,7 @@ class Setting:
     highest: float | None = None
     step: float | None = None
     is_advanced: bool = False
-    choices: dict[str, Choice] | None = None
+    choices: Mapping[str, Labelled] | None = None
 
     @property
     def section(self) -> str:
@@ -117,9 +97,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         for bound in ("ge", "gt", "le", "lt"):
             if hasattr(constraint, bound):
                 bounds[bound] = getattr(constraint, bound)
-    choices = None
-    if get_origin(info.annotation) is Literal:
-        choices = _REGISTRIES[frozenset(get_args(info.annotation))]
+    choices = choices_of(info)
     return Setting(
         path,
         label=info.title or path,

@@ -11,6 +11,7 @@ from torch.func import functional_call
 from tfm_core.inspect.training_step.step import Taken, chance, clip_scale, copied, rows
 from tfm_core.inspect.training_step.update import whole
 from tfm_core.training.loop import Trainer
+from tfm_core.variants.optimisers import OPTIMISERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,13 @@ class Scored(nn.Module):
 
     def forward(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         """Return the mean loss of the examples ``batch`` (B,)."""
-        return self.objective.scores(self.model, batch, generator).loss
+        return self.objective.loss_and_metrics(self.model, batch, generator).loss
 
 
 def with_modules(trainer: Trainer, batch: Tensor, generator: torch.Generator) -> Tensor:
     """Weights live in the module; ``backward`` leaves gradients there for the optimiser."""
     trainer.optimizer.zero_grad(set_to_none=True)
-    loss = trainer.objective.scores(trainer.model, batch, generator).loss
+    loss = trainer.objective.loss_and_metrics(trainer.model, batch, generator).loss
     loss.backward()  # type: ignore[no-untyped-call]
     nn.utils.clip_grad_norm_(trainer.parameters, trainer.experiment.training.clip_norm or torch.inf)
     trainer.optimizer.step()
@@ -76,13 +77,13 @@ def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
     with chance(trainer) as generator:
         loss, found = with_functions(trainer, rows(trainer), generator)
     _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
-    kind = trainer.experiment.training.optimizer
+    optimiser = OPTIMISERS[trainer.experiment.training.optimizer]
     gradients, weights = [], []
     for name, moved in copy.model.named_parameters():
         clipped = found[name] * scale
         theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
         gradients.append(_apart(clipped, theirs))
-        weights.append(_apart(whole(taken, name, clipped, kind), moved.detach()))
+        weights.append(_apart(whole(taken, name, clipped, optimiser), moved.detach()))
     return TwoWays(float(module_loss.detach()), float(loss.detach()), max(gradients), max(weights))
 
 

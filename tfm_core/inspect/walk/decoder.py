@@ -9,12 +9,12 @@ from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_quest
 def decoder_attention(place: Place, number: int = 16) -> Step:
     """The target looks at itself, and not ahead."""
     subject, got, axes = place.subject, place.got, "B T:tgt d_model"
-    x, weights = got("self_attention.asking"), got("self_attention.weights")
-    relative = getattr(subject.model.get_submodule("decoder"), "relative", None)
+    x, weights = got("self_attention.query_input"), got("self_attention.weights")
+    relative = subject.model.get_submodule("decoder").relative
     names: dict[str, object] = {"attention": place.module("self_attention")}
-    shared = ""
+    inside = ""
     if relative is not None:
-        shared, names["shared"] = ", **shared", relative(x)
+        inside, names["relative"] = ", relative=relative", relative
     batch, length, n_heads, _, d_model = place.sizes
     if weights.is_meta:
         question = shape_question(
@@ -32,7 +32,7 @@ def decoder_attention(place: Place, number: int = 16) -> Step:
     mask_axes = "B 1 Q:tgt K:tgt"
     return Step(
         number, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
-        f"output = attention(x, mask=tgt_mask{shared})",
+        f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", "the target so far", x, axes),
             seen("tgt_mask", "target mask: 1 = may attend", got("self_attention.mask"), mask_axes),
@@ -49,7 +49,7 @@ def cross_attention(place: Place, number: int = 17) -> Step:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
     got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
     words = asked.partition(":")[2]
-    weights, memory = got("cross_attention.weights"), got("cross_attention.asked")
+    weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
     code, masks = "output = attention(x, memory)", []
     if place.has("cross_attention.mask"):
@@ -59,7 +59,7 @@ def cross_attention(place: Place, number: int = 17) -> Step:
         number, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (
-            seen("x", "the target so far", got("cross_attention.asking"), axes),
+            seen("x", "the target so far", got("cross_attention.query_input"), axes),
             seen("memory", "what the encoder understood", memory, f"B {asked} d_model"),
             *masks,
         ),
