@@ -1,4 +1,4 @@
-"""What the house imports is declared where the README installs it from, and every pin is allowed."""
+"""Every direct import is declared where the README installs it from; every pin is allowed."""
 
 from __future__ import annotations
 
