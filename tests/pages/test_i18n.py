@@ -13,13 +13,13 @@ import pytest
 
 from pages import i18n
 from pages.i18n import N_, _
+from pages.ui import page_table
 from tfm_core.sentences import Sentence, StudentError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "pages").rglob("*.py"))
-SCRIPTS = {  # what Streamlit runs at every draw
-    path for path in PAGES if path.name == "page.py" or path.parent.name == "architecture"
-} | {ROOT / "pages" / "frame.py", ROOT / "pages" / "ui" / "frame.py"}
+SCRIPTS = {Path(page.path) for page in page_table.PAGES.values()}
+SCRIPTS |= {ROOT / "pages" / "frame.py"}  # what Streamlit runs at every draw
 DRAWING = {"_", "ngettext", "content"}
 
 

@@ -17,6 +17,7 @@ from tfm_core.config.model import (
     ViTConfig,
 )
 from tfm_core.config.recurrent import RecurrentConfig
+from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -55,10 +56,12 @@ def sequence_len(experiment: Experiment) -> int:
     model, task = experiment.model, experiment.task
     if isinstance(model, ViTConfig):
         assert isinstance(task, ImageTaskConfig)
-        return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
+        return patches_per_side(task.facts.image_size, model.patch_size) ** 2 + (
+            model.pooling == "cls"
+        )
     if isinstance(model, CaptionerConfig):
         assert isinstance(task, CaptionTaskConfig)
-        return (task.facts.image_size // model.patch_size) ** 2
+        return patches_per_side(task.facts.image_size, model.patch_size) ** 2
     assert isinstance(task, SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
     if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":

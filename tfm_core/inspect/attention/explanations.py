@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig
-from tfm_core.inspect.attention.deletion import Deletion, deletion, mean_of
+from tfm_core.inspect.attention.deletion import Deletion, deletion
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.labels import has_cls, modules_by_kind
@@ -85,7 +85,7 @@ def explained(
         raise ValueError(_TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         probabilities = model(images).softmax(-1)[0].numpy()
     target = int(probabilities.argmax()) if target is None else target
     if not 0 <= target < len(probabilities):
@@ -93,7 +93,7 @@ def explained(
             f"There is no class {target}: the classes are 0 to {len(probabilities) - 1}."
         )
     modules = modules_by_kind(run.experiment)["patches"]
-    attention = [tape[f"{name}.weights"][0].numpy() for name in modules]
+    attention = [cache[f"{name}.weights"][0].numpy() for name in modules]
     tokens = {
         "attention": attention[-1].mean(0),
         "rollout": rollout(attention),
@@ -111,18 +111,6 @@ def explained(
 
     curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))
     return Explained(step, target, probabilities, maps, curves)
-
-
-def deleted_over_validation(run: Run, n: int = 50, *, fill: str = "mean") -> Deletion:
-    """Return the mean deletion curves of the first ``n`` validation pictures, predicted classes.
-
-    One picture can flatter any explanation; the mean of many tells. About 20 ms a picture.
-    Errors as for ``explained``.
-    """
-    if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise ValueError(_TEXT)
-    pictures = _images(run).validation.images[:n].numpy()
-    return mean_of([explained(run, picture, fill=fill).deletion for picture in pictures])
 
 
 def _fill(run: Run, name: str) -> Floats:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import (
+    DEPTHS,
     CaptionTaskConfig,
     EncoderDecoderConfig,
     Experiment,
@@ -53,8 +54,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
     """
     from tfm_core.inspect.walk.build import walk
 
-    depths = ("n_layers", "n_encoder_layers", "n_decoder_layers")
-    flat = config.model_copy(update={name: 1 for name in depths if hasattr(config, name)})
+    flat = config.model_copy(update={name: 1 for name in DEPTHS if hasattr(config, name)})
     steps = walk(by_shape(flat, shape, batch=1, src_len=3, tgt_len=3))
     return tuple(Entry(step.number, step.name, step.title) for step in steps)
 
@@ -108,8 +108,8 @@ def by_shape(
     with torch.device("meta"):
         model = build_model(config, shape)
         inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
-    tape = recorded(model, inputs)
-    return Subject(config, model, shape, inputs, tape, {}, ())
+    cache = recorded(model, inputs)
+    return Subject(config, model, shape, inputs, cache, {}, ())
 
 
 def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import Experiment, SequenceTaskConfig
+from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import Model, TextShape
 from tfm_core.probe.labels import CLS, has_cls
-from tfm_core.training.models import data_shape
 
 N_TEXTS = 6
 
@@ -41,7 +41,7 @@ def of_texts(
         targets = [row[:-1] for row in targets]
     tgt_in = padded(targets)
     inputs = on_device(model, src, tgt_in)
-    tape = recorded(model, inputs)
+    cache = recorded(model, inputs)
     names = (
         [[task.src_vocabulary.token(i) for i in src_row] for src_row in src.tolist()],
         [[task.tgt_vocabulary.token(i) for i in row] for row in tgt_in.tolist()],
@@ -56,7 +56,7 @@ def of_texts(
     if answer == "blanks":
         words["tgt"] = words["src"]  # each place answers itself
     return Subject(
-        experiment.model, model, shape, inputs, tape, words,
+        experiment.model, model, shape, inputs, cache, words,
         truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],
     )  # fmt: skip
 
