@@ -72,12 +72,13 @@ _ROWS = (
         has_view=True,
     ),
     PageFacts(
-        "parameters", "model", "architecture/parameters.py", N_("Parameters"), ":material/table_chart:",
-        has_view=True,
+        "parameters", "model", "architecture/parameters.py", N_("Parameters"),
+        ":material/table_chart:", has_view=True,
     ),
     PageFacts("masks", "model", "masks/page.py", N_("Masks"), ":material/grid_off:", has_view=True),
     PageFacts(
-        "positions", "model", "positions/page.py", N_("Positions"), ":material/waves:", has_view=True
+        "positions", "model", "positions/page.py", N_("Positions"), ":material/waves:",
+        has_view=True,
     ),
     PageFacts(
         "walk", "model", "walk/page.py", N_("Walk through"), ":material/footprint:",
@@ -112,8 +113,8 @@ _ROWS = (
         shows_run=True,
     ),
     PageFacts(
-        "training-step", "learn", "training_step/page.py", N_("One training step"), ":material/sync:",
-        shows_run=True, has_view=True,
+        "training-step", "learn", "training_step/page.py", N_("One training step"),
+        ":material/sync:", shows_run=True, has_view=True,
     ),
     PageFacts(
         "speed", "learn", "speed/page.py", N_("Making it fast"), ":material/speed:", has_view=True
