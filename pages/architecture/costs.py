@@ -11,6 +11,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import Memory, grown, lengths, macs, memory
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
+from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
 
 FACTORS = (1, 2, 3, 4, 6, 8)
 
@@ -20,7 +21,7 @@ def page(chosen: Chosen) -> None:
     batch, src, tgt = _sizes(chosen)
     work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
     total = parameter_table(chosen.model, chosen.shape).total
-    moments = 1 if _optimizer(chosen) == "sgd" else 2
+    moments = _optimiser(chosen).moments
     kept = memory(
         chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt, moments=moments
     )
@@ -91,12 +92,14 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     return int(batch), int(src), int(tgt)
 
 
-def _optimizer(chosen: Chosen) -> str:
-    return "adamw" if chosen.experiment is None else chosen.experiment.training.optimizer
+def _optimiser(chosen: Chosen) -> Optimiser:
+    if chosen.experiment is None:  # a published model: what such models are trained with
+        return OPTIMISERS["adamw"]
+    return OPTIMISERS[chosen.experiment.training.optimizer]
 
 
 def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
-    state_words = _("the momentum of SGD") if _optimizer(chosen) == "sgd" else _("Adam's moments")
+    state_words = _(_optimiser(chosen).memory_words)
     words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
     if chosen.model.family != "recurrent":  # which keeps every weight anyway
         words += " " + _(
