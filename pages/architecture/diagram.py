@@ -74,7 +74,9 @@ def _opened(chosen: Chosen) -> range:
 
 def _view(chosen: Chosen, opened: range) -> None:
     known = chosen.architecture
-    looks = {theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in FILLS}
+    looks: dict[str, dict[str, str]] = {
+        theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
+    }
     drawn = drawing.diagram(
         chosen.model,
         chosen.shape,

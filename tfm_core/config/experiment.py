@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -28,6 +28,8 @@ from tfm_core.config.task import (
 )
 from tfm_core.config.training import TrainingConfig
 
+C = TypeVar("C", bound=Config)
+
 
 class Experiment(Config):
     """Model, task, training, seed: the same experiment gives the same curve."""
@@ -38,6 +40,22 @@ class Experiment(Config):
     seed: int = knob(
         0, "Seed", "The same seed gives the same weights, batches and curve.", ge=0, le=2**31 - 1
     )
+
+    def task_as(self, kind: type[C]) -> C:
+        """Return the task, which must be of a kind. Raises ValueError, in a sentence, otherwise."""
+        if isinstance(self.task, kind):
+            return self.task
+        wanted = kind.model_fields["kind"].default
+        raise ValueError(
+            f"The task {self.task.facts.label} is of kind {self.task.kind}, not {wanted}."
+        )
+
+    def model_as(self, family: type[C]) -> C:
+        """Return the model's settings, which must be of a family. Raises ValueError otherwise."""
+        if isinstance(self.model, family):
+            return self.model
+        wanted = family.model_fields["family"].default
+        raise ValueError(f"The model is of the family {self.model.family}, not {wanted}.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
