@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 
 VIEW = view_link.named(
     "view",
     {
-        "contest": _("Side by side"),
-        "length": _("Time against length"),
-        "history": _("2014 to 2017"),
+        "contest": N_("Side by side"),
+        "length": N_("Time against length"),
+        "history": N_("2014 to 2017"),
     },
     key="before-view",
     old=("before-view",),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
 from tfm_core.inspect.by_hand import attention, learning
@@ -20,17 +20,19 @@ _WIDTHS = tuple(range(attention.FEWEST, attention.MOST + 1))
 STAGE = view_link.named(
     "stage",
     {
-        "one-hot": _("Words"),
-        "projections": _("Projections"),
-        "heads": _("Heads"),
-        "forms": _("Five ways"),
+        "one-hot": N_("Words"),
+        "projections": N_("Projections"),
+        "heads": N_("Heads"),
+        "forms": N_("Five ways"),
     },
     key="hand-stage",
 )
 WORDS = Text("words", first=" ".join(attention.FIRST_WORDS), most=MOST_LETTERS)
 ONE_WIDTH = Option("numbers-one", options=_WIDTHS, first=3)
 HEADS_WIDTH = Option("numbers-heads", options=_WIDTHS, first=4)
-MASK = view_link.named("mask", {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")})
+MASK = view_link.named(
+    "mask", {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
+)
 SCALE = Flag("scale", first=True)
 TURNED = Text("turned", first="", most=_MOST_NUMBERS)
 VECTORS = Text("vectors", first="", most=_MOST_NUMBERS)
@@ -87,10 +89,14 @@ class ByHandView:
     at: str = view_link.linked(AT)
 
 
+_Shown = tuple[Parameter[Any], ...]
+
+
 def elsewhere(stage: str) -> Iterator[Parameter[Any]]:
     """Return the parameters that other stages show, and this one does not."""
-    one, heads = (ONE_WIDTH, SCALE, AT), (HEADS_WIDTH, SEED, *MATRICES.values(), *N_HEADS.values())
-    shown: dict[str, tuple[Parameter[Any], ...]] = {
+    one: _Shown = (ONE_WIDTH, SCALE, AT)
+    heads: _Shown = (HEADS_WIDTH, SEED, *MATRICES.values(), *N_HEADS.values())
+    shown: dict[str, _Shown] = {
         "one-hot": one,
         "projections": (*one, SEED, *list(MATRICES.values())[:3], RATE, LEARNED, WANTED),
         "heads": (*heads, SCALE, HEAD, AT),

@@ -104,7 +104,7 @@ def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
         try:
             asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
         except ValueError as error:
-            view_link.warn(f"{error} {_('The matrix of the seed is used instead.')}")
+            view_link.warn(f"{_(error)} {_('The matrix of the seed is used instead.')}")
     return asked
 
 

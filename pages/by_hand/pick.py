@@ -26,7 +26,7 @@ def pickers(given: Given, n_numbers: int) -> Pick:
         try:
             st.session_state[_PICK] = Pick(*text.places_of(asked, (n, n, n_numbers)))
         except ValueError as error:
-            view_link.warn(f"{error} {_('Another number is written out instead.')}")
+            view_link.warn(f"{_(error)} {_('Another number is written out instead.')}")
     kept: Pick = st.session_state.get(_PICK, first)
     pick = kept.within(n, n_numbers)
     view_link.say(AT, "" if pick == first else text.text_of_places(_places(pick)))

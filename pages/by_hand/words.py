@@ -51,7 +51,7 @@ def _turned_in_link(kind: str, n_words: int) -> None:
         try:
             st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
         except ValueError as error:
-            view_link.warn(f"{error} {_('The mask stays as it is.')}")
+            view_link.warn(f"{_(error)} {_('The mask stays as it is.')}")
     pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
     view_link.say(TURNED, ",".join(pairs))
 
@@ -127,8 +127,8 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     return vectors
 
 
-def _filled(value: object) -> float:
-    return float("nan") if value is None else float(value)  # type: ignore[arg-type]
+def _filled(value: Any) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
@@ -145,7 +145,7 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
         try:
             made = by_hand_text.vectors_of(asked, len(words), n_numbers)
         except ValueError as error:
-            view_link.warn(f"{error} {_('One-hot vectors are used instead.')}")
+            view_link.warn(f"{_(error)} {_('One-hot vectors are used instead.')}")
     return _start_from(signature, made)
 
 
@@ -158,20 +158,22 @@ def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tup
 
 def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
     signature, n = (words, n_numbers), len(words)
+
+    def start_from(vectors: Floats) -> None:
+        _start_from(signature, vectors, is_new=True)
+
     with st.container(horizontal=True, gap="small"):
         st.button(
             _("One-hot"),
             key="hand-one-hot",
-            on_click=lambda: _start_from(signature, attention.one_hot(n, n_numbers), is_new=True),
+            on_click=lambda: start_from(attention.one_hot(n, n_numbers)),
             help=_("A single 1 for each word: all words are equally different from each other."),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
-            on_click=lambda: _start_from(
-                signature, attention.random_vectors(n, n_numbers, version), is_new=True
-            ),
+            on_click=lambda: start_from(attention.random_vectors(n, n_numbers, version)),
             help=_("Normal numbers with two digits; again draws others."),
         )
 

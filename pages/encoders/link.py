@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 
 VIEW = view_link.named(
     "view",
     {
-        "sentiment": _("Sentiment"),
-        "blanks": _("Fill in the blank"),
+        "sentiment": N_("Sentiment"),
+        "blanks": N_("Fill in the blank"),
     },
     key="encoders-view",
     old=("encoders-view",),

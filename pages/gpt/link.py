@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 
 PART = view_link.named(
     "part",
     {
-        "read": _("Read"),
-        "write": _("Write"),
-        "lens": _("Lens"),
-        "add": _("Add"),
-        "train": _("Own text"),
+        "read": N_("Read"),
+        "write": N_("Write"),
+        "lens": N_("Lens"),
+        "add": N_("Add"),
+        "train": N_("Own text"),
     },
     key="gpt-part",
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
 from pages.ui import view_link
 from tfm_core.inspect.masks.lab import MASKS
 
 MASK = view_link.named(
     "mask",
-    {name: _(mask.label) for name, mask in MASKS.items()},
+    {name: mask.label for name, mask in MASKS.items()},
     first="combined",
     key="masks-kind",
     old=("masks-kind",),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 
 VIEW = view_link.named(
     "view",
     {
-        "sinusoidal": _("Sinusoidal"),
-        "learned": _("Learned"),
-        "rotary": _("Rotary"),
-        "alibi": _("ALiBi"),
-        "patches": _("Patches, 2-D"),
-        "shuffle": _("Shuffle the words"),
-        "race": _("Which learns best?"),
+        "sinusoidal": N_("Sinusoidal"),
+        "learned": N_("Learned"),
+        "rotary": N_("Rotary"),
+        "alibi": N_("ALiBi"),
+        "patches": N_("Patches, 2-D"),
+        "shuffle": N_("Shuffle the words"),
+        "race": N_("Which learns best?"),
     },
     key="positions-view",
     old=("positions-view",),

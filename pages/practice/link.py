@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 
 STEP = view_link.named(
     "step",
     {
-        "split": _("1 Split"),
-        "train": _("2 Train and watch"),
-        "early": _("3 Stop early"),
-        "augment": _("4 Augment"),
-        "errors": _("5 Look at errors"),
-        "save": _("6 Save and load"),
-        "test": _("7 Test, once"),
+        "split": N_("1 Split"),
+        "train": N_("2 Train and watch"),
+        "early": N_("3 Stop early"),
+        "augment": N_("4 Augment"),
+        "errors": N_("5 Look at errors"),
+        "save": N_("6 Save and load"),
+        "test": N_("7 Test, once"),
     },
     key="practice-step",
     old=("practice-step",),

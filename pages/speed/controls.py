@@ -38,7 +38,7 @@ def _compare() -> str:
     picked = st.selectbox(
         _("What to compare"),
         COMPARE.names,
-        format_func=lambda name: str(COMPARE.labels[name]),
+        format_func=lambda name: _(COMPARE.labels[name]),
         key=COMPARE.key,
         persist_state="session",
         help=_("Each is measured on its own, in a process of its own."),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
 from pages.ui import view_link
 from pages.ui.model_choice import ModelView
 from tfm_core.inspect.speed.registry import COMPARISONS
 
 COMPARE = view_link.named(
     "compare",
-    {name: _(one.label) for name, one in COMPARISONS.items()},
+    {name: one.label for name, one in COMPARISONS.items()},
     key="speed-compare",
     is_always_said=True,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import streamlit as st
 
@@ -14,7 +13,7 @@ from pages.ui.view_link import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
 from tfm_core.inspect.tensors.operations import OPERATIONS, Operation, Parameter, Values
-from tfm_core.inspect.tensors.sight import Source, read
+from tfm_core.inspect.tensors.sight import Dtype, Source, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,7 @@ def _choice(label: str, parameter: Choice, help: str | None = None) -> str:
     unknown = view_link.receive(parameter)
     picked = st.selectbox(
         label, parameter.names, key=parameter.query, help=help,
-        format_func=lambda name: str(parameter.labels.get(name, name)),
+        format_func=lambda name: _(parameter.labels.get(name, name)),
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, picked)
@@ -103,7 +102,7 @@ def _source(chosen: Operation) -> Source:
         content = view_link.choice(_("Content"), _named(chosen, "content"))
         dtype = view_link.choice(_("Type"), _named(chosen, "dtype"))
     numbers = _numbers(chosen, shape) if content == OWN else None
-    whole: Literal["int64", "float32"] = "int64" if dtype == "int64" else "float32"
+    whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
         raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
     return Source(shape, numbers, whole, prepared)

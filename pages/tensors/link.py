@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.view_link import Choice, Text
 from tfm_core.inspect.tensors.operations import OPERATIONS, Operation
@@ -15,7 +15,7 @@ from tfm_core.inspect.tensors.sight import PREPARED
 MOST_LETTERS = 40  # of a shape or a parameter
 OWN = "own"
 OPERATION = Choice("op", names=tuple(OPERATIONS), first="view")
-_CONTENT = {"arange": _("0, 1, 2 …"), OWN: _("Own numbers")}
+_CONTENT = {"arange": N_("0, 1, 2 …"), OWN: N_("Own numbers")}
 
 
 def key_of(chosen: Operation, name: str) -> str:
@@ -35,7 +35,7 @@ def _told(chosen: Operation) -> Iterator[tuple[str, Choice | Text]]:
     if chosen.kind == "makes":
         return
     yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MOST_LETTERS)
-    labels = {name: _(name) for name in PREPARED}
+    labels = {name: name for name in PREPARED}
     yield "prepared", view_link.named(key_of(chosen, "prepared"), labels)
     yield "content", view_link.named(key_of(chosen, "content"), _CONTENT)
     yield "numbers", Text(key_of(chosen, "numbers"), first="", most=10 * MOST_LETTERS)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.model_choice import ModelView
 
 STAGE = view_link.named(
     "stage",
     {
-        "batch": _("Batch and forward"),
-        "loss": _("Loss"),
-        "backward": _("Backward"),
-        "update": _("Update"),
-        "after": _("After it"),
-        "ways": _("Module or function"),
-        "mistakes": _("Famous mistakes"),
+        "batch": N_("Batch and forward"),
+        "loss": N_("Loss"),
+        "backward": N_("Backward"),
+        "update": N_("Update"),
+        "after": N_("After it"),
+        "ways": N_("Module or function"),
+        "mistakes": N_("Famous mistakes"),
     },
     key="training-step-stage",
 )

@@ -140,8 +140,8 @@ class Choice(Parameter[str]):
 
 
 def name_of(text: str, labels: Mapping[str, str]) -> str:
-    """Return the name of a label; a text that is none stays as it is."""
-    return next((name for name, label in labels.items() if str(label) == text), text)
+    """Return the name of a label, in English or the page's language; another text stays."""
+    return next((name for name, label in labels.items() if text in (label, _(label))), text)
 
 
 def named(
@@ -322,7 +322,7 @@ class Written(Parameter[T]):
         try:
             return super().follow(text, otherwise)
         except ValueError as error:
-            return otherwise, f"{error} {_(self.instead)}" if self.instead else str(error)
+            return otherwise, f"{_(error)} {_(self.instead)}" if self.instead else _(error)
 
 
 def linked(parameter: Parameter[T]) -> T:
@@ -436,7 +436,7 @@ def choice(
     picked = st.segmented_control(
         label,
         list(parameter.names),
-        format_func=lambda name: str(parameter.labels.get(name, name)),
+        format_func=lambda name: _(parameter.labels.get(name, name)),
         required=True,
         key=parameter.key or parameter.query,
         persist_state="session",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.model_choice import ModelView
 
 MINE, BOOK = "mine", "book"
 SOURCE = view_link.named(
     "walk-source",
-    {MINE: _("A model of mine"), BOOK: _("The example of the texts")},
+    {MINE: N_("A model of mine"), BOOK: N_("The example of the texts")},
     old=("source",),
 )
 

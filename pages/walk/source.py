@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
-from pages.walk.link import BOOK, SOURCE
+from pages.walk.link import BOOK, MINE, SOURCE
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 
@@ -28,7 +28,7 @@ def pick() -> tuple[str, Subject]:
         picked = st.segmented_control(
             _("Walk through"),
             SOURCE.names,
-            format_func=lambda name: str(SOURCE.labels[name]),
+            format_func=lambda name: _(SOURCE.labels[name]),
             required=True,
             key=SOURCE.query,
             persist_state="session",
@@ -38,7 +38,7 @@ def pick() -> tuple[str, Subject]:
             ),
         )
     view_link.warn(unknown)
-    view_link.say(SOURCE, picked)
+    view_link.say(SOURCE, picked or MINE)
     if picked == BOOK:
         return BOOK, _book()
     with right:

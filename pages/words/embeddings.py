@@ -47,7 +47,8 @@ def table_to_show() -> Table | None:
         if len(names) > 1:
             table_of = replace(TABLE, names=tuple(names), first=name)
             name = view_link.choice(_("Table"), table_of)
-        table = _table(run.id, checkpoint_mark(run), name, run)
+        with st.spinner(_("Reading the table …")):
+            table = _table(run.id, checkpoint_mark(run), name, run)
     except ValueError as error:
         show.problem(str(error))
         return None
@@ -148,6 +149,6 @@ def _recorded() -> None:
             return
 
 
-@st.cache_data(show_spinner=_("Reading the table …"), max_entries=16)
+@st.cache_data(show_spinner=False, max_entries=16)
 def _table(run_id: str, mark: int, name: str, _run: Run) -> Table:
     return embeddings.table_of(_run, name)

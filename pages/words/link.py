@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.view_link import Choice
 
 VIEW = view_link.named(
     "view",
     {
-        "tokens": _("Tokenise"),
-        "batch": _("Ids, padding and mask"),
-        "embeddings": _("Embeddings"),
-        "moving": _("Moving while they learn"),
+        "tokens": N_("Tokenise"),
+        "batch": N_("Ids, padding and mask"),
+        "embeddings": N_("Embeddings"),
+        "moving": N_("Moving while they learn"),
     },
     key="words-view",
     old=("words-view",),
@@ -22,10 +22,10 @@ VIEW = view_link.named(
 CUT = view_link.named(
     "cut",
     {
-        "bpe": _("Byte-pair encoding"),
-        "word": _("Words"),
-        "character": _("Characters"),
-        "byte": _("Bytes"),
+        "bpe": N_("Byte-pair encoding"),
+        "word": N_("Words"),
+        "character": N_("Characters"),
+        "byte": N_("Bytes"),
     },
     key="words-cut",
     old=("words-cut",),
@@ -33,16 +33,16 @@ CUT = view_link.named(
 CORPUS = view_link.named(
     "corpus",
     {
-        "text": _("This text"),
-        "english": _("Toy grammar, English"),
-        "korean": _("Toy grammar, Korean"),
+        "text": N_("This text"),
+        "english": N_("Toy grammar, English"),
+        "korean": N_("Toy grammar, Korean"),
     },
     key="words-corpus",
     old=("words-corpus",),
 )
 TABLE = view_link.named(
     "table",
-    {"src_embedding": _("Source words"), "tgt_embedding": _("Target words")},
+    {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")},
     key="words-table",
     old=("words-table",),
 )
