@@ -8,14 +8,17 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from pages.ui import page_table, runs_access
+from pages.ui import page_table, runs_access, view_link
 from tfm_core.config.codec import values_to_query
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
 
 FIRST_PRESET = "vit-digits"
 
-_RUN, _RUN_QUERY = "current_run", "run"
+RUN_QUERY = "run"
+"""What the address calls the current run."""
+
+_RUN = "current_run"
 _DRAFT = "draft"
 _DEVICE = "device"
 _PAGE = "page"
@@ -28,7 +31,7 @@ _OWN_TEXT = "own_text"
 
 def current_run_id() -> str | None:
     """Return the run this session looks at: the link's if that exists, else the last chosen."""
-    linked = st.query_params.get(_RUN_QUERY)
+    linked = st.query_params.get(RUN_QUERY)
     if linked is not None and _exists(linked):
         st.session_state[_RUN] = linked
     chosen = st.session_state.get(_RUN)
@@ -45,7 +48,7 @@ def started_runs() -> list[str]:
 
 def unknown_run_in_link() -> str | None:
     """Return the run id that the link asks for and that does not exist, if so."""
-    linked = st.query_params.get(_RUN_QUERY)
+    linked = st.query_params.get(RUN_QUERY)
     return None if linked is None or _exists(linked) else linked
 
 
@@ -57,15 +60,12 @@ def set_current_run(run_id: str | None) -> None:
 
 def names_run() -> bool:
     """Return whether the address names a run."""
-    return _RUN_QUERY in st.query_params
+    return RUN_QUERY in st.query_params
 
 
 def name_run(run_id: str | None) -> None:
     """Name a run in the address, or none, whichever is looked at."""
-    if run_id is None:
-        st.query_params.pop(_RUN_QUERY, None)
-    else:
-        st.query_params[_RUN_QUERY] = run_id
+    view_link.put({RUN_QUERY: run_id})
 
 
 def keep_run_in_link() -> None:

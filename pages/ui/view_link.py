@@ -118,7 +118,7 @@ class Choice(Parameter[str]):
     def parse(self, text: str) -> str:
         """Return the name; a label of earlier is one too."""
         name = name_of(text, self.labels)
-        if name not in self.names:
+        if name not in (*self.names, self.first):
             raise Unfit(one_of(self.names))
         return name
 
@@ -317,6 +317,10 @@ class Written(Parameter[T]):
         """Return the value in its notation."""
         return self.writer(value)
 
+    def words(self, value: T) -> str:
+        """Return the value as a sentence says it."""
+        return self.writer(value) or _("nothing")
+
     def follow(self, text: str, otherwise: T) -> tuple[T, str]:
         """Return what to show, and what the reader has to say, where it cannot read the link."""
         try:
@@ -338,7 +342,7 @@ def parameters(kind: type[Any]) -> dict[str, Parameter[Any]]:
 
 
 def read(
-    kind: type[V], query: Mapping[str, str], **fitting: Parameter[Any]
+    kind: type[V], query: Mapping[str, str], /, **fitting: Parameter[Any]
 ) -> tuple[V, tuple[str, ...]]:
     """Return the view nearest to what a link asks for, and a sentence for each change.
 
