@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.config.task import SequenceTaskConfig
+from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.task import TextTaskConfig
 from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
@@ -36,7 +37,9 @@ def text_task(config: SequenceTaskConfig) -> TextTask:
         from tfm_core.data.corpus.task import corpus_task  # it is made of the words of this package
 
         return corpus_task(config)
-    return _task(config.name, config.size)
+    if isinstance(config, TextTaskConfig):
+        return _task(config.name, config.size)
+    raise ValueError(f"{type(config).__name__} has no words of a text task.")
 
 
 @lru_cache(maxsize=64)
