@@ -6,6 +6,7 @@ there gets its control here without another line.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_origin
 
@@ -22,6 +23,7 @@ from tfm_core.config import (
     task_config,
 )
 from tfm_core.config import choices as names
+from tfm_core.config.base import Labelled, OneOf
 from tfm_core.config.training import TrainingConfig
 
 Kind = Literal["choice", "bool", "int", "float"]
@@ -29,10 +31,6 @@ Kind = Literal["choice", "bool", "int", "float"]
 _REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
     frozenset(registry): registry
     for registry in (
-        names.POSITIONS,
-        names.PATCH_POSITIONS,
-        names.WORD_POSITIONS,
-        names.GRID_POSITIONS,
         names.LANGUAGES,
         names.NORMS,
         names.ACTIVATIONS,
@@ -62,7 +60,7 @@ class Setting:
     highest: float | None = None
     step: float | None = None
     is_advanced: bool = False
-    choices: dict[str, Choice] | None = None
+    choices: Mapping[str, Labelled] | None = None
 
     @property
     def section(self) -> str:
@@ -117,7 +115,10 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         for bound in ("ge", "gt", "le", "lt"):
             if hasattr(constraint, bound):
                 bounds[bound] = getattr(constraint, bound)
-    choices = None
+    choices: Mapping[str, Labelled] | None = None
+    for said in info.metadata:
+        if isinstance(said, OneOf):
+            choices = said.choices
     if get_origin(info.annotation) is Literal:
         choices = _REGISTRIES[frozenset(get_args(info.annotation))]
     return Setting(

@@ -16,10 +16,6 @@ from tfm_core.training.optimisation import SCHEDULE_FUNCTIONS
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (choices.PositionName, choices.POSITIONS),
-        (choices.PatchPositionName, choices.PATCH_POSITIONS),
-        (choices.WordPositionName, choices.WORD_POSITIONS),
-        (choices.GridPositionName, choices.GRID_POSITIONS),
         (choices.LanguageName, choices.LANGUAGES),
         (choices.NormName, choices.NORMS),
         (choices.ActivationName, choices.ACTIVATIONS),

@@ -53,9 +53,9 @@ def test_equals_torch_multihead_attention(bias, is_cross, is_watched):
     )
     arguments = (x, memory) if is_cross else (x,)
     if is_watched:
-        with capture(ours) as tape:
+        with capture(ours) as cache:
             out = ours(*arguments, mask=keep[:, None, None, :])
-        torch.testing.assert_close(tape[".weights"], weights, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(cache[".weights"], weights, atol=1e-6, rtol=1e-5)
     else:
         out = ours(*arguments, mask=keep[:, None, None, :])
     torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-5)

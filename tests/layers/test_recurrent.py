@@ -47,7 +47,7 @@ def by_hand(name, score, s, h):
 @pytest.mark.parametrize("name", RECURRENT_ATTENTIONS)
 def test_scores_are_those_of_the_formula(name, states):
     score, (s, h) = made(name), states
-    found = score(score.asked(s), score.prepare(h))
+    found = score(score.query_projection(s), score.prepare(h))
     assert found.shape == (B, Q, K)
     for b in range(B):
         for q in range(Q):

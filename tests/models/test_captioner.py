@@ -38,10 +38,10 @@ def test_watching_does_not_change_what_it_says(settings):
     model = captioner_model(**settings).eval()
     batch = caption_batch()
     expected = model(*batch)
-    with capture(model) as tape:
+    with capture(model) as cache:
         watched = model(*batch)
     torch.testing.assert_close(watched, expected, atol=1e-5, rtol=1e-4)
-    weights = tape.of("weights")
+    weights = cache.of("weights")
     assert set(weights) == {
         name for name, _ in model.named_modules() if name.endswith("_attention")
     }
@@ -61,10 +61,10 @@ def test_it_reads_a_picture_as_the_vision_transformer_does(settings):
     assert not rest.unexpected_keys
     assert all(k.startswith(("tgt_", "decoder.", "output.")) for k in rest.missing_keys)
     images, _ = caption_batch()
-    with capture(vit.eval()) as tape:
+    with capture(vit.eval()) as cache:
         vit(images)
     memory, mask = model.eval().encode(images)
-    torch.testing.assert_close(memory.detach(), tape.of("output")["encoder"])
+    torch.testing.assert_close(memory.detach(), cache.of("output")["encoder"])
     assert mask is None
 
 

@@ -78,10 +78,10 @@ def test_watching_does_not_change_what_a_text_model_says(family, settings):
     model = text_model(family, **settings).eval()
     batch = text_batch()
     expected = model(*batch)
-    with capture(model) as tape:
+    with capture(model) as cache:
         watched = model(*batch)
     torch.testing.assert_close(watched, expected, atol=1e-5, rtol=1e-4)
-    weights = tape.of("weights")
+    weights = cache.of("weights")
     assert set(weights) == {
         name for name, _ in model.named_modules() if name.endswith("_attention")
     }
@@ -93,10 +93,10 @@ def test_watching_does_not_change_what_a_text_model_says(family, settings):
 @pytest.mark.parametrize("settings", VIT_VARIANTS)
 def test_watching_does_not_change_what_a_vit_says(settings):
     model = vit_model(**settings).eval()
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         watched = model(IMAGES)
     torch.testing.assert_close(watched, model(IMAGES), atol=1e-5, rtol=1e-4)
-    assert all(key.endswith(".weights") for key in tape)
+    assert all(key.endswith(".weights") for key in cache)
 
 
 @pytest.mark.parametrize("family", ["encoder-decoder", "decoder-only", "recurrent"])
@@ -138,9 +138,9 @@ def test_an_encoder_without_positions_is_permutation_equivariant_and_with_them_i
 
 def test_no_attention_falls_on_padding_or_outside_the_window():
     model = text_model("encoder-decoder", window=1)
-    with capture(model) as tape:
+    with capture(model) as cache:
         model(*text_batch())
-    weights = tape.of("weights")
+    weights = cache.of("weights")
     encoder = weights["encoder.layers.0.self_attention"]
     decoder = weights["decoder.layers.0.self_attention"]
     cross = weights["decoder.layers.0.cross_attention"]
@@ -153,8 +153,8 @@ def test_no_attention_falls_on_padding_or_outside_the_window():
 
 def test_capture_leaves_nothing_behind():
     model = text_model("decoder-only").train()
-    with pytest.raises(RuntimeError, match="on purpose"), capture(model) as tape:
+    with pytest.raises(RuntimeError, match="on purpose"), capture(model) as cache:
         raise RuntimeError("on purpose")
     model(*text_batch())
     assert model.training
-    assert not tape
+    assert not cache

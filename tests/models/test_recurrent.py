@@ -91,9 +91,9 @@ def test_an_additive_query_has_not_read_the_token_at_its_row_and_a_multiplicativ
         model = text_model("recurrent", attention=attention).eval()
         maps = []
         for read in (tgt, other):
-            with capture(model, only={"weights"}) as tape:
+            with capture(model, only={"weights"}) as cache:
                 model(src, read)
-            maps.append(tape["decoder.cross_attention.weights"][0, 0])
+            maps.append(cache["decoder.cross_attention.weights"][0, 0])
         changed = (maps[0] - maps[1]).abs().amax(-1) > 1e-7
         assert changed.tolist() == [row >= first_changed for row in range(len(changed))]
 

@@ -6,16 +6,16 @@ import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
+    GRID_POSITIONS,
+    PATCH_POSITIONS,
+    POSITIONS,
+    WORD_POSITIONS,
     ActivationName,
     CellName,
-    GridPositionName,
     NormName,
-    PatchPositionName,
     PoolingName,
-    PositionName,
     RecurrentAttentionName,
     StemName,
-    WordPositionName,
 )
 from tfm_core.models.build import (
     CaptionShape,
@@ -35,7 +35,7 @@ SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 def _text_variants():
     """(family, settings) with each choice of each setting once."""
     for family in TEXT_FAMILIES:
-        yield from ((family, {"position": name}) for name in get_args(PositionName))
+        yield from ((family, {"position": name}) for name in POSITIONS)
         yield from ((family, {"activation": name}) for name in get_args(ActivationName))
         yield from ((family, {"norm": name}) for name in get_args(NormName))
         for settings in (
@@ -62,18 +62,18 @@ def _recurrent_variants():
 
 def _vit_variants():
     """Settings with each choice of each setting once."""
-    yield from ({"position": name} for name in get_args(PatchPositionName))
+    yield from ({"position": name} for name in PATCH_POSITIONS)
     yield from ({"pooling": name} for name in get_args(PoolingName))
     yield from ({"stem": name} for name in get_args(StemName))
-    yield from ({"pooling": "cls", "position": name} for name in get_args(PatchPositionName))
+    yield from ({"pooling": "cls", "position": name} for name in PATCH_POSITIONS)
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
 
 
 def _captioner_variants():
     """Settings with each choice of each setting once."""
-    yield from ({"position": name} for name in get_args(GridPositionName))
-    yield from ({"text_position": name} for name in get_args(WordPositionName))
+    yield from ({"position": name} for name in GRID_POSITIONS)
+    yield from ({"text_position": name} for name in WORD_POSITIONS)
     yield from ({"stem": name} for name in get_args(StemName))
     yield from ({"activation": name} for name in get_args(ActivationName))
     yield from ({"norm": name} for name in get_args(NormName))

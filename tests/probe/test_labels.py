@@ -131,9 +131,9 @@ def test_the_mask_is_the_one_that_the_model_uses(family, window):
     experiment = text_experiment(family, **settings)
     item = {"src": ["a", "b", "c"], "tgt": ["1", "2", "3", "4"]}
     model = new_model(experiment)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         model(torch.tensor([[4, 5, 6, 0, 0]]), torch.tensor([[1, 4, 5, 6, 7, 0]]))
-    for module, weights in tape.of("weights").items():
+    for module, weights in cache.of("weights").items():
         found = axes(experiment, item, module)
         rows, columns = found.may_attend.shape
         real = weights[0, :, :rows, :columns].numpy()

@@ -140,11 +140,11 @@ def test_few_answers_are_the_same_watched_or_not(trainer):
     with torch.inference_mode():
         whole = trainer.model(src, src)
         few = trainer.model(src, src, read)
-        with capture(trainer.model) as tape:
+        with capture(trainer.model) as cache:
             watched = trainer.model(src, src, read)
     torch.testing.assert_close(few, tokens_at(whole, read))
     torch.testing.assert_close(watched, tokens_at(whole, read))
-    torch.testing.assert_close(tape["output.logits"], whole)
+    torch.testing.assert_close(cache["output.logits"], whole)
 
 
 def test_a_short_training_comes_nearer_to_the_floor_and_reports_hidden_words_alone():

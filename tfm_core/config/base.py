@@ -6,10 +6,12 @@ control, a command-line help text and a validation message all come from one pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import CoreSchema, core_schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,32 @@ class Choice:
     help: str
 
 
+class Labelled(Protocol):
+    """What a control needs of a variant: a Choice has it, and every record of ``variants``."""
+
+    @property
+    def label(self) -> str:
+        """A few words."""
+
+    @property
+    def help(self) -> str:
+        """A sentence."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OneOf:
+    """Says that a field holds the name of one of these: ``Annotated[str, OneOf(POSITIONS)]``.
+
+    The names stand nowhere else: validation, its sentence, and the app's control read them here.
+    """
+
+    choices: Mapping[str, Labelled]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> CoreSchema:
+        """Validate as a Literal of the names would."""
+        return core_schema.literal_schema(list(self.choices))
+
+
 class Config(BaseModel):
     """Base of all configs. ``parse`` is the way in for anything that a person may have written."""
 
@@ -51,6 +79,14 @@ class Config(BaseModel):
             return cls.model_validate(values)
         except ValidationError as error:
             raise ConfigError(explain(error)) from None
+
+    @classmethod
+    def offered(cls, field: str) -> Mapping[str, Labelled]:
+        """Return the variants that a field can name. Raises LookupError where it names none."""
+        for said in cls.model_fields[field].metadata:
+            if isinstance(said, OneOf):
+                return said.choices
+        raise LookupError(f"{field} of {cls.__name__} does not name one of several variants.")
 
     def replace(self, **changes: Any) -> Self:
         """Return the same config with some fields changed, validated again. Raises ConfigError."""

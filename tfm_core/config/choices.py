@@ -4,11 +4,10 @@ The names are the contract; the classes behind them are found in ``tfm_core.laye
 ``tfm_core.training``, in dictionaries with the same keys (a test holds the two together).
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from tfm_core.config.base import Choice
+from tfm_core.config.base import Choice, OneOf
 
-PositionName = Literal["none", "sinusoidal", "learned", "rotary", "alibi"]
 POSITIONS: dict[str, Choice] = {
     "none": Choice("None", "No position at all: an encoder then sees a bag of tokens."),
     "sinusoidal": Choice("Sinusoidal", "Fixed sine and cosine waves (Vaswani et al. 2017, 3.5)."),
@@ -17,18 +16,21 @@ POSITIONS: dict[str, Choice] = {
     "alibi": Choice("ALiBi", "A penalty on distance in every score (Press et al. 2022)."),
 }
 
-PatchPositionName = Literal["none", "sinusoidal", "learned", "sinusoidal-2d", "rotary", "alibi"]
+PositionName = Annotated[str, OneOf(POSITIONS)]
+
 PATCH_POSITIONS: dict[str, Choice] = {
     **POSITIONS,
     "sinusoidal-2d": Choice(
         "Sinusoidal, 2-D", "Half of the waves tell the row, half the column of a patch."
     ),
 }
+PatchPositionName = Annotated[str, OneOf(PATCH_POSITIONS)]
 
-WordPositionName = Literal["none", "sinusoidal", "learned"]
 WORD_POSITIONS = {name: POSITIONS[name] for name in ("none", "sinusoidal", "learned")}
-GridPositionName = Literal["none", "sinusoidal", "learned", "sinusoidal-2d"]
+WordPositionName = Annotated[str, OneOf(WORD_POSITIONS)]
+
 GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
+GridPositionName = Annotated[str, OneOf(GRID_POSITIONS)]
 
 NormName = Literal["layernorm", "rmsnorm"]
 NORMS: dict[str, Choice] = {

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 
 if TYPE_CHECKING:
     from tfm_core.layers.positions import Rotation
@@ -106,22 +106,27 @@ class MultiHeadAttention(nn.Module):
         """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
         if memory is None:
             projected = self.in_projection(x)
-            if tape.active():
+            if recorder.active():
                 self._record_projected(x, x, *projected.chunk(3, -1))
             q, k, v = self._heads(projected, 3)
             return q, k, v
         weight, bias, d = self.in_projection.weight, self.in_projection.bias, self.d_model
         q_bias, kv_bias = (None, None) if bias is None else (bias[:d], bias[d:])
         query, key_value = F.linear(x, weight[:d], q_bias), F.linear(memory, weight[d:], kv_bias)
-        if tape.active():
+        if recorder.active():
             self._record_projected(x, memory, query, *key_value.chunk(2, -1))
         (q,) = self._heads(query, 1)
         k, v = self._heads(key_value, 2)
         return q, k, v
 
     def _record_projected(self, x: Tensor, memory: Tensor, q: Tensor, k: Tensor, v: Tensor) -> None:
-        tape.record(
-            self, asking=x, asked=memory, projected_query=q, projected_key=k, projected_value=v
+        recorder.record(
+            self,
+            query_input=x,
+            key_value_input=memory,
+            projected_query=q,
+            projected_key=k,
+            projected_value=v,
         )
 
     def _heads(self, projected: Tensor, n: int) -> tuple[Tensor, ...]:
@@ -148,17 +153,17 @@ class MultiHeadAttention(nn.Module):
         where they are not 0, 1, 2... Returns (B, Q, d_model).
         """
         q, k, v = self.project(x, memory)
-        tape.record(self, split_query=q, split_key=k)
+        recorder.record(self, split_query=q, split_key=k)
         if rotation is not None:
             q, k = rotation(q, places), rotation(k)
         dropout = self.dropout if self.training else 0.0
-        if tape.active():
+        if recorder.active():
             heads = self._explicit(q, k, v, mask, bias, dropout)
         else:
             heads = fused_attention(q, k, v, mask, bias, dropout)
         merged = heads.transpose(1, 2).reshape(x.shape)
         out: Tensor = self.out_projection(merged)
-        tape.record(self, merged=merged, output=out)
+        recorder.record(self, merged=merged, output=out)
         return out
 
     def _explicit(
@@ -173,12 +178,12 @@ class MultiHeadAttention(nn.Module):
         before, after = attention_scores(q, k, mask, bias)
         weights = masked_softmax(after, mask)
         heads = F.dropout(weights, dropout) @ v
-        tape.record(
+        recorder.record(
             self, query=q, key=k, value=v, scores=before, masked_scores=after, weights=weights,
             heads=heads,
         )  # fmt: skip
         if mask is not None:
-            tape.record(self, mask=mask)
+            recorder.record(self, mask=mask)
         if bias is not None:
-            tape.record(self, bias=bias)
+            recorder.record(self, bias=bias)
         return heads

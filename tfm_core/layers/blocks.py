@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.norms import NORM_EPS, make_norm
@@ -94,7 +94,7 @@ class Block(nn.Module):
                 lambda y: self.cross_attention(y, memory, mask=memory_mask),
             )
         x = self._join(x, self.feed_forward_norm, self.feed_forward)
-        tape.record(self, residual=x)
+        recorder.record(self, residual=x)
         return x
 
     def _join(
@@ -109,13 +109,13 @@ class Block(nn.Module):
             change = sublayer(normed)
             x = x if asking is None else tokens_at(x, asking)
             total: Tensor = x + self.dropout(change)
-            tape.record(norm, skipped=x, normed=normed, change=change, joined=total)
+            recorder.record(norm, skipped=x, normed=normed, change=change, joined=total)
             return total
         change = sublayer(x)
         x = x if asking is None else tokens_at(x, asking)
         total = x + self.dropout(change)
         joined: Tensor = norm(total)
-        tape.record(norm, skipped=x, change=change, total=total, joined=joined)
+        recorder.record(norm, skipped=x, change=change, total=total, joined=joined)
         return joined
 
 
@@ -161,11 +161,11 @@ class Stack(nn.Module):
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'.
 
         read: places (B, R) of the only tokens of the answer that will be read, so the last block
-        need not compute the others, and does so only while a tape watches: (B, R or T, d_model).
+        need not compute the others; while a recorder watches it does: (B, R or T, d_model).
         """
         shared = self.relative(x) if self.relative is not None else {}
-        tape.record(self, input=x)
-        asking = None if tape.active() else read
+        recorder.record(self, input=x)
+        asking = None if recorder.active() else read
         last = len(self.layers) - 1
         for place, block in enumerate(self.layers):
             x = block(
@@ -178,5 +178,5 @@ class Stack(nn.Module):
             )
         if self.final_norm is not None:
             x = self.final_norm(x)
-        tape.record(self, output=x)
+        recorder.record(self, output=x)
         return x

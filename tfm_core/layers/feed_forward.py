@@ -11,7 +11,7 @@ from functools import partial
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 
 # swiglu bends a separate gate, so its activation is the SiLU of that gate
 ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -48,7 +48,7 @@ class FeedForward(nn.Module):
             hidden = self.activation(self.up(x))
         else:
             hidden = self.activation(self.gate(x)) * self.up(x)
-        tape.record(self, hidden=hidden)
+        recorder.record(self, hidden=hidden)
         out: Tensor = self.down(self.dropout(hidden))
-        tape.record(self, asking=x, output=out)
+        recorder.record(self, input=x, output=out)
         return out

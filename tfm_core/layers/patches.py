@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
@@ -35,7 +35,7 @@ class PatchEmbedding(nn.Module):
         """Map (B, C, H, W) to (B, n_patches, d_model)."""
         patches = patchify(images, self.patch_size)
         out: Tensor = self.projection(patches)
-        tape.record(self, patches=patches, projected=out)
+        recorder.record(self, patches=patches, projected=out)
         return out
 
 
@@ -55,7 +55,7 @@ class ConvStem(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Map (B, C, H, W) to (B, n_patches, d_model)."""
         convolved = F.gelu(self.convolution(images))
-        tape.record(self, convolved=convolved)
+        recorder.record(self, convolved=convolved)
         out: Tensor = self.patches(convolved)
         return out
 

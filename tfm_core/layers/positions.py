@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 
 HALF = (torch.float16, torch.bfloat16)
 
@@ -46,7 +46,7 @@ class NoPositions(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x: (B, T, d_model) as it is."""
-        tape.record(self, unplaced=x, placed=x)
+        recorder.record(self, unplaced=x, placed=x)
         return x
 
 
@@ -68,7 +68,7 @@ class FixedPositions(nn.Module):
             self.table = self.make(length).to(self.table)
         rows = self.table[:length]
         placed = x + rows
-        tape.record(self, unplaced=x, rows=rows, placed=placed)
+        recorder.record(self, unplaced=x, rows=rows, placed=placed)
         return placed
 
 
@@ -90,7 +90,7 @@ class LearnedPositions(nn.Module):
             )
         rows = self.table[:length]
         placed = x + rows
-        tape.record(self, unplaced=x, rows=rows, placed=placed)
+        recorder.record(self, unplaced=x, rows=rows, placed=placed)
         return placed
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 from tfm_core.layers.attention import masked_softmax
 
 
@@ -35,14 +35,14 @@ class AdditiveScore(nn.Module):
         out: Tensor = self.of_source(memory)
         return out
 
-    def asked(self, states: Tensor) -> Tensor:
+    def query_projection(self, states: Tensor) -> Tensor:
         """Return W s, the share of the decoder states."""
         out: Tensor = self.of_state(states)
         return out
 
-    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
-        return _sum_of_tanh(asked, prepared, self.v)
+        return _sum_of_tanh(query_projection, prepared, self.v)
 
 
 class ConcatScore(nn.Module):
@@ -58,13 +58,13 @@ class ConcatScore(nn.Module):
         """Return the right half of W times h: a product with [s; h] is the sum of two halves."""
         return memory @ self.joined.weight[:, memory.size(-1) :].T
 
-    def asked(self, states: Tensor) -> Tensor:
+    def query_projection(self, states: Tensor) -> Tensor:
         """Return the left half of W times s."""
         return states @ self.joined.weight[:, : states.size(-1)].T
 
-    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
-        return _sum_of_tanh(asked, prepared, self.v)
+        return _sum_of_tanh(query_projection, prepared, self.v)
 
 
 class DotScore(nn.Module):
@@ -78,13 +78,13 @@ class DotScore(nn.Module):
         """Return h as it is."""
         return memory
 
-    def asked(self, states: Tensor) -> Tensor:
+    def query_projection(self, states: Tensor) -> Tensor:
         """Return s as it is."""
         return states
 
-    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
-        return asked @ prepared.mT
+        return query_projection @ prepared.mT
 
 
 class GeneralScore(nn.Module):
@@ -100,13 +100,13 @@ class GeneralScore(nn.Module):
         out: Tensor = self.matrix(memory)
         return out
 
-    def asked(self, states: Tensor) -> Tensor:
+    def query_projection(self, states: Tensor) -> Tensor:
         """Return s as it is."""
         return states
 
-    def forward(self, asked: Tensor, prepared: Tensor) -> Tensor:
+    def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
         """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
-        return asked @ prepared.mT
+        return query_projection @ prepared.mT
 
 
 AnyScore = AdditiveScore | ConcatScore | DotScore | GeneralScore
@@ -141,7 +141,7 @@ class Looked(NamedTuple):
     scores: Tensor
     masked: Tensor
     weights: Tensor
-    asked: Tensor
+    query_projection: Tensor
 
 
 class RecurrentAttention(nn.Module):
@@ -160,20 +160,20 @@ class RecurrentAttention(nn.Module):
 
     def forward(self, states: Tensor, source: Source) -> Looked:
         """Look at the source from decoder states (B, Q, D)."""
-        asked = self.score.asked(states)
-        scores: Tensor = self.score(asked, source.prepared)
+        query_projection = self.score.query_projection(states)
+        scores: Tensor = self.score(query_projection, source.prepared)
         masked = scores.masked_fill(~source.mask, torch.finfo(scores.dtype).min)
         weights = masked_softmax(masked, source.mask)
-        return Looked(weights @ source.memory, scores, masked, weights, asked)
+        return Looked(weights @ source.memory, scores, masked, weights, query_projection)
 
     def record(self, states: Tensor, source: Source, looked: Looked) -> None:
-        """Leave what was computed for all target tokens, as one head, on the tape in force."""
-        if tape.active():
-            tape.record(
+        """Record what was computed for all targets, as one head, where a recorder watches."""
+        if recorder.active():
+            recorder.record(
                 self,
-                asking=states,
-                asked=source.memory,
-                query=looked.asked[:, None],
+                query_input=states,
+                key_value_input=source.memory,
+                query=looked.query_projection[:, None],
                 key=source.prepared[:, None],
                 value=source.memory[:, None],
                 mask=source.mask[:, None],
@@ -183,10 +183,10 @@ class RecurrentAttention(nn.Module):
                 heads=looked.context[:, None],
             )
             if isinstance(self.score, (AdditiveScore, ConcatScore)):
-                tape.record(self, v=self.score.v.weight.expand(len(states), -1))
+                recorder.record(self, v=self.score.v.weight.expand(len(states), -1))
 
 
-def _sum_of_tanh(asked: Tensor, prepared: Tensor, v: nn.Module) -> Tensor:
+def _sum_of_tanh(query_projection: Tensor, prepared: Tensor, v: nn.Module) -> Tensor:
     """Return v^T tanh(a + b) for each pair of a (B, Q, D) and b (B, K, D): (B, Q, K)."""
-    out: Tensor = v((asked[:, :, None] + prepared[:, None]).tanh()).squeeze(-1)
+    out: Tensor = v((query_projection[:, :, None] + prepared[:, None]).tanh()).squeeze(-1)
     return out

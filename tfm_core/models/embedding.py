@@ -9,7 +9,7 @@ import math
 
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 
 UNSCALED_STD = 0.02  # as GPT-2's and BERT's tables start
 
@@ -28,7 +28,7 @@ class TokenEmbedding(nn.Module):
         """Map (B, T) ids to (B, T, d_model)."""
         rows = self.table(ids)
         out: Tensor = rows * self.scale if self.scale != 1.0 else rows
-        tape.record(self, ids=ids, rows=rows, embedded=out)
+        recorder.record(self, ids=ids, rows=rows, embedded=out)
         return out
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 from tfm_core.layers.recurrent import Looked, RecurrentAttention, Source
 
 SEQUENCES: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTM, "gru": nn.GRU}
@@ -75,7 +75,7 @@ class RecurrentEncoder(nn.Module):
         if first.back is not None:
             half = x.size(-1) // 2
             ends = torch.cat([ends[:, :half], x[:, 0, half:]], -1)
-        tape.record(self, read=x, ends=ends)
+        recorder.record(self, read=x, ends=ends)
         return x, ends
 
 
@@ -96,15 +96,15 @@ class AdditiveDecoder(nn.Module):
 
     def forward(self, x: Tensor, source: Source, state: State) -> tuple[Tensor, Tensor, State]:
         """Return states and contexts (B, T, d_model) for embedded tokens x, and the state after."""
-        asking, looks, tops = [], [], []
+        queries, looks, tops = [], [], []
         for token in x.unbind(1):
-            asking.append(state.hidden[-1])
-            looks.append(self.cross_attention(asking[-1][:, None], source))
+            queries.append(state.hidden[-1])
+            looks.append(self.cross_attention(queries[-1][:, None], source))
             state = self._step(torch.cat([token, looks[-1].context[:, 0]], -1), state)
             tops.append(state.hidden[-1])
-        if tape.active():
+        if recorder.active():
             looked = Looked(*(torch.cat(parts, 1) for parts in zip(*looks, strict=True)))
-            self.cross_attention.record(torch.stack(asking, 1), source, looked)
+            self.cross_attention.record(torch.stack(queries, 1), source, looked)
         contexts = torch.cat([look.context for look in looks], 1)
         return torch.stack(tops, 1), contexts, state
 
@@ -184,7 +184,7 @@ class RecurrentTranslator(nn.Module):
         """Return the state before the first token: s_0 = tanh(W h), Bahdanau et al. 2015, A.2.2."""
         first = self.bridge(source.last).tanh()
         hidden = first.chunk(self.bridge.out_features // source.last.size(-1), -1)
-        tape.record(self.bridge, first=first)
+        recorder.record(self.bridge, first=first)
         return State(hidden, tuple(map(torch.zeros_like, hidden)) if self.has_cells else ())
 
     def decode(
@@ -198,8 +198,8 @@ class RecurrentTranslator(nn.Module):
         tops, contexts, after = self.decoder(x, source, state or self.start(source))
         answering = self.readout(torch.cat([tops, contexts], -1)).tanh()
         out: Tensor = self.output(self.dropout(answering))
-        tape.record(self.decoder, tops=tops, contexts=contexts)
-        tape.record(self.output, answering=answering, logits=out)
+        recorder.record(self.decoder, tops=tops, contexts=contexts)
+        recorder.record(self.output, answering=answering, logits=out)
         return out, after
 
     def forward(self, src: Tensor, tgt_in: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.models.embedding import Segments, TokenEmbedding
@@ -46,7 +46,7 @@ def write(model: Writer, tgt_in: Tensor, memory: Tensor, memory_mask: Tensor | N
         memory_mask=memory_mask,
     )
     out: Tensor = model.output(x)
-    tape.record(model.output, answering=x, logits=out)
+    recorder.record(model.output, answering=x, logits=out)
     return out
 
 
@@ -142,9 +142,9 @@ class EncoderOnly(nn.Module):
         x = self.encoder(x, mask=mask, read=read)
         answering = mean_pool(x, src != self.pad_id) if self.pooling == "mean" else x[:, :length]
         out: Tensor = self.output(answering)
-        tape.record(self.output, answering=answering, logits=out)
-        # what a tape watches is computed whole
-        return out if read is None or not tape.active() else tokens_at(out, read)
+        recorder.record(self.output, answering=answering, logits=out)
+        # what a recorder watches is computed whole
+        return out if read is None or not recorder.active() else tokens_at(out, read)
 
 
 class DecoderOnly(nn.Module):
@@ -182,7 +182,7 @@ class DecoderOnly(nn.Module):
         answers = lengths + torch.arange(tgt_in.size(1), device=src.device)  # (B, T)
         answering = x.gather(1, answers[..., None].expand(-1, -1, x.size(-1)))
         out: Tensor = self.output(answering)
-        tape.record(self.output, answering=answering, logits=out)
+        recorder.record(self.output, answering=answering, logits=out)
         return out
 
     def _joined(self, src: Tensor, tgt_in: Tensor) -> tuple[Tensor, Tensor, Tensor]:

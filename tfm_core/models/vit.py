@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from tfm_core.layers import tape
+from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack
 
 
@@ -42,5 +42,5 @@ class VisionTransformer(nn.Module):
         x = self.encoder(x, read=read)
         pooled = x.mean(1) if self.cls is None else x[:, 0]
         out: Tensor = self.head(pooled)
-        tape.record(self.head, pooled=pooled, logits=out)
+        recorder.record(self.head, pooled=pooled, logits=out)
         return out

@@ -1,16 +1,17 @@
 """Capture: run a model and keep what its layers saw, by module name.
 
-    with capture(model) as tape:
+    with capture(model) as cache:
         model(src, tgt_in)
-    tape["encoder.layers.0.self_attention.weights"]    # (B, H, Q, K)
+    cache["encoder.layers.0.self_attention.weights"]    # (B, H, Q, K)
 
 Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of every attention (and
-``asking, asked, projected_*, split_*, mask, bias, merged, output``), ``hidden`` of every
-feed-forward, ``skipped, change, joined`` of every norm of a block (with ``normed`` before the
-sublayer, or ``total`` after it), ``residual`` of every block, ``input`` and ``output`` of every
-stack, ``rows`` and ``embedded`` of embeddings, ``unplaced`` and ``placed`` of positions, and
-``logits``. Inside, the model is in eval mode and without gradients: what is seen is what predicts.
-With ``with_grad`` the tensors stay in the graph of the output, which they can differentiate.
+``query_input, key_value_input, projected_*, split_*, mask, bias, merged, output``), ``input``,
+``hidden`` and ``output`` of every feed-forward, ``skipped, change, joined`` of every norm of a
+block (with ``normed`` before the sublayer, or ``total`` after it), ``residual`` of every block,
+``input`` and ``output`` of every stack, ``rows`` and ``embedded`` of embeddings, ``unplaced`` and
+``placed`` of positions, and ``logits``. Inside, the model is in eval mode and without gradients:
+what is seen is what predicts. With ``with_grad`` the tensors stay in the graph of the output, which
+they can differentiate.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from tfm_core.layers.tape import recording
+from tfm_core.layers.recorder import recording
 
 
-class Recording(dict[str, Tensor]):
+class ActivationCache(dict[str, Tensor]):
     """Tensors by ``module name.what``; those of ``only`` kinds, or all."""
 
     def __init__(
@@ -54,13 +55,13 @@ class Recording(dict[str, Tensor]):
 @contextmanager
 def capture(
     model: nn.Module, only: Collection[str] | None = None, *, with_grad: bool = False
-) -> Iterator[Recording]:
+) -> Iterator[ActivationCache]:
     """Record what the layers of ``model`` see inside the block; see the module's docstring."""
-    tape = Recording(model, only, with_grad)
+    cache = ActivationCache(model, only, with_grad)
     was_training = model.training
     model.eval()
     try:
-        with torch.set_grad_enabled(with_grad), recording(tape):
-            yield tape
+        with torch.set_grad_enabled(with_grad), recording(cache):
+            yield cache
     finally:
         model.train(was_training)

@@ -89,11 +89,11 @@ def _pictures(data: ImageData) -> Tensor:
 
 def _take_pictures(trainer: Trainer, data: ImageData) -> Snapshot:
     images = data.normalise(data.validation.images[_pictures(data)])
-    with capture(trainer.model, only={"weights"}) as tape:
+    with capture(trainer.model, only={"weights"}) as cache:
         probabilities = trainer.model(images).float().softmax(-1)
     return Snapshot(
         step=trainer.step,
-        attention={name: _half(value) for name, value in tape.of("weights").items()},
+        attention={name: _half(value) for name, value in cache.of("weights").items()},
         probabilities=_half(probabilities),
         positions=_positions(trainer),
     )
@@ -124,13 +124,13 @@ def _take_words(
     src: what the model reads, ids or pictures.
     """
     assert not isinstance(trainer.model, VisionTransformer)
-    with capture(trainer.model, only={"weights"}) as tape:
+    with capture(trainer.model, only={"weights"}) as cache:
         logits = trainer.model(src, tgt[:, :-1])
     written = _answers(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in written.ids.tolist()]
     return Snapshot(
         step=trainer.step,
-        attention={name: _half(value) for name, value in tape.of("weights").items()},
+        attention={name: _half(value) for name, value in cache.of("weights").items()},
         ids=written.ids.cpu().numpy().astype(np.int32),
         confidence=_half(written.confidence),
         tokens=tokens,

@@ -119,12 +119,12 @@ def test_relevance_differs_from_class_to_class(model):
 
 def test_a_capture_without_gradients_stays_without(model):
     images = torch.zeros(1, 1, 28, 28)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         assert not model(images).requires_grad
-    assert not any(weights.requires_grad for weights in tape.values())
-    with capture(model, only={"weights"}, with_grad=True) as tape:
+    assert not any(weights.requires_grad for weights in cache.values())
+    with capture(model, only={"weights"}, with_grad=True) as cache:
         model(images)
-    assert all(weights.requires_grad for weights in tape.values())
+    assert all(weights.requires_grad for weights in cache.values())
 
 
 def ink(pictures):

@@ -47,10 +47,10 @@ def test_the_maps_of_a_sentence_are_those_of_the_model(text_run):
     task = text_task(run.experiment.task)
     src = torch.tensor([task.src_vocabulary.encode(["forty", "two"])])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(example.answer)]])
-    with capture(trainer.model, only={"weights"}) as tape:
+    with capture(trainer.model, only={"weights"}) as cache:
         trainer.model(src, tgt_in)
-    assert set(example.attention) == set(tape.of("weights"))
-    for module, weights in tape.of("weights").items():
+    assert set(example.attention) == set(cache.of("weights"))
+    for module, weights in cache.of("weights").items():
         rows, columns = axes(run.experiment, example.item, module).may_attend.shape
         expected = weights[0, :, :rows, :columns].numpy()
         np.testing.assert_allclose(example.attention[module], expected, rtol=0, atol=0)
@@ -113,11 +113,11 @@ def test_the_maps_and_shares_of_a_picture_are_those_of_the_model(picture_run):
     picture = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
     example = look_at_picture(run, picture)
     data = load_images(run.experiment.task, seed=run.experiment.seed)
-    with capture(trainer.model, only={"weights"}) as tape:
+    with capture(trainer.model, only={"weights"}) as cache:
         shares = trainer.model(data.normalise(torch.tensor(picture)[None])).softmax(-1)[0]
     np.testing.assert_allclose(example.probabilities, shares.numpy(), rtol=0, atol=0)
     for module in modules_by_kind(run.experiment)["patches"]:
-        expected = tape[f"{module}.weights"][0].numpy()
+        expected = cache[f"{module}.weights"][0].numpy()
         np.testing.assert_allclose(example.attention[module], expected, rtol=0, atol=0)
     assert np.array_equal(example.picture, picture)
 

@@ -38,13 +38,13 @@ def test_the_figures_are_those_of_one_pass_over_all_examples(run_and_trainer, mo
     else:
         inputs = (data.src[:7], data.tgt[:7, :-1])
         items = [{"src": pair.src, "tgt": pair.tgt} for pair in data.pairs[:7]]
-    with capture(trainer.model, only={"weights"}) as tape:
+    with capture(trainer.model, only={"weights"}) as cache:
         trainer.model(*inputs)
     assert found.step == 2
     assert found.n_examples == 7
     for kind, modules in modules_by_kind(run.experiment).items():
         for module in modules:
-            weights = tape.of("weights")[module].numpy()
+            weights = cache.of("weights")[module].numpy()
             places = places_of(run.experiment, items, kind, weights.shape[2:])
             whole = statistics(weights, places.may_attend, places, kind)
             part = found.statistics[module]

@@ -34,7 +34,7 @@ def test_every_number_is_what_the_layer_records(n_heads, mask):
     x, matrices, allowed = vectors(), drawn(6, 2), ALLOWED[mask]
     found = multi_head(x, matrices, n_heads, allowed)
     own = layer(matrices, n_heads)
-    with capture(own) as tape:
+    with capture(own) as cache:
         output = own(torch.tensor(x)[None], mask=torch.tensor(allowed))
     for head, one in enumerate(found.heads):
         pairs = {
@@ -47,9 +47,9 @@ def test_every_number_is_what_the_layer_records(n_heads, mask):
             "heads": one.output,
         }
         for name, mine in pairs.items():
-            layers = tape[f".{name}"][0, head].numpy()
+            layers = cache[f".{name}"][0, head].numpy()
             np.testing.assert_allclose(mine, layers, rtol=1e-4, atol=2e-5, err_msg=name)
-    np.testing.assert_allclose(found.joined, tape[".merged"][0].numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.joined, cache[".merged"][0].numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found.output, output[0].detach().numpy(), rtol=1e-5, atol=1e-5)
 
 

@@ -214,12 +214,12 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     task = text_task(run.experiment.task)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     tgt = torch.tensor([[1, *task.tgt_vocabulary.encode(item["tgt"])]])
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         model(src, tgt)
     module = scores.module_of(run, kind)[0]
     mask = allowed(kind, found.query, found.key)
     np.testing.assert_allclose(
-        flow(found, mask).weights, tape[f"{module}.weights"][0, 2].numpy(), atol=1e-5
+        flow(found, mask).weights, cache[f"{module}.weights"][0, 2].numpy(), atol=1e-5
     )
 
 

@@ -209,10 +209,10 @@ def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
     assert projected.query == projected.key == (*words, PAD_TOKEN)
     task = text_task(found.experiment.task)
     ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
-    with capture(trainer.model, only={"scores"}) as tape:
+    with capture(trainer.model, only={"scores"}) as cache:
         trainer.model(ids[:, :0], ids)
     (modules,) = modules_by_kind(found.experiment).values()
-    theirs = tape[f"{modules[0]}.scores"][0, 1]
+    theirs = cache[f"{modules[0]}.scores"][0, 1]
     np.testing.assert_allclose(projected.scores, theirs[1:, 1:].numpy(), atol=1e-5)
 
 

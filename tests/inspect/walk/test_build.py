@@ -61,10 +61,10 @@ def published(name):
     model, inputs = build_model(config, shape).eval(), text_batch()
     if not shape.has_source:
         inputs = (inputs[0][:, :0], inputs[1])
-    with capture(model) as tape:
+    with capture(model) as cache:
         model(*inputs)
     words = {"vocabulary": [[str(i) for i in range(19)]]}
-    return Subject(config, model, shape, inputs, tape, words, truth=[["?"], ["?"], ["?"]])
+    return Subject(config, model, shape, inputs, cache, words, truth=[["?"], ["?"], ["?"]])
 
 
 @pytest.fixture(scope="module", params=[*VARIANTS, *PUBLISHED], ids=lambda v: v if
@@ -89,11 +89,11 @@ def test_the_code_of_every_step_gives_its_tensors(looked_at, layer):
 
 
 def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
-    with capture(looked_at.model) as tape:
+    with capture(looked_at.model) as cache:
         logits = looked_at.model(*looked_at.inputs)
-    recorded = {key: tape[key] for key in looked_at.tape}
+    recorded = {key: cache[key] for key in looked_at.cache}
     for key, value in recorded.items():
-        assert torch.equal(value, looked_at.tape[key]), key
+        assert torch.equal(value, looked_at.cache[key]), key
     last = next(one for one in walk(looked_at)[-1].after if one.name in {"logits", "pooled"})
     assert torch.equal(last.value, logits)
     with torch.no_grad():
@@ -102,7 +102,7 @@ def test_what_is_shown_is_what_the_forward_pass_made(looked_at):
 
 
 def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
-    kept = [*looked_at.tape.values(), *looked_at.inputs]
+    kept = [*looked_at.cache.values(), *looked_at.inputs]
     starts = {tensor.data_ptr() for tensor in kept}
     made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
             "written"}  # fmt: skip
@@ -236,7 +236,7 @@ def test_the_wrong_scale_is_flatter(family):
     stack = "decoder" if family == "decoder-only" else "encoder"
     module = f"{stack}.layers.0.self_attention"
     found = scales(looked, module, 1, 2)
-    torch.testing.assert_close(found.right, looked.tape[f"{module}.weights"][1, 2])
+    torch.testing.assert_close(found.right, looked.cache[f"{module}.weights"][1, 2])
     torch.testing.assert_close(found.wrong.sum(-1), torch.ones(len(found.wrong)))
     assert (found.wrong_bits >= found.right_bits - 1e-5).all()
     assert (found.wrong_bits <= found.most + 1e-5).all()

@@ -57,9 +57,9 @@ def test_the_caption_is_the_one_that_the_model_writes_by_itself(looked_at):
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (2, 1)])
 def test_the_maps_over_the_picture_are_the_weights_of_the_forward_pass(looked_at, layer, head):
-    with capture(looked_at.model) as tape:
+    with capture(looked_at.model) as cache:
         looked_at.model(*looked_at.inputs)
-    weights = tape[f"decoder.layers.{layer}.cross_attention.weights"]
+    weights = cache[f"decoder.layers.{layer}.cross_attention.weights"]
     for example in range(looked_at.n_examples):
         shown = step(looked_at, "cross-attention", layer=layer, example=example)
         found = word_maps(looked_at, shown, example, head)
@@ -77,7 +77,7 @@ def test_the_last_question_asks_for_the_first_word_that_names_a_digit(looked_at)
         before = " ".join(["<bos>", *looked_at.truth[example][:place]])
         question = step(looked_at, "whole", example=example).question
         assert f"After “{before}”" in question.text
-        best = looked_at.tape["output.logits"][example, place].argmax()
+        best = looked_at.cache["output.logits"][example, place].argmax()
         assert question.answer == looked_at.tokens("vocabulary", 0)[best]
         assert f"The truth is “{looked_at.truth[example][place]}”" in question.because
 

@@ -101,17 +101,17 @@ def traced(
 
     model, step = model_of(run)
     inputs = inputs_of(run, item, picture)
-    with capture(model, only=(*_KINDS, _TANH)) as tape:
+    with capture(model, only=(*_KINDS, _TANH)) as cache:
         model(*inputs)
-    modules = tape.of("weights")
+    modules = cache.of("weights")
     return Trace(
         step,
         item,
         {
             module: {
-                kind: tape[f"{module}.{kind}"][0].float().numpy()
+                kind: cache[f"{module}.{kind}"][0].float().numpy()
                 for kind in (*_KINDS, _TANH)
-                if f"{module}.{kind}" in tape
+                if f"{module}.{kind}" in cache
             }
             for module in modules
         },

@@ -85,7 +85,7 @@ def explained(
         raise ValueError(_TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         probabilities = model(images).softmax(-1)[0].numpy()
     target = int(probabilities.argmax()) if target is None else target
     if not 0 <= target < len(probabilities):
@@ -93,7 +93,7 @@ def explained(
             f"There is no class {target}: the classes are 0 to {len(probabilities) - 1}."
         )
     modules = modules_by_kind(run.experiment)["patches"]
-    attention = [tape[f"{name}.weights"][0].numpy() for name in modules]
+    attention = [cache[f"{name}.weights"][0].numpy() for name in modules]
     tokens = {
         "attention": attention[-1].mean(0),
         "rollout": rollout(attention),

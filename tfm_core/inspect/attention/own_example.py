@@ -46,13 +46,13 @@ def look_at_text(run: Run, text: str) -> Example:
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     answer = task.tgt_vocabulary.decode(written.ids[0].tolist())[: config.max_tgt_len]
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(answer)]])
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         model(src, tgt_in)
     truth = task.solve(tokens)
     item: dict[str, Any] = {"src": list(tokens), "tgt": answer, "src_text": task.join_src(tokens)}
     if truth is not None:
         item |= {"truth": list(truth), "tgt_text": task.join_tgt(truth)}
-    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
     return Example(
         step=step,
         item=item,
@@ -84,12 +84,12 @@ def _continue_text(run: Run, config: CorpusTaskConfig, text: str) -> Example:
     assert isinstance(model, DecoderOnly)
     ids = torch.tensor([task.tgt_vocabulary.encode(tokens)])
     tgt_in = torch.cat([ids.new_full((1, 1), BOS), ids], 1)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         model(tgt_in[:, :0], tgt_in)
     written, confidence = continued(model, config, ids)
     answer = task.tgt_vocabulary.decode(written[0].tolist())
     item = {"src": [], "tgt": list(tokens), "prompt": len(tokens), "src_text": text}
-    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
     return Example(
         step=step,
         item=item,
@@ -114,9 +114,9 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
     (images,) = inputs_of(run, {}, picture)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         probabilities = model(images).softmax(-1)[0]
-    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
     return Example(
         step=step,
         item={},

@@ -29,9 +29,9 @@ def relevance_of(model: nn.Module, inputs: tuple[Tensor, ...], target: int) -> T
 
     inputs: one example; target: which of the scores, the last axis of the logits, is explained.
     """
-    with capture(model, only={"weights"}, with_grad=True) as tape:
+    with capture(model, only={"weights"}, with_grad=True) as cache:
         logits: Tensor = model(*inputs)
-    layers = list(tape.of("weights").values())
+    layers = list(cache.of("weights").values())
     gradients = torch.autograd.grad(logits.flatten()[target], layers)
     return accumulated(
         [weights[0].detach() for weights in layers], [gradient[0] for gradient in gradients]

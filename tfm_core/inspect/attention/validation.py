@@ -63,9 +63,9 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
     n_all = len(data.validation)
     tally = _Tallies(run.experiment)
     for inputs, items in _batches(run.experiment, data, min(limit, n_all)):
-        with capture(model, only={"weights"}) as tape:
+        with capture(model, only={"weights"}) as cache:
             model(*inputs)
-        tally.add(tape.of("weights"), items)
+        tally.add(cache.of("weights"), items)
     return Measurement(
         step=step,
         n_examples=min(limit, n_all),

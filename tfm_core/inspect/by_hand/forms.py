@@ -119,9 +119,9 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
 
     own = layer(matrices, n_heads)
     x, mask = torch.tensor(vectors, dtype=torch.float32), torch.tensor(allowed)
-    with capture(own) as tape:
+    with capture(own) as cache:
         output = own(x[None], mask=mask)[0]
-    weights = tape[".weights"][0]
+    weights = cache[".weights"][0]
     parts = [
         torch.tensor(m, dtype=torch.float32)
         for m in (matrices.query, matrices.key, matrices.value, matrices.out)

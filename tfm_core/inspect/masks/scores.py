@@ -101,14 +101,14 @@ def of_run(
     if not has_source:  # a language model: the words are what it writes, behind <bos>
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
     try:
-        with capture(model, only={"scores", "value"}) as tape:
+        with capture(model, only={"scores", "value"}) as cache:
             model(src, tgt_in)
     except ValueError as error:
         raise ValueError(f"the current run's model cannot read it: {error}") from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
     first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
-    scores = tape[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
-    value = tape[f"{module}.value"][0, place.head, first:][: len(tokens)]
+    scores = cache[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
+    value = cache[f"{module}.value"][0, place.head, first:][: len(tokens)]
     origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"
     return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
 

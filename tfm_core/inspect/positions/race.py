@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
             "An RNN with attention has no positions to compare: it reads one token after the "
             "other. Choose a Transformer on the Train page."
         )
-    offered = get_args(type(model).model_fields["position"].annotation)
+    offered = type(model).offered("position")
     common: dict[str, object] = {}
     if isinstance(model, TextModelConfig):
         common["max_len"] = min(8192, max(model.max_len, 2 * sequence_len(experiment) + 2))

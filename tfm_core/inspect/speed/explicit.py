@@ -18,7 +18,7 @@ from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
-from tfm_core.layers.tape import recording
+from tfm_core.layers.recorder import recording
 
 BACKENDS = {  # what autograd calls the kernel that ran -> its name for a reader
     "ScaledDotProductFlashAttentionForCpuBackward0": "flash, for CPU",
@@ -38,7 +38,7 @@ def explicit_attention(
 
 
 class _Nothing:
-    """A tape that keeps nothing; while it is in force attention takes its explicit path."""
+    """A recorder that keeps nothing; while it is in force attention takes its explicit path."""
 
     def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
         """Let everything go."""
@@ -50,7 +50,7 @@ def written_out() -> AbstractContextManager[None]:
 
 
 class _Calls:
-    """A tape that keeps what each attention was computed from."""
+    """A recorder that keeps what each attention was computed from."""
 
     def __init__(self) -> None:
         self.found: list[dict[str, Tensor]] = []

@@ -18,7 +18,7 @@ from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.layers.attention import MultiHeadAttention, fused_attention
 from tfm_core.layers.patches import patchify
-from tfm_core.layers.tape import recording
+from tfm_core.layers.recorder import recording
 
 
 def cut_into_patches(images: Tensor, patch_size: int) -> Tensor:
@@ -73,7 +73,7 @@ def patch_arms(bench: Bench) -> Iterator[Arm]:
 
 
 class _First:
-    """A tape that keeps query, key, value and mask of the first attention without a bias."""
+    """A recorder that keeps query, key, value and mask of the first attention without a bias."""
 
     def __init__(self) -> None:
         self.found: dict[str, Tensor] = {}
@@ -91,18 +91,18 @@ class _First:
 
 def attention_arms(bench: Bench) -> Iterator[Arm]:
     """Compare attention over a batch in loops with the batched one."""
-    tape = _First()
-    with torch.no_grad(), recording(tape):
+    recorder = _First()
+    with torch.no_grad(), recording(recorder):
         bench.loss()
-    if not tape.found:
+    if not recorder.found:
         raise NotHere("This model has no attention of heads to loop over.")
-    q, k, v = (tape.found[name].contiguous() for name in ("query", "key", "value"))
-    mask = tape.found.get("mask")
+    q, k, v = (recorder.found[name].contiguous() for name in ("query", "key", "value"))
+    mask = recorder.found.get("mask")
     if mask is not None:
         mask = mask.expand(q.size(0), q.size(1), q.size(2), k.size(2)).contiguous()
-        asking = mask.any(-1)[..., None]  # what a query that may see nothing gives is no matter
+        has_keys = mask.any(-1)[..., None]  # what a query that may see nothing gives is no matter
     else:
-        asking = torch.ones((), dtype=torch.bool, device=q.device)
+        has_keys = torch.ones((), dtype=torch.bool, device=q.device)
     yield Arm(
         f"attention over {q.size(0)} sequences and {q.size(1)} heads, forward",
         {
@@ -110,8 +110,8 @@ def attention_arms(bench: Bench) -> Iterator[Arm]:
             "at once": lambda: fused_attention(q, k, v, mask),
         },
         compare(
-            {"output": looped_attention(q, k, v, mask) * asking},
-            {"output": fused_attention(q, k, v, mask) * asking},
+            {"output": looped_attention(q, k, v, mask) * has_keys},
+            {"output": fused_attention(q, k, v, mask) * has_keys},
             "at once",
         ),
         facts={"rounds": float(q.size(0) * q.size(1))},

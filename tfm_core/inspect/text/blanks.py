@@ -113,10 +113,10 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
     src = encode_src(task, [tokens])
-    with capture(model, only={"weights"}) as tape, torch.no_grad():
+    with capture(model, only={"weights"}) as cache, torch.no_grad():
         shares = model(src, src)[0].float().softmax(-1)  # (n, vocabulary)
     (modules,) = modules_by_kind(run.experiment).values()
-    maps = np.stack([tape[f"{name}.weights"][0].float().numpy() for name in modules])
+    maps = np.stack([cache[f"{name}.weights"][0].float().numpy() for name in modules])
     blanks = []
     for place in (place for place, token in enumerate(tokens) if token == MASK):
         order = shares[place].argsort(descending=True).tolist()

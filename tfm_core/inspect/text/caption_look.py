@@ -175,9 +175,9 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
     item = answered(said, truth, join(said, config))
     inputs = inputs_of(run, item, picture)
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         probabilities = model(*inputs)[0].float().softmax(-1).numpy()  # (T + 1, vocabulary)
-    maps = {name: weights[0].float().numpy() for name, weights in tape.of("weights").items()}
+    maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
     example = Example(
         step=step,
         item=item,

@@ -45,10 +45,10 @@ def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
 
     from tfm_core.probe.capture import capture
 
-    with capture(model, only={"input", "residual"}) as tape:
+    with capture(model, only={"input", "residual"}) as cache:
         model(src, tgt_in)
-        depths = [tape["decoder.input"]]
-        depths += [tape[f"decoder.layers.{i}.residual"] for i in range(len(model.decoder.layers))]
+        depths = [cache["decoder.input"]]
+        depths += [cache[f"decoder.layers.{i}.residual"] for i in range(len(model.decoder.layers))]
         first = int((src != model.pad_id).sum())
         norm = model.decoder.final_norm
         found = []

@@ -84,10 +84,10 @@ def read(run: Run, text: str) -> Sentence:
     words = task.tokenize(text)
     model, step = model_of(run)
     inputs = _inputs(task, [words])
-    with capture(model, only={"weights"}) as tape:
+    with capture(model, only={"weights"}) as cache:
         probabilities = _shares(model, inputs, task)[0]
     (modules,) = modules_by_kind(run.experiment).values()
-    maps = [tape[f"{name}.weights"][0].float().numpy() for name in modules]
+    maps = [cache[f"{name}.weights"][0].float().numpy() for name in modules]
     is_cls = has_cls(run.experiment)
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
     relevant = relevance_of(model, inputs, specials + int(probabilities.argmax())).numpy()

@@ -19,12 +19,12 @@ def pooling(place: Place) -> Step:
     """One vector for the whole text."""
     subject, axis = place.subject, place.axis
     assert isinstance(subject.shape, TextShape)
-    memory, pooled = subject.tape["encoder.output"], subject.tape["output.answering"]
+    memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
     before = [seen("memory", "what the encoder understood", memory, f"B {axis} d_model")]
     code = "x = memory[:, :1]"
     if subject.shape.head == "mean":
-        ids = subject.tape["src_embedding.ids"]
+        ids = subject.cache["src_embedding.ids"]
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
         code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
@@ -41,25 +41,25 @@ def pooling(place: Place) -> Step:
 def logits(place: Place, number: int = 18) -> Step:
     """One number for each token of the vocabulary."""
     subject = place.subject
-    tape, looked_at = subject.tape, subject.memory_axis
-    answering, scores = tape["output.answering"], tape["output.logits"]
+    cache, looked_at = subject.cache, subject.memory_axis
+    answering, scores = cache["output.answering"], cache["output.logits"]
     before = [seen("x", "last vector of each position that answers", answering, "B T:tgt d_model")]
     code, extra = "logits = output(x)", blocks(subject, *_stack_of(place))
     names: dict[str, object] = {"output": subject.model.get_submodule("output")}
     if looked_at:
-        inputs = tape["decoder.input"]
+        inputs = cache["decoder.input"]
         first = "decoder.layers.0"
         before = [
             seen("placed", "the target, with its places", inputs, "B T:tgt d_model"),
-            seen("memory", "what the encoder understood", tape["encoder.output"],
+            seen("memory", "what the encoder understood", cache["encoder.output"],
                  f"B {looked_at} d_model"),
-            seen("tgt_mask", "target mask", tape[f"{first}.self_attention.mask"],
+            seen("tgt_mask", "target mask", cache[f"{first}.self_attention.mask"],
                  "B 1 Q:tgt K:tgt"),
         ]  # fmt: skip
         memory = "memory=memory"
-        if f"{first}.cross_attention.mask" in tape:
+        if f"{first}.cross_attention.mask" in cache:
             memory += ", memory_mask=mask"
-            before.append(mask_seen(tape[f"{first}.cross_attention.mask"], "src"))
+            before.append(mask_seen(cache[f"{first}.cross_attention.mask"], "src"))
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
     batch, length, n_words = scores.shape
@@ -87,7 +87,7 @@ def _stack_of(place: Place) -> tuple[str, str]:
 
 def whole(subject: Subject, example: int, number: int = 19) -> Step:
     """All of it in one call, and what the model says."""
-    read, scores, shape = subject.inputs[0], subject.tape["output.logits"], subject.shape
+    read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
     before, name = ids_seen(subject), "src"
     if isinstance(shape, CaptionShape):

@@ -18,7 +18,7 @@ def projections(place: Place, number: int) -> Step:
         "Queries, keys and values",
         ("projections",),
         "q, k, v = attention.in_projection(x).chunk(3, -1)",
-        (seen("x", "what the attention reads", got("self_attention.asking"), axes),),
+        (seen("x", "what the attention reads", got("self_attention.query_input"), axes),),
         tuple(
             seen(name[0], name, got(f"self_attention.projected_{name}"), axes)
             for name in ("query", "key", "value")

@@ -19,13 +19,13 @@ def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
 
 def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     n = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
-    return [subject.tape[f"{stack}.layers.{i}.residual"] for i in range(n)]
+    return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
 def encoder_stack(place: Place, number: int = 15) -> Step:
     """All blocks of the encoder, one after the other."""
     subject, axis = place.subject, place.axis
-    placed, memory = subject.tape["encoder.input"], subject.tape["encoder.output"]
+    placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
     batch, length, d_model = memory.shape
     through = blocks(subject, "encoder", axis)
     before = [seen("placed", "vectors with their place", placed, f"B {axis} d_model")]

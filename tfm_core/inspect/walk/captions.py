@@ -44,7 +44,7 @@ def word_maps(subject: Subject, step: Step, example: int, head: int) -> WordMaps
     """Return one head's weights of an example's true caption, from the step of cross-attention."""
     assert subject.described is not None
     following = subject.truth[example]  # <eos> last
-    weights = subject.tape[f"{step.block}.cross_attention.weights"]  # (B, H, T, patches)
+    weights = subject.cache[f"{step.block}.cross_attention.weights"]  # (B, H, T, patches)
     n, side = len(following), round(weights.size(-1) ** 0.5)
     maps = weights[example, min(head, weights.size(1) - 1), :n].cpu().float().numpy()
     return WordMaps(

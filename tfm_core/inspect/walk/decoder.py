@@ -9,7 +9,7 @@ from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_quest
 def decoder_attention(place: Place, number: int = 16) -> Step:
     """The target looks at itself, and not ahead."""
     subject, got, axes = place.subject, place.got, "B T:tgt d_model"
-    x, weights = got("self_attention.asking"), got("self_attention.weights")
+    x, weights = got("self_attention.query_input"), got("self_attention.weights")
     relative = getattr(subject.model.get_submodule("decoder"), "relative", None)
     names: dict[str, object] = {"attention": place.module("self_attention")}
     shared = ""
@@ -49,7 +49,7 @@ def cross_attention(place: Place, number: int = 17) -> Step:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
     got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
     words = asked.partition(":")[2]
-    weights, memory = got("cross_attention.weights"), got("cross_attention.asked")
+    weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
     code, masks = "output = attention(x, memory)", []
     if place.has("cross_attention.mask"):
@@ -59,7 +59,7 @@ def cross_attention(place: Place, number: int = 17) -> Step:
         number, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (
-            seen("x", "the target so far", got("cross_attention.asking"), axes),
+            seen("x", "the target so far", got("cross_attention.query_input"), axes),
             seen("memory", "what the encoder understood", memory, f"B {asked} d_model"),
             *masks,
         ),

@@ -14,7 +14,7 @@ from torch import Tensor
 from tfm_core.config import BlockConfig, CaptionerConfig, EncoderDecoderConfig, RecurrentConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
-from tfm_core.probe.capture import Recording, capture
+from tfm_core.probe.capture import ActivationCache, capture
 
 Item = Mapping[str, Any]
 """An example as a probe holds it."""
@@ -41,7 +41,7 @@ class Subject:
 
     inputs: source ids (B, S) and shifted target ids (B, T), or pictures (B, C, Y, X), with
     target ids where they are described.
-    tape: what was recorded; without values for a model on the meta device.
+    cache: what was recorded; without values for a model on the meta device.
     words: name of a token list -> one list an example (``src``, ``tgt``, ``sequence``,
     ``patches``), or one for all (``vocabulary``, ``classes``, under the index 0).
     truth: what the model should answer, an example: target tokens with <eos>, or a class name.
@@ -53,7 +53,7 @@ class Subject:
     model: Model
     shape: Shape
     inputs: tuple[Tensor, ...]
-    tape: Recording
+    cache: ActivationCache
     words: Mapping[str, Sequence[Sequence[str]]]
     truth: Sequence[Sequence[str]]
     pictures: npt.NDArray[np.uint8] | None = None
@@ -111,11 +111,11 @@ class Subject:
         return None if not lists else lists[example if len(lists) > 1 else 0]
 
 
-def recorded(model: Model, inputs: tuple[Tensor, ...]) -> Recording:
+def recorded(model: Model, inputs: tuple[Tensor, ...]) -> ActivationCache:
     """Run a model once; return everything that it records."""
-    with capture(model) as tape:
+    with capture(model) as cache:
         model(*inputs)
-    return tape
+    return cache
 
 
 def on_device(model: Model, *inputs: Tensor) -> tuple[Tensor, ...]:

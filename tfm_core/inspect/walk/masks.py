@@ -29,7 +29,7 @@ def masks(subject: Subject, place: Place, number: int = 3) -> Step:
         code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
         after: tuple[Seen, ...] = (mask_seen(mask, "sequence"),)
     elif family == "encoder-only":
-        ids = subject.tape["src_embedding.ids"]
+        ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
         label = "source ids, with slots to answer in" if has_slots else "ids of the text"
         before = (seen("src", label, ids, "B S:slots"),)
@@ -48,7 +48,7 @@ def masks(subject: Subject, place: Place, number: int = 3) -> Step:
             f"mask = (src != 0)[:, None, None, :]{near}\n"
             f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}{near_tgt}"
         )
-        tgt_mask = subject.tape["decoder.layers.0.self_attention.mask"]
+        tgt_mask = subject.cache["decoder.layers.0.self_attention.mask"]
         after = (
             mask_seen(mask, "src"),
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),

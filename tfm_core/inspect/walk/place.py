@@ -29,11 +29,11 @@ class Place:
 
     def got(self, what: str) -> Tensor:
         """Return what was recorded below the block: ``"self_attention.weights"``."""
-        return self.subject.tape[f"{self.path}.{what}"]
+        return self.subject.cache[f"{self.path}.{what}"]
 
     def has(self, what: str) -> bool:
         """Return whether that was recorded."""
-        return f"{self.path}.{what}" in self.subject.tape
+        return f"{self.path}.{what}" in self.subject.cache
 
     def module(self, name: str) -> nn.Module:
         """Return a module below the block."""
@@ -48,7 +48,7 @@ class Place:
     @property
     def sizes(self) -> tuple[int, int, int, int, int]:
         """B, tokens, H, d_head, d_model."""
-        batch, length, d_model = self.got("self_attention.asking").shape
+        batch, length, d_model = self.got("self_attention.query_input").shape
         n_heads = self.subject.block.n_heads
         return batch, length, n_heads, d_model // n_heads, d_model
 

@@ -14,7 +14,7 @@ def positions(subject: Subject, step: Step) -> Step:
     """Return the step of positions with the segments and the norm that follow them."""
     segments = subject.model.get_submodule("segments")
     vector = segments.get_parameter("table.weight").detach()[0]
-    normed = subject.tape["encoder.input"]
+    normed = subject.cache["encoder.input"]
     axes = "B S:slots d_model"
     return Step(
         step.number, step.name, "Positions and segments", (*step.topics, "segments"),
@@ -28,8 +28,8 @@ def positions(subject: Subject, step: Step) -> Step:
 
 def answer(place: Place, number: int = 18) -> Step:
     """One vector for the whole text."""
-    tape, axis = place.subject.tape, "T:tgt"
-    answering, pooled = tape["output.answering"], tape["output.logits"]
+    cache, axis = place.subject.cache, "T:tgt"
+    answering, pooled = cache["output.answering"], cache["output.logits"]
     batch, length, d_model = answering.shape
     return Step(
         number, "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
@@ -47,7 +47,7 @@ def answer(place: Place, number: int = 18) -> Step:
 
 def whole(subject: Subject, number: int = 19) -> Step:
     """All of it in one call."""
-    (src, tgt), pooled = subject.inputs, subject.tape["output.logits"]
+    (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     batch, d_model = pooled.shape
     return Step(
         number, "whole", "The whole forward pass", ("whole", "whole-pooler"),

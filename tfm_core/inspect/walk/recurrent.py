@@ -34,7 +34,7 @@ def steps(subject: Subject, example: int) -> tuple[Step, ...]:
 def _embedding(subject: Subject) -> Step:
     src, tgt = subject.inputs
     tables = {name: subject.model.get_submodule(name) for name in _TABLES}
-    embedded, tgt_embedded = (subject.tape[f"{name}.embedded"] for name in _TABLES)
+    embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
     return Step(
@@ -56,7 +56,7 @@ _TABLES = ("src_embedding", "tgt_embedding")
 
 
 def _reading(subject: Subject) -> Step:
-    embedded, memory = subject.tape["src_embedding.embedded"], subject.tape["encoder.read"]
+    embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
     return Step(
@@ -65,7 +65,7 @@ def _reading(subject: Subject) -> Step:
         (seen("embedded", "source vectors", embedded, "B S:src d_model"),
          seen("keep", "1 = a token, 0 = padding", subject.inputs[0] != 0, "B S:src")),
         (seen("memory", "a state for each source token", memory, "B S:src d_model"),
-         seen("last", "where reading ended", subject.tape["encoder.ends"], "B d_model")),
+         seen("last", "where reading ended", subject.cache["encoder.ends"], "B d_model")),
         shape_question(
             "the memory, all states of the encoder", (batch, length, d), (batch, d),
             (batch, length, 2 * d), (length, d), (batch, length, length),
@@ -75,9 +75,9 @@ def _reading(subject: Subject) -> Step:
 
 
 def _bridge(subject: Subject) -> Step:
-    config, ends = _config(subject), subject.tape["encoder.ends"]
+    config, ends = _config(subject), subject.cache["encoder.ends"]
     (batch, d), n = ends.shape, config.n_layers
-    hidden = subject.tape["bridge.first"].view(batch, n, d)
+    hidden = subject.cache["bridge.first"].view(batch, n, d)
     return Step(
         4, "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
@@ -96,23 +96,23 @@ def _bridge(subject: Subject) -> Step:
 
 
 def _scores(subject: Subject) -> Step:
-    tape, scores = subject.tape, subject.tape[f"{_LOOK}.scores"]
+    cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
-    d = tape["encoder.read"].size(-1)
+    d = cache["encoder.read"].size(-1)
     return Step(
         5, "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
-        "scores = score(score.asked(states), score.prepare(memory))[:, None]",
-        (seen("states", "the decoder's states that ask", tape[f"{_LOOK}.asking"],
+        "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
+        (seen("states", "the decoder's states that ask", cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
-         seen("memory", "a state for each source token", tape["encoder.read"], "B S:src d_model")),
+         seen("memory", "a state for each source token", cache["encoder.read"], "B S:src d_model")),
         (seen("scores", "how well each pair fits", scores, "B H Q:tgt K:src"),),
         shape_question(
             "the scores, of a single head", (batch, 1, length, n_src), (batch, 1, n_src, n_src),
             (batch, 1, length, d), (batch, 1, length, length),
         ),
         extra=(
-            seen("query", "the states' share", tape[f"{_LOOK}.query"], "B H Q:tgt d_model"),
-            seen("key", "the source's share, worked out once", tape[f"{_LOOK}.key"],
+            seen("query", "the states' share", cache[f"{_LOOK}.query"], "B H Q:tgt d_model"),
+            seen("key", "the source's share, worked out once", cache[f"{_LOOK}.key"],
                  "B H K:src d_model"),
         ),
         names={"score": subject.model.get_submodule(f"{_LOOK}.score")},
@@ -120,16 +120,16 @@ def _scores(subject: Subject) -> Step:
 
 
 def _weights(subject: Subject, example: int) -> Step:
-    tape, mask = subject.tape, subject.tape[f"{_LOOK}.mask"]
-    weights = tape[f"{_LOOK}.weights"]
+    cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
+    weights = cache[f"{_LOOK}.weights"]
     return Step(
         6, "weights", "Mask and softmax", ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
-        (seen("scores", "how well each pair fits", tape[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
+        (seen("scores", "how well each pair fits", cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
          seen("mask", "1 = may be attended to", mask, "B 1 1 K:src")),
         (seen("weights", "shares of each row", weights, "B H Q:tgt K:src"),
-         seen("masked", "scores, padding at the lowest number", tape[f"{_LOOK}.masked_scores"],
+         seen("masked", "scores, padding at the lowest number", cache[f"{_LOOK}.masked_scores"],
               "B H Q:tgt K:src")),
         _zeros(weights, mask, example),
         names=MODULES,
@@ -150,12 +150,12 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
 
 
 def _context(subject: Subject) -> Step:
-    tape = subject.tape
-    values, context = tape[f"{_LOOK}.value"], tape[f"{_LOOK}.heads"]
+    cache = subject.cache
+    values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
     return Step(
         7, "context", "Context", ("context-recurrent",), "context = weights @ values",
-        (seen("weights", "shares of each row", tape[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
+        (seen("weights", "shares of each row", cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
         (seen("context", "what is read for each target token", context, "B H Q:tgt d_model"),),
         shape_question(
@@ -166,8 +166,8 @@ def _context(subject: Subject) -> Step:
 
 
 def _writing(subject: Subject) -> Step:
-    tape, model = subject.tape, subject.model
-    tops, logits = tape["decoder.tops"], tape["output.logits"]
+    cache, model = subject.cache, subject.model
+    tops, logits = cache["decoder.tops"], cache["output.logits"]
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return Step(
@@ -175,13 +175,13 @@ def _writing(subject: Subject) -> Step:
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",
-        (seen("tgt_embedded", "target vectors", tape["tgt_embedding.embedded"], "B T:tgt d_model"),
-         seen("memory", "a state for each source token", tape["encoder.read"], "B S:src d_model")),
+        (seen("tgt_embedded", "target vectors", cache["tgt_embedding.embedded"], "B T:tgt d_model"),
+         seen("memory", "a state for each source token", cache["encoder.read"], "B S:src d_model")),
         (seen("logits", "a score for each token of the vocabulary", logits,
               "B T:tgt V:vocabulary"),
-         seen("x", "state and context together", tape["output.answering"], "B T:tgt d_model"),
+         seen("x", "state and context together", cache["output.answering"], "B T:tgt d_model"),
          seen("states", "the decoder's state after each token", tops, "B T:tgt d_model"),
-         seen("contexts", "what is read for each", tape["decoder.contexts"], "B T:tgt d_model")),
+         seen("contexts", "what is read for each", cache["decoder.contexts"], "B T:tgt d_model")),
         shape_question(
             "the logits", (batch, length, n_words), (batch, n_words), (batch, length, 2 * n_words),
             tops.shape,
@@ -191,13 +191,13 @@ def _writing(subject: Subject) -> Step:
 
 
 def _source(subject: Subject) -> Source:
-    tape = subject.tape
-    mask, prepared = tape[f"{_LOOK}.mask"][:, 0], tape[f"{_LOOK}.key"][:, 0]
-    return Source(tape["encoder.read"], mask, prepared, tape["encoder.ends"])
+    cache = subject.cache
+    mask, prepared = cache[f"{_LOOK}.mask"][:, 0], cache[f"{_LOOK}.key"][:, 0]
+    return Source(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
 
 
 def _start(subject: Subject) -> State:
-    config, first = _config(subject), subject.tape["bridge.first"]
+    config, first = _config(subject), subject.cache["bridge.first"]
     hidden = first.chunk(config.n_layers, -1)
     return State(hidden, tuple(h * 0 for h in hidden) if config.cell == "lstm" else ())
 

@@ -30,11 +30,11 @@ class Scales:
 
 def scales(subject: Subject, module: str, example: int, head: int) -> Scales:
     """Return one head's weights with the right and with the wrong scale. module: an attention."""
-    scores = subject.tape[f"{module}.scores"]  # (B, H, Q, K), already divided by sqrt(d_head)
-    mask = subject.tape.get(f"{module}.mask")
+    scores = subject.cache[f"{module}.scores"]  # (B, H, Q, K), already divided by sqrt(d_head)
+    mask = subject.cache.get(f"{module}.mask")
     config = subject.block
     rows = scores[example, head]
-    bias = subject.tape.get(f"{module}.bias")
+    bias = subject.cache.get(f"{module}.bias")
     penalty = 0.0 if bias is None else bias[head]
     wrong = (rows - penalty) * math.sqrt(config.d_head / config.d_model) + penalty
     allowed = None if mask is None else mask.expand_as(scores)[example, head]

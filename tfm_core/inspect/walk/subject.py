@@ -108,8 +108,8 @@ def by_shape(
     with torch.device("meta"):
         model = build_model(config, shape)
         inputs = _meta_inputs(shape, batch, max(1, src_len), max(1, tgt_len))
-    tape = recorded(model, inputs)
-    return Subject(config, model, shape, inputs, tape, {}, ())
+    cache = recorded(model, inputs)
+    return Subject(config, model, shape, inputs, cache, {}, ())
 
 
 def _meta_inputs(shape: Shape, batch: int, src_len: int, tgt_len: int) -> tuple[Tensor, ...]:

@@ -41,7 +41,7 @@ def of_texts(
         targets = [row[:-1] for row in targets]
     tgt_in = padded(targets)
     inputs = on_device(model, src, tgt_in)
-    tape = recorded(model, inputs)
+    cache = recorded(model, inputs)
     names = (
         [[task.src_vocabulary.token(i) for i in src_row] for src_row in src.tolist()],
         [[task.tgt_vocabulary.token(i) for i in row] for row in tgt_in.tolist()],
@@ -56,7 +56,7 @@ def of_texts(
     if answer == "blanks":
         words["tgt"] = words["src"]  # each place answers itself
     return Subject(
-        experiment.model, model, shape, inputs, tape, words,
+        experiment.model, model, shape, inputs, cache, words,
         truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],
     )  # fmt: skip
 

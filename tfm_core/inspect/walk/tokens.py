@@ -20,12 +20,12 @@ def positions(
 
     setting: the one of the model that names the kind.
     """
-    tape = subject.tape
+    cache = subject.cache
     position = str(getattr(subject.config, setting, "none"))
-    embedded, placed = tape[f"{module}.unplaced"], tape[f"{module}.placed"]
+    embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
     before = [seen("embedded", "vectors without place", embedded, f"B {axis} d_model")]
     code = "placed = embedded  # nothing is added here"
-    rows = tape.get(f"{module}.rows")
+    rows = cache.get(f"{module}.rows")
     if rows is not None:
         before.append(seen("rows", "a row for each position", rows, f"{axis} d_model"))
         code = "placed = embedded + rows"
@@ -102,17 +102,17 @@ def embedding(
     subject: Subject, axis: str, number: int = 4, *, module: str = "src_embedding"
 ) -> Step:
     """A row of a table for each id. axis: of its tokens; module: the embedding."""
-    tape = subject.tape
+    cache = subject.cache
     table = subject.model.get_submodule(f"{module}.table")
-    ids, embedded = tape[f"{module}.ids"], tape[f"{module}.embedded"]
+    ids, embedded = cache[f"{module}.ids"], cache[f"{module}.embedded"]
     batch, length, d_model = embedded.shape
     extra, has_source = [], subject.source is not None
     is_decoder_only = isinstance(subject.config, DecoderOnlyConfig)
-    if has_source and "tgt_embedding.embedded" in tape and not is_decoder_only:
-        target = tape["tgt_embedding.embedded"]
+    if has_source and "tgt_embedding.embedded" in cache and not is_decoder_only:
+        target = cache["tgt_embedding.embedded"]
         extra = [seen("tgt_embedded", "the target's vectors", target, "B T:tgt d_model")]
     if has_source and is_decoder_only:
-        joined = tape["positions.unplaced"]
+        joined = cache["positions.unplaced"]
         extra = [seen("joined", "source and target, one sequence", joined, f"B {axis} d_model")]
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding

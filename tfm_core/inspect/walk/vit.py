@@ -53,7 +53,7 @@ def _pixels(subject: Subject) -> Seen:
 
 def _cutter(subject: Subject) -> str:
     """Name of the module that cuts: the stem, or the part of it behind the convolution."""
-    return "stem.patches" if "stem.convolved" in subject.tape else "stem"
+    return "stem.patches" if "stem.convolved" in subject.cache else "stem"
 
 
 def picture(subject: Subject) -> Step:
@@ -84,7 +84,7 @@ def patches(subject: Subject) -> Step:
     cutter = _cutter(subject)
     config = subject.config
     assert isinstance(config, ViTConfig | CaptionerConfig)
-    cut = subject.tape[f"{cutter}.patches"]
+    cut = subject.cache[f"{cutter}.patches"]
     names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
     code, topics = "patches = patchify(images, patch_size)", ["patches"]
     after = [seen("patches", "patches, flattened", cut, "B patches:patches P")]
@@ -92,7 +92,7 @@ def patches(subject: Subject) -> Step:
         code = "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)"
         names |= {"convolution": subject.model.get_submodule("stem.convolution"), "F": F}
         topics.append("conv")
-        after.append(seen("seen", "what the convolution saw", subject.tape["stem.convolved"],
+        after.append(seen("seen", "what the convolution saw", subject.cache["stem.convolved"],
                           "B C Y X"))  # fmt: skip
     side = subject.inputs[0].size(-1)
     per_side = side // config.patch_size
@@ -110,7 +110,7 @@ def patches(subject: Subject) -> Step:
 def projection(subject: Subject) -> Step:
     """Each patch becomes a vector, as a word does by its embedding."""
     cutter = _cutter(subject)
-    cut, out = subject.tape[f"{cutter}.patches"], subject.tape[f"{cutter}.projected"]
+    cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
     batch, n, values = cut.shape
     d_model = out.size(-1)
     return Step(
@@ -128,9 +128,9 @@ def projection(subject: Subject) -> Step:
 
 def cls(subject: Subject) -> Step:
     """One more token, which the head will read."""
-    x = subject.tape[f"{_cutter(subject)}.projected"]
+    x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
-    joined = subject.tape["positions.unplaced"]
+    joined = subject.cache["positions.unplaced"]
     return Step(
         4, "cls", "CLS token", ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
@@ -151,7 +151,7 @@ def pooling(subject: Subject) -> Step:
     """One vector for the picture."""
     config = subject.config
     assert isinstance(config, ViTConfig)
-    memory, pooled = subject.tape["encoder.output"], subject.tape["head.pooled"]
+    memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
     code = "pooled = memory[:, 0]" if config.pooling == "cls" else "pooled = memory.mean(1)"
     return Step(
@@ -167,7 +167,7 @@ def pooling(subject: Subject) -> Step:
 
 def head(subject: Subject) -> Step:
     """A score for each class."""
-    pooled, scores = subject.tape["head.pooled"], subject.tape["head.logits"]
+    pooled, scores = subject.cache["head.pooled"], subject.cache["head.logits"]
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
     return Step(
@@ -184,7 +184,7 @@ def head(subject: Subject) -> Step:
 
 def whole(subject: Subject, example: int) -> Step:
     """All of it in one call, and what the model says."""
-    scores = subject.tape["head.logits"]
+    scores = subject.cache["head.logits"]
     axes = "B classes:classes"
     names = subject.tokens("classes", 0) or ()
     if scores.is_meta:
