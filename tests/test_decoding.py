@@ -1,13 +1,48 @@
-"""Decoding: greedy writing is what whole-sequence accuracy counts."""
+"""Decoding: greedy, by sampling and by beam search, whatever the model."""
+
+import itertools
+import math
 
 import pytest
 import torch
 
-from tests.models.variants import SEQUENCE_FAMILIES, text_batch, text_model
+from tests.models.variants import SEQUENCE_FAMILIES, TGT_WORDS, text_batch, text_model
 from tests.training.test_loop import experiment
-from tfm_core.data.vocabulary import EOS, PAD
-from tfm_core.decoding import greedy, greedy_steps
+from tfm_core.data.vocabulary import BOS, EOS, PAD
+from tfm_core.decoding import (
+    SamplingConfig,
+    beam_steps,
+    filtered_probs,
+    greedy,
+    greedy_steps,
+    next_logits,
+    sampled_steps,
+)
 from tfm_core.training.loop import build, train
+
+LONG = 11
+
+
+def last(steps):
+    *_, found = steps
+    return found
+
+
+@pytest.fixture(scope="module", params=["decoder-only", "encoder-decoder"])
+def model(request):
+    made = text_model(request.param).eval()
+    with torch.no_grad():
+        made.output.weight *= 3  # an untrained model is sure of nothing
+    return made
+
+
+@pytest.fixture
+def src():
+    return text_batch()[0][:1]
+
+
+def logits(n=5):
+    return torch.randn(n, 23, generator=torch.Generator().manual_seed(3)) * 2
 
 
 @pytest.mark.parametrize(
@@ -26,33 +61,173 @@ def test_whole_sequence_accuracy_equals_that_of_greedy_decoding(family, steps):
     )
     list(train(trainer))
     _, _, whole = trainer.objective.measure(trainer.model, "validation")
-    wanted = trainer.data.validation.tgt[:, 1:]
-    ids = greedy(trainer.model, trainer.data.validation.src, max_len=wanted.size(1)).ids
-    ids = torch.nn.functional.pad(ids, (0, wanted.size(1) - ids.size(1)), value=PAD)
+    targets = trainer.data.validation.tgt[:, 1:]
+    ids = greedy(trainer.model, trainer.data.validation.src, max_len=targets.size(1)).ids
+    ids = torch.nn.functional.pad(ids, (0, targets.size(1) - ids.size(1)), value=PAD)
     assert 0.02 < whole < 1.0  # neither trivial
-    assert (ids == wanted).all(1).float().mean().item() == pytest.approx(whole)
+    assert (ids == targets).all(1).float().mean().item() == pytest.approx(whole)
 
 
 @pytest.mark.parametrize("family", SEQUENCE_FAMILIES)
 def test_nothing_is_written_behind_the_end(family):
     model = text_model(family)
-    written = greedy(model, text_batch()[0], max_len=13)
-    ended = ((written.ids == EOS).cumsum(1) - (written.ids == EOS).int()) > 0
-    assert (written.ids[ended] == PAD).all()
-    assert (written.confidence[ended] == 0).all()
-    assert (written.confidence[~ended] > 0).all()
+    decoded = greedy(model, text_batch()[0], max_len=13)
+    ended = ((decoded.ids == EOS).cumsum(1) - (decoded.ids == EOS).int()) > 0
+    assert (decoded.ids[ended] == PAD).all()
+    assert (decoded.confidence[ended] == 0).all()
+    assert (decoded.confidence[~ended] > 0).all()
     assert model.training
 
 
 def test_each_step_adds_one_token_and_changes_none():
     model = text_model("encoder-decoder")
     before = None
-    for written in greedy_steps(model, text_batch()[0], max_len=7):
+    for decoded in greedy_steps(model, text_batch()[0], max_len=7):
         if before is not None:
-            assert torch.equal(written.ids[:, :-1], before)
-        before = written.ids
+            assert torch.equal(decoded.ids[:, :-1], before)
+        before = decoded.ids
 
 
 def test_at_least_one_token_is_asked_for():
     with pytest.raises(ValueError, match="max_len is 0"):
         greedy(text_model("decoder-only"), text_batch()[0], max_len=0)
+
+
+@pytest.mark.parametrize(
+    "sampling", [SamplingConfig(temperature=0), SamplingConfig(1e-6), SamplingConfig(top_k=1)]
+)
+def test_no_temperature_or_one_choice_is_greedy(model, src, sampling):
+    targets = greedy(model, src, max_len=LONG).ids[0].tolist()
+    for seed in (0, 7):
+        found = last(sampled_steps(model, src, max_len=LONG, sampling=sampling, seeds=[seed]))
+        assert found.ids[0].tolist() == targets
+
+
+def test_a_beam_of_one_is_greedy(model, src):
+    (beam,) = last(beam_steps(model, src, max_len=LONG, width=1))
+    assert list(beam.ids) == greedy(model, src, max_len=LONG).ids[0].tolist()
+
+
+@pytest.mark.parametrize("top_k", [1, 3, 22, 23, 99])
+def test_top_k_keeps_the_likeliest_in_their_proportions(top_k):
+    before = logits().softmax(-1)
+    after = filtered_probs(logits(), SamplingConfig(top_k=top_k))
+    kept = min(top_k, 23)
+    assert ((after > 0).sum(-1) == kept).all()
+    assert (
+        before.topk(kept).values.min(-1).values >= before.masked_fill(after > 0, 0).amax(-1)
+    ).all()
+    scale = before.masked_fill(after == 0, 0.0).sum(-1, keepdim=True)
+    torch.testing.assert_close(after * scale, before.masked_fill(after == 0, 0.0))
+
+
+@pytest.mark.parametrize("top_p", [0.05, 0.3, 0.7, 0.95, 1.0])
+def test_the_nucleus_is_the_smallest_set_with_the_mass(top_p):
+    for before, after in zip(
+        logits().softmax(-1), filtered_probs(logits(), SamplingConfig(top_p=top_p)), strict=True
+    ):
+        kept = before[after > 0]
+        assert float(kept.sum()) >= top_p - 1e-6
+        assert float(kept.sum() - kept.min()) < top_p  # without its least one it is too small
+        assert len(kept) == 23 or float(before[after == 0].max()) <= float(kept.min())
+
+
+def test_temperature_sharpens_and_flattens_without_changing_the_order():
+    entropies = []
+    for temperature in (0.25, 0.5, 1.0, 2.0, 4.0):
+        chances = filtered_probs(logits(), SamplingConfig(temperature))
+        torch.testing.assert_close(chances.sum(-1), torch.ones(5))
+        assert torch.equal(chances.argsort(-1), logits().argsort(-1))
+        entropies.append(float(-(chances * chances.log()).sum()))
+    assert entropies == sorted(entropies)
+    torch.testing.assert_close(filtered_probs(logits(), SamplingConfig()), logits().softmax(-1))
+
+
+def test_draws_follow_the_distribution(model, src):
+    seeds = range(4000)
+    step = next(sampled_steps(model, src, max_len=1, seeds=seeds))
+    share = torch.bincount(step.ids[:, 0], minlength=TGT_WORDS) / len(seeds)
+    torch.testing.assert_close(share, step.before[0], atol=0.03, rtol=0)
+
+
+def test_writing_on_is_the_same_as_never_having_stopped(model, src):
+    seeds = [3, 5]
+    whole = last(sampled_steps(model, src, [7, 8], max_len=9, seeds=seeds)).ids
+    half = last(sampled_steps(model, src, [7, 8], max_len=5, seeds=seeds)).ids
+    assert torch.equal(last(sampled_steps(model, src, half, max_len=9, seeds=seeds)).ids, whole)
+    assert not torch.equal(whole[0], whole[1])
+
+
+def test_each_step_tells_what_it_drew_from(model, src):
+    ids = [7, 8]
+    for step in sampled_steps(
+        model, src, ids, max_len=6, sampling=SamplingConfig(0.7, 5), seeds=[2]
+    ):
+        torch.testing.assert_close(
+            step.before, next_logits(model, src, torch.tensor([ids])).softmax(-1)
+        )
+        ids = step.ids[0].tolist()
+        assert float(step.after[0, ids[-1]]) > 0
+
+
+def test_what_is_never_written_is_never_drawn(model, src):
+    never = tuple(range(15))
+    step = last(sampled_steps(model, src, max_len=7, seeds=range(20), never=never))
+    assert int(step.ids.min()) >= 15
+
+
+def test_a_context_sees_only_the_last_tokens(model, src):
+    long = torch.tensor([[4, 5, 6, 7, 8, 9]])
+    short = model(src, torch.tensor([[BOS, 8, 9]]))[:, -1]
+    torch.testing.assert_close(next_logits(model, src, long, context=3), short)
+
+
+def test_a_beam_that_drops_nothing_finds_the_best_text_of_all(model, src):
+    """And so it never scores below greedy."""
+    length = 2
+    best = last(beam_steps(model, src, max_len=length, width=TGT_WORDS**length))[0]
+    scores = {}
+    for text in itertools.product(range(TGT_WORDS), repeat=length):
+        if EOS in text[:-1]:
+            text = (EOS,)
+        logs = model(src, torch.tensor([[BOS, *text[:-1]]]))[0].detach().double().log_softmax(-1)
+        scores[text] = sum(float(row[id]) for row, id in zip(logs, text, strict=True))
+    assert best.ids == max(scores, key=scores.get)
+    assert best.score == pytest.approx(max(scores.values()), abs=1e-5)
+    (plain,) = last(beam_steps(model, src, max_len=length, width=1))
+    # the same text in a batch of another size is summed in another order
+    assert best.ids == plain.ids or best.score > plain.score
+    assert scores[plain.ids] == pytest.approx(plain.score, abs=1e-5)
+
+
+def test_beams_stand_in_order_and_the_ended_ones_stay(model, src):
+    done = {}
+    for beams in beam_steps(model, src, max_len=9, width=5):
+        scores = [beam.score for beam in beams]
+        assert scores == sorted(scores, reverse=True)
+        assert len({beam.ids for beam in beams}) == len(beams) <= 5
+        for beam in beams:
+            assert beam.is_done == (beam.ids[-1] == EOS)
+            assert done.get(beam.ids, beam.score) == beam.score
+            if beam.is_done:
+                done[beam.ids] = beam.score
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"temperature": -1.0}, "temperature is -1.0, but must be 0 or more"),
+        ({"temperature": math.nan}, "temperature is nan"),
+        ({"top_k": -1}, "top_k is -1"),
+        ({"top_p": 0.0}, "top_p is 0.0, but must be above 0"),
+        ({"top_p": 1.1}, "at most 1"),
+    ],
+)
+def test_what_is_no_distribution_is_refused(settings, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SamplingConfig(**settings)
+
+
+def test_a_beam_is_at_least_one_wide(model, src):
+    with pytest.raises(ValueError, match="0 wide, but must be at least 1"):
+        next(beam_steps(model, src, max_len=3, width=0))

@@ -127,7 +127,7 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
         before = signal.signal(signal.SIGINT, on_interrupt)
         try:
-            status = execute(run, control, bar.listen)
+            status = execute(run, control, bar.on_event)
         finally:
             signal.signal(signal.SIGINT, before)
     values = figures(run)

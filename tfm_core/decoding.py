@@ -1,7 +1,7 @@
 """Decoding: from a model to the words it writes: greedily, by sampling, by beam search.
 
-All of them yield step by step. A draw depends on the seed, the sample and the place alone, so that
-writing on from where one stopped gives the same text as never having stopped.
+All of them yield step by step. A draw depends on the seed of its sample and the position alone, so
+that writing on from where one stopped gives the same text as never having stopped.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextM
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Decoded:
     """What a model wrote: ids (B, T) up to and with <eos>, then padding; confidence (B, T)."""
 
     ids: Tensor
     confidence: Tensor
 
 
-def greedy(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Written:
+def greedy(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Decoded:
     """Write the likeliest token at each step, at most ``max_len`` tokens for each source.
 
     src: (B, S) ids, or pictures (B, C, H, W) for a captioner.
 
     confidence is the probability the model gave to each token it wrote, 0 in the padding.
     """
-    (written,) = deque(greedy_steps(model, src, max_len=max_len), maxlen=1)
-    return written
+    (decoded,) = deque(greedy_steps(model, src, max_len=max_len), maxlen=1)
+    return decoded
 
 
 @torch.no_grad()
-def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Iterator[Written]:
+def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> Iterator[Decoded]:
     """Yield what is written after each token, (B, 1) to (B, T); see ``greedy``.
 
     An encoder-only model writes all positions at once, so it yields once; one that fills in hidden
@@ -67,7 +67,7 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
             tgt_in = torch.cat([tgt_in, ids[:, None]], 1)
             confidence = torch.cat([confidence, best[:, None]], 1)
             done = done | (ids == EOS)
-            yield Written(tgt_in[:, 1:], confidence)
+            yield Decoded(tgt_in[:, 1:], confidence)
             if bool(done.all()):
                 return
     finally:
@@ -98,19 +98,19 @@ def _writer(model: TextModel | Captioner, src: Tensor) -> Callable[[Tensor], Ten
     return lambda tgt_in: model(src, tgt_in)[:, -1]
 
 
-def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Written:
+def _at_once(model: EncoderOnly, src: Tensor, max_len: int) -> Decoded:
     slots = src.new_full((len(src), max_len), BOS)
     best, ids = model(src, slots).float().softmax(-1).max(-1)
     if model.mask_id:
         given = F.pad(src, (0, max(0, max_len - src.size(1))), value=PAD)[:, :max_len]
         is_given = given != model.mask_id
-        return Written(ids.where(~is_given, given), best.masked_fill(is_given, 1.0))
+        return Decoded(ids.where(~is_given, given), best.masked_fill(is_given, 1.0))
     ended = (ids == EOS).cumsum(1) - (ids == EOS).int() > 0  # strictly behind the first <eos>
-    return Written(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))
+    return Decoded(ids.masked_fill(ended, PAD), best.masked_fill(ended, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Shaping:
+class SamplingConfig:
     """How the model's distribution is changed before a token is drawn from it.
 
     temperature: logits are divided by it; 0 is greedy. top_k: keep so many of the likeliest, 0
@@ -133,11 +133,11 @@ class Shaping:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
+class SampleStep:
     """One step of N samples: ids (N, T) behind <bos>, the prompt first, padded behind <eos>.
 
     before and after: (N, vocabulary), the distribution that the last token was drawn from, as the
-    model gave it and as it was shaped.
+    model gave it and as it was filtered.
     """
 
     ids: Tensor
@@ -145,23 +145,23 @@ class Drawn:
     after: Tensor
 
 
-def shaped(logits: Tensor, shaping: Shaping) -> Tensor:
+def filtered_probs(logits: Tensor, sampling: SamplingConfig) -> Tensor:
     """Return the probabilities (..., V) that are drawn from: temperature, then top-k, then top-p.
 
     logits: (..., V); -inf is a token that is never written.
     """
-    if shaping.temperature == 0:
+    if sampling.temperature == 0:
         return torch.nn.functional.one_hot(logits.argmax(-1), logits.size(-1)).float()
     logits = logits.double()
     # the largest becomes 0 first, so that a temperature near 0 cannot overflow
-    ordered, order = ((logits - logits.amax(-1, keepdim=True)) / shaping.temperature).sort(
+    ordered, order = ((logits - logits.amax(-1, keepdim=True)) / sampling.temperature).sort(
         dim=-1, descending=True, stable=True
     )
-    if shaping.top_k:
-        ordered[..., shaping.top_k :] = -math.inf
+    if sampling.top_k:
+        ordered[..., sampling.top_k :] = -math.inf
     chances = ordered.softmax(-1)
     mass_before = chances.cumsum(-1) - chances
-    chances = chances.masked_fill(mass_before >= shaping.top_p, 0.0)
+    chances = chances.masked_fill(mass_before >= sampling.top_p, 0.0)
     chances = chances / chances.sum(-1, keepdim=True)
     return torch.empty_like(chances).scatter(-1, order, chances).float()
 
@@ -183,17 +183,17 @@ def sampled_steps(
     prompt: Sequence[int] | Tensor = (),
     *,
     max_len: int,
-    shaping: Shaping | None = None,
+    sampling: SamplingConfig | None = None,
     seeds: Sequence[int] = (0,),
     context: int = 0,
     never: Sequence[int] = (),
-) -> Iterator[Drawn]:
+) -> Iterator[SampleStep]:
     """Yield a step for each token that is drawn, until every sample ended or is ``max_len`` long.
 
     src: (1, S) or (1, 0). prompt: ids, or (N, T) to go on from, one row a seed. context: positions
     the model reads at most, <bos> included; 0 is no limit. never: tokens that are not written.
     """
-    shaping = shaping or Shaping()
+    sampling = sampling or SamplingConfig()
     ids = torch.as_tensor(prompt, dtype=torch.int64, device=src.device)
     ids = ids.expand(len(seeds), -1) if ids.dim() == 1 else ids
     src = src.expand(len(seeds), -1)
@@ -203,13 +203,13 @@ def sampled_steps(
         while ids.size(1) < max_len and not bool((done := _ended(ids)).all()):
             logits = next_logits(model, src, ids, context)
             logits[:, list(never)] = -math.inf
-            before, after = logits.softmax(-1), shaped(logits, shaping)
-            place = ids.size(1)
+            before, after = logits.softmax(-1), filtered_probs(logits, sampling)
+            position = ids.size(1)
             drawn = torch.stack(
-                [_draw(row, seed, place) for row, seed in zip(after, seeds, strict=True)]
+                [_draw(row, seed, position) for row, seed in zip(after, seeds, strict=True)]
             )
             ids = torch.cat([ids, drawn.masked_fill(done, PAD)[:, None]], 1)
-            yield Drawn(ids, before, after)
+            yield SampleStep(ids, before, after)
     finally:
         model.train(was_training)
 
@@ -218,9 +218,9 @@ def _ended(ids: Tensor) -> Tensor:
     return (ids == EOS).any(1)
 
 
-def _draw(chances: Tensor, seed: int, place: int) -> Tensor:
-    """Draw one id from (V,); the same seed and place draw the same from the same chances."""
-    generator = torch.Generator().manual_seed((seed * 1_000_003 + place) % 2**63)
+def _draw(chances: Tensor, seed: int, position: int) -> Tensor:
+    """Draw one id from (V,); the same seed and position draw the same from the same chances."""
+    generator = torch.Generator().manual_seed((seed * 1_000_003 + position) % 2**63)
     return torch.multinomial(chances.cpu(), 1, generator=generator)[0].to(chances.device)
 
 
@@ -249,7 +249,7 @@ def beam_steps(
 ) -> Iterator[list[Beam]]:
     """Yield the ``width`` likeliest texts so far, best first, after each token (src: (1, S)).
 
-    A text that ended keeps its score and its place. Width 1 is greedy. Raises ValueError.
+    A text that ended keeps its score and its rank. Width 1 is greedy. Raises ValueError.
     """
     if width < 1:
         raise ValueError(f"The beam is {width} wide, but must be at least 1.")
@@ -264,17 +264,17 @@ def beam_steps(
             ids = torch.tensor([beam.ids for beam in open_], dtype=torch.int64, device=src.device)
             logits = next_logits(model, src.expand(len(open_), -1), ids, context)
             logits[:, list(never)] = -math.inf
-            found = [beam for beam in beams if beam.is_done]
+            candidates = [beam for beam in beams if beam.is_done]
             for beam, row in zip(open_, logits.double().log_softmax(-1), strict=True):
                 best = row.topk(min(width, len(row)))
-                found += [
+                candidates += [
                     Beam((*beam.ids, token), beam.score + score, token == EOS)
                     for score, token in zip(
                         best.values.tolist(), best.indices.tolist(), strict=True
                     )
                     if score > -math.inf
                 ]
-            beams = sorted(found, key=lambda beam: -beam.score)[:width]
+            beams = sorted(candidates, key=lambda beam: -beam.score)[:width]
             yield beams
     finally:
         model.train(was_training)

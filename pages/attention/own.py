@@ -13,7 +13,7 @@ from pages.attention import selection as chosen
 from pages.attention.selection_link import MAX_TEXT, Selection
 from pages.components.digit_pad import digit_pad
 from pages.i18n import _, content
-from pages.ui import show, state, typed
+from pages.ui import page_table, show, typed
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
@@ -78,7 +78,7 @@ def _described(run: Run, selection: Selection) -> Example:
         help=_("Composed of digits that the model never trained on."),
     )
     st.page_link(
-        state.PAGES["captions"],
+        page_table.path_of("captions"),
         label=_("Compose a picture of your own"),
         icon=":material/image_search:",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from pages.gpt import beam
-from pages.gpt import shaping as gpt_shaping
+from pages.gpt import sampling as gpt_sampling
 from pages.i18n import _
 from pages.ui import show, typed
 from tfm_core.inspect.attention import trained
@@ -19,7 +19,7 @@ from tfm_core.plots.language import written_text
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.decoding import Shaping
+    from tfm_core.decoding import SamplingConfig
 
 _WRITTEN, _ASKED = "gpt-written", "gpt-asked"
 _METHODS = {
@@ -50,10 +50,10 @@ def part(run: Run) -> None:
     if method == "beam":
         beam.part(run, begun)
         return
-    shaping, seeds, length = gpt_shaping.controls(is_greedy=method == "greedy")
-    # not in the mark: how the next token is shaped may change in the middle of a text
+    sampling, seeds, length = gpt_sampling.controls(is_greedy=method == "greedy")
+    # not in the mark: the sampling may change in the middle of a text
     mark = (run.id, trained.checkpoint_mark(run), begun, seeds)
-    st.fragment(_written)(run, mark, shaping, length)
+    st.fragment(_written)(run, mark, sampling, length)
 
 
 def _prompt(run: Run) -> str:
@@ -68,7 +68,7 @@ def _prompt(run: Run) -> str:
     return typed.within(text, 400)
 
 
-def _written(run: Run, mark: tuple[Any, ...], shaping: Shaping, length: int) -> None:
+def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: int) -> None:
     """Draw the samples and the buttons that write on."""
     kept = st.session_state.get(_WRITTEN)
     if kept is None or kept[0] != mark:
@@ -81,14 +81,14 @@ def _written(run: Run, mark: tuple[Any, ...], shaping: Shaping, length: int) -> 
         samples = [Sample(mark[2], ()) for _seed in mark[3]]
     n = {"step": 1, "on": length - _done(samples)}.get(asked, 0)
     if n > 0:
-        for longer in gpt_writing.write_on(run, samples, shaping, mark[3], n=n):
+        for longer in gpt_writing.write_on(run, samples, sampling, mark[3], n=n):
             _draw(run, places, longer, mark)
             samples = longer
     _draw(run, places, samples, mark)
     st.session_state[_WRITTEN] = (mark, samples)
     with bar:
         _buttons(samples, length)
-    _next(run, samples[0], shaping)
+    _next(run, samples[0], sampling)
 
 
 def _done(samples: list[Sample]) -> int:
@@ -130,16 +130,16 @@ def _draw(run: Run, places: list[Any], samples: list[Sample], mark: tuple[Any, .
             st.html(written_text(tokens, sample.chances, n_prompt, gap))
 
 
-def _next(run: Run, sample: Sample, shaping: Shaping) -> None:
+def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     """Show what the next token of the first sample is drawn from."""
     if gpt_writing.has_ended(sample):
         st.caption(_("The first sample has ended: the model wrote <eos>.").replace("<", "\\<"))
         return
-    found = gpt_writing.next_token(run, sample.ids, shaping)
+    found = gpt_writing.next_token(run, sample.ids, sampling)
     st.markdown(
         _(
             "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
-            "perplexity {before}, after shaping {after}."
+            "perplexity {before}, as drawn from {after}."
         ).format(
             left=f"{found.n_left:,}",
             all=f"{found.n_all:,}",

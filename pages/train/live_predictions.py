@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, state
+from pages.ui import page_table, show, state
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import Floats, head_map
 from tfm_core.plots.caption_strip import caption_strip
@@ -57,7 +57,7 @@ def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
         module, head, example = _selectors(run, probe, snapshot)
         st.caption(kind_of(run.experiment, module).look_for)
         st.page_link(
-            state.PAGES["attention"],
+            page_table.path_of("attention"),
             label=_("All layers and heads"),
             icon=":material/visibility:",
             query_params={"run": run.id},

@@ -107,7 +107,7 @@ def _say(picked: str, run: Run | None) -> None:
     st.session_state[_MIRRORED] = url_config.settings_in(st.query_params.to_dict())
     if picked == RUN and run is not None:
         st.query_params["run"] = run.id
-    elif state.page() not in state.RUN_PAGES:
+    elif not state.shows_run():
         st.query_params.pop("run", None)
 
 

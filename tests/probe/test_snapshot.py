@@ -46,11 +46,11 @@ def test_it_holds_what_greedy_decoding_writes(family, steps, monkeypatch):
 
 
 def test_one_wrong_token_asks_for_decoding():
-    wanted = torch.tensor([[5, 6, 2, 0], [7, 2, 0, 0]])
-    logits = torch.nn.functional.one_hot(wanted, 9).float() * 9
+    targets = torch.tensor([[5, 6, 2, 0], [7, 2, 0, 0]])
+    logits = torch.nn.functional.one_hot(targets, 9).float() * 9
     logits[1, 3, 4] = 99.0  # padding may say what it wants
-    written = snapshot._as_taught(logits, wanted)
-    assert written.ids.tolist() == [[5, 6, 2], [7, 2, 0]]
-    assert written.confidence[1, 2] == 0
+    decoded = snapshot._as_taught(logits, targets)
+    assert decoded.ids.tolist() == [[5, 6, 2], [7, 2, 0]]
+    assert decoded.confidence[1, 2] == 0
     logits[1, 1, 4] = 99.0
-    assert snapshot._as_taught(logits, wanted) is None
+    assert snapshot._as_taught(logits, targets) is None

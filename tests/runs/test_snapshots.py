@@ -29,17 +29,17 @@ def text_snapshot(step=5):
 
 def test_a_text_snapshot_comes_back(tmp_path):
     written = text_snapshot()
-    found = read(write(tmp_path, written))
+    loaded = read(write(tmp_path, written))
 
-    assert found.step == 5
-    assert found.tokens == written.tokens
-    assert found.texts == written.texts
-    assert found.probabilities is None
+    assert loaded.step == 5
+    assert loaded.tokens == written.tokens
+    assert loaded.texts == written.texts
+    assert loaded.probabilities is None
     for name in ("ids", "confidence"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(written, name))
-        assert getattr(found, name).dtype == getattr(written, name).dtype
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(written, name))
+        assert getattr(loaded, name).dtype == getattr(written, name).dtype
     for name in ("attention", "positions", "embeddings"):
-        found_part, written_part = getattr(found, name), getattr(written, name)
+        found_part, written_part = getattr(loaded, name), getattr(written, name)
         assert found_part.keys() == written_part.keys()
         for key, value in written_part.items():
             np.testing.assert_array_equal(found_part[key], value)
@@ -47,10 +47,10 @@ def test_a_text_snapshot_comes_back(tmp_path):
 
 def test_a_picture_snapshot_is_stored_in_half_precision(tmp_path):
     probabilities = RNG.random((3, 10))
-    found = read(write(tmp_path, Snapshot(0, probabilities=probabilities)))
-    assert found.probabilities.dtype == np.float16
-    np.testing.assert_allclose(found.probabilities, probabilities, atol=1e-3)
-    assert found.texts is None
+    loaded = read(write(tmp_path, Snapshot(0, probabilities=probabilities)))
+    assert loaded.probabilities.dtype == np.float16
+    np.testing.assert_allclose(loaded.probabilities, probabilities, atol=1e-3)
+    assert loaded.texts is None
 
 
 def test_steps_are_listed_in_order_without_what_is_damaged(store):

@@ -15,15 +15,15 @@ from tfm_core.runs.run import RunDamaged
 def test_a_created_run_is_found_with_all_it_was_given(store):
     run = store.create(tiny(), device="cuda:1", threads=3, name="First", preset="copy")
 
-    found = store.get(run.id)
+    loaded = store.get(run.id)
 
-    assert found.experiment == tiny()
-    assert found.meta.name == "First"
-    assert (found.meta.device, found.meta.threads, found.meta.preset) == ("cuda:1", 3, "copy")
-    assert found.meta.created.endswith("+00:00")
-    assert found.status.state == "queued"
-    assert found.status.total_steps == 7
-    assert found.problem is None
+    assert loaded.experiment == tiny()
+    assert loaded.meta.name == "First"
+    assert (loaded.meta.device, loaded.meta.threads, loaded.meta.preset) == ("cuda:1", 3, "copy")
+    assert loaded.meta.created.endswith("+00:00")
+    assert loaded.status.state == "queued"
+    assert loaded.status.total_steps == 7
+    assert loaded.problem is None
 
 
 def test_a_run_without_a_name_is_called_after_its_task(store):
@@ -32,7 +32,7 @@ def test_a_run_without_a_name_is_called_after_its_task(store):
 
 def test_the_newest_run_is_listed_first(store):
     runs = [store.create(tiny()) for _ in range(3)]
-    assert [run.id for run in store.list()] == [run.id for run in reversed(runs)]
+    assert [listed.id for listed in store.list()] == [run.id for run in reversed(runs)]
 
 
 def test_the_folder_can_be_named_by_the_environment(monkeypatch, tmp_path):
@@ -93,7 +93,7 @@ def test_a_deleted_run_can_be_taken_back(store, end):
     assert run.problem == "This run was deleted."
 
     assert store.undelete(run.id).experiment == tiny()
-    assert [found.id for found in store.list()] == [run.id]
+    assert [listed.id for listed in store.list()] == [run.id]
 
 
 @pytest.mark.parametrize("run_id", ["../etc/passwd", "never-deleted"])
@@ -178,14 +178,14 @@ def test_a_damaged_run_is_listed_with_its_problem_and_can_be_deleted(store, end,
     path = run.folder / "experiment.json"
     path.unlink() if content is None else path.write_text(content)
 
-    (found,) = store.list()
+    (damaged,) = store.list()
 
-    assert sentence in (found.problem or "")
+    assert sentence in (damaged.problem or "")
     with pytest.raises(RunDamaged, match=sentence):
-        _ = found.experiment
-    assert found.status.state == "stopped"
-    assert found.meta.name == "Copy"
-    store.delete(found.id)
+        _ = damaged.experiment
+    assert damaged.status.state == "stopped"
+    assert damaged.meta.name == "Copy"
+    store.delete(damaged.id)
     assert store.list() == []
 
 
@@ -193,17 +193,17 @@ def test_a_damaged_run_is_listed_with_its_problem_and_can_be_deleted(store, end,
 def test_a_damaged_meta_file_is_made_up_for(store, content):
     run = store.create(tiny())
     (run.folder / "meta.json").write_text(content)
-    (found,) = store.list()
-    assert found.meta.name == run.id
-    assert found.meta.threads == 1
-    assert found.meta.created.endswith("+00:00")
+    (damaged,) = store.list()
+    assert damaged.meta.name == run.id
+    assert damaged.meta.threads == 1
+    assert damaged.meta.created.endswith("+00:00")
 
 
 def test_a_half_made_run_is_not_listed(store):
     run = store.create(tiny())
     (store.root / ".new-half").mkdir()
     (store.root / "stray-file").write_text("")
-    assert [found.id for found in store.list()] == [run.id]
+    assert [listed.id for listed in store.list()] == [run.id]
 
 
 def test_reading_runs_needs_no_torch():

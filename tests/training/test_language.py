@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tests.training.test_loop import experiment, told
+from tests.training.test_loop import experiment, records
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import corpus_task
 from tfm_core.training import checkpoints
@@ -57,7 +57,7 @@ def test_one_batch_is_learned_by_heart(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_trainer_that_goes_on_gives_the_same_curve_bit_for_bit(name, tmp_path):
     chosen = language(name, model={"dropout": 0.2})
-    whole = list(told(build(chosen)))
+    whole = list(records(build(chosen)))
     first = build(chosen)
     for event in train(first):
         if isinstance(event, Step) and event.step == 4:
@@ -65,7 +65,7 @@ def test_a_trainer_that_goes_on_gives_the_same_curve_bit_for_bit(name, tmp_path)
             break
     second = build(chosen)
     checkpoints.load(second, tmp_path)
-    rest = [record for record in told(second) if record["event"] != "started"]
+    rest = [record for record in records(second) if record["event"] != "started"]
     behind = [record for record in whole if record["event"] != "started" and record["step"] > 4]
     assert rest == behind
     assert [r["step"] for r in rest if r["event"] == "step"] == [5, 6]
@@ -101,10 +101,12 @@ def test_the_measured_loss_is_the_mean_surprise_of_a_token():
 
 
 def test_the_floor_is_the_entropy_of_the_grammar_and_nobody_knows_that_of_a_text():
-    assert build(language("grammar")).objective.floor() == entropy_per_token("characters")
-    assert build(language()).objective.floor() is None
+    assert build(language("grammar")).objective.loss_lower_bound() == entropy_per_token(
+        "characters"
+    )
+    assert build(language()).objective.loss_lower_bound() is None
     smoothed = language("grammar", training={"label_smoothing": 0.1})
-    assert build(smoothed).objective.floor() is None
+    assert build(smoothed).objective.loss_lower_bound() is None
 
 
 def test_a_grammar_model_comes_near_its_floor_and_not_below():

@@ -34,9 +34,9 @@ class Knows(nn.Module):
         logits = torch.full((*src.shape, len(vocabulary)), -30.0)
         for row, ids in enumerate(src.tolist()):
             tokens = [vocabulary.token(i) for i in ids if i != PAD]
-            for place, shares in posterior(tokens, self.objective.data.n_draws).items():
+            for position, shares in posterior(tokens, self.objective.data.n_draws).items():
                 for word, share in shares.items():
-                    logits[row, place, vocabulary.id_of(word)] = math.log(share)
+                    logits[row, position, vocabulary.id_of(word)] = math.log(share)
         return logits if read is None else tokens_at(logits, read)
 
 
@@ -96,7 +96,7 @@ def test_what_is_measured_is_the_hidden_words_of_the_split(trainer):
 
 def test_the_floor_is_the_loss_of_the_reader_who_knows(trainer):
     loss, _, _ = trainer.objective.measure(Knows(trainer.objective), "validation")
-    assert trainer.objective.floor() == pytest.approx(loss, abs=1e-4)
+    assert trainer.objective.loss_lower_bound() == pytest.approx(loss, abs=1e-4)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
@@ -111,22 +111,22 @@ def test_what_is_learned_is_what_the_whole_answer_says_of_the_chosen_words(smoot
         )
     )
     model, objective, rows = trainer.model, trainer.objective, torch.arange(70)
-    scores = objective.scores(model, rows, torch.Generator().manual_seed(5))
+    metrics = objective.loss_and_metrics(model, rows, torch.Generator().manual_seed(5))
     words = trainer.data.train.tgt[rows, 1:]
     words = words[:, : int((words != PAD).sum(1).max())]
     src, chosen = objective.hide(words, torch.Generator().manual_seed(5))
     logits = model(src, words)
     hidden = src == objective.mask_id
     expected = F.cross_entropy(logits[chosen], words[chosen], label_smoothing=smoothing)
-    told = F.cross_entropy(logits[hidden], words[hidden])
+    records = F.cross_entropy(logits[hidden], words[hidden])
     is_right = (logits.argmax(-1) == words) & hidden
-    torch.testing.assert_close(scores.loss, expected, atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(scores.shown, told, atol=1e-5, rtol=1e-5)
-    assert int(scores.right) == int(is_right.sum())
-    assert int(scores.counted) == int(hidden.sum())
-    assert int(scores.whole) == int((is_right == hidden).all(1).sum())
+    torch.testing.assert_close(metrics.loss, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(metrics.reported_loss, records, atol=1e-5, rtol=1e-5)
+    assert int(metrics.n_correct) == int(is_right.sum())
+    assert int(metrics.n_tokens) == int(hidden.sum())
+    assert int(metrics.n_exact) == int((is_right == hidden).all(1).sum())
     for grads in zip(
-        torch.autograd.grad(scores.loss, trainer.parameters),
+        torch.autograd.grad(metrics.loss, trainer.parameters),
         torch.autograd.grad(expected, trainer.parameters),
         strict=True,
     ):

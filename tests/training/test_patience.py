@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from tests.training.test_loop import experiment, told
+from tests.training.test_loop import experiment, records
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore
@@ -36,7 +36,7 @@ def validations(events):
 def test_patience_counts_validations_in_a_row(limit, losses, best, is_over):
     patience = Patience(limit)
     for step, loss in enumerate(losses, 1):
-        patience.hear(step, loss)
+        patience.update(step, loss)
     assert (patience.best_step, patience.is_over) == (best, is_over)
     again = Patience(limit)
     again.restore(patience.state())
@@ -59,8 +59,8 @@ def test_training_stops_exactly_when_patience_ends():
 
 
 def test_without_patience_all_steps_are_trained_and_the_curve_is_the_same():
-    patient = list(told(build(experiment(training=RESTLESS))))
-    cut = list(told(build(IMPATIENT)))
+    patient = list(records(build(experiment(training=RESTLESS))))
+    cut = list(records(build(IMPATIENT)))
     steps = [event for event in cut if event["event"] == "step"]
     assert [event for event in patient if event["event"] == "step"][: len(steps)] == steps
     assert patient[-1]["step"] == 60
@@ -77,7 +77,7 @@ def test_patience_that_ends_with_the_last_step_cut_nothing_off():
 @pytest.mark.parametrize("back", [0, 1, 3])
 def test_going_on_from_a_checkpoint_stops_at_the_same_step(back, tmp_path):
     whole, stopped, resumed = build(IMPATIENT), build(IMPATIENT), build(IMPATIENT)
-    expected = list(told(whole))
+    expected = list(records(whole))
     at = whole.step - back
     events = train(stopped)
     while not (isinstance(event := next(events), Step) and event.step == at):
@@ -85,7 +85,7 @@ def test_going_on_from_a_checkpoint_stops_at_the_same_step(back, tmp_path):
     checkpoints.save(stopped, tmp_path)
     events.close()
     checkpoints.load(resumed, tmp_path)
-    again = list(told(resumed))
+    again = list(records(resumed))
     assert again[1:] == [event for event in expected[:-2] if event["step"] > at] + expected[-2:]
     for name, value in whole.model.state_dict().items():
         assert torch.equal(resumed.model.state_dict()[name], value), name

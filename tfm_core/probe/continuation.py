@@ -52,7 +52,7 @@ def continued(
     import torch
 
     from tfm_core.data.vocabulary import BOS, PAD, UNK
-    from tfm_core.decoding import Shaping, sampled_steps
+    from tfm_core.decoding import SamplingConfig, sampled_steps
 
     n, confidence = prompts.size(1), []
     ids = prompts
@@ -61,14 +61,14 @@ def continued(
         prompts[:1, :0],
         prompts,
         max_len=n + LENGTH[config.unit],
-        shaping=Shaping(temperature=0),
+        sampling=SamplingConfig(temperature=0),
         seeds=range(len(prompts)),
         context=config.max_tgt_len + 1,
         never=(PAD, BOS, UNK),
     ):
         ids = step.ids
-        written = ids[:, -1:]
-        confidence.append(step.before.gather(1, written).masked_fill(written == PAD, 0.0))
+        decoded = ids[:, -1:]
+        confidence.append(step.before.gather(1, decoded).masked_fill(decoded == PAD, 0.0))
     if not confidence:
         return ids[:, n:], torch.zeros(len(ids), 0)
     return ids[:, n:], torch.cat(confidence, 1)

@@ -16,7 +16,7 @@ from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD, Vocabulary
-from tfm_core.decoding import Written, greedy
+from tfm_core.decoding import Decoded, greedy
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import DecoderOnly, EncoderOnly
 from tfm_core.models.vit import VisionTransformer
@@ -126,13 +126,13 @@ def _take_words(
     assert not isinstance(trainer.model, VisionTransformer)
     with capture(trainer.model, only={"weights"}) as cache:
         logits = trainer.model(src, tgt[:, :-1])
-    written = _answers(trainer, src, tgt, logits)
-    tokens = [vocabulary.decode(row) for row in written.ids.tolist()]
+    decoded = _answers(trainer, src, tgt, logits)
+    tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
         step=trainer.step,
         attention={name: _half(value) for name, value in cache.of("weights").items()},
-        ids=written.ids.cpu().numpy().astype(np.int32),
-        confidence=_half(written.confidence),
+        ids=decoded.ids.cpu().numpy().astype(np.int32),
+        confidence=_half(decoded.confidence),
         tokens=tokens,
         texts=[joined(tuple(row)) for row in tokens],
         positions=_positions(trainer),
@@ -140,7 +140,7 @@ def _take_words(
     )
 
 
-def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Written:
+def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
     """Return what the model writes by itself: its answers to src, or how it continues a text.
 
     logits: its answers under the true target.
@@ -153,23 +153,23 @@ def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Writ
         assert isinstance(data.task, CorpusTask)
         items = continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
         prompts = tgt[:, 1 : 1 + items[0]["prompt"]]
-        return Written(*continuation.continued(model, config, prompts))
-    if not isinstance(model, EncoderOnly) and (written := _as_taught(logits, tgt[:, 1:])):
-        return written
+        return Decoded(*continuation.continued(model, config, prompts))
+    if not isinstance(model, EncoderOnly) and (decoded := _as_taught(logits, tgt[:, 1:])):
+        return decoded
     return greedy(model, src, max_len=tgt.size(1) - 1)
 
 
-def _as_taught(logits: Tensor, wanted: Tensor) -> Written | None:
+def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:
     """Return what ``greedy`` writes where every token is right given the true ones before it.
 
     Decoding follows the truth then, and one pass says all of it. Otherwise None.
     """
     confidence, ids = logits.float().softmax(-1).max(-1)
-    is_padding = wanted == PAD
-    if not bool(((ids == wanted) | is_padding).all()):
+    is_padding = targets == PAD
+    if not bool(((ids == targets) | is_padding).all()):
         return None
     longest = int((~is_padding).sum(1).max())
-    return Written(wanted[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
+    return Decoded(targets[:, :longest], confidence.masked_fill(is_padding, 0.0)[:, :longest])
 
 
 def _positions(trainer: Trainer) -> dict[str, Array]:

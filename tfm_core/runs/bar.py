@@ -35,7 +35,7 @@ class Bar:
         """Leave it as it stands."""
         self._bar.close()
 
-    def listen(self, event: Event) -> None:
+    def on_event(self, event: Event) -> None:
         """Show an event of the training."""
         from tfm_core.training.events import Measured, Started, Step
 

@@ -50,7 +50,7 @@ def take(folder: Path, owner: Mark) -> bool:
 
 
 def release(folder: Path, owner: Mark) -> None:
-    """Give a run free, if the process holds it. Raises OSError."""
+    """Release a run, if the process holds it. Raises OSError."""
     claims = folder / "claims"
     number = _highest(claims)
     holder = _mark(read_json(claims / _name(number))) if number else None

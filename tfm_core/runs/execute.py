@@ -38,8 +38,8 @@ Ending = tuple[State, str | None]
 def execute(run: Run, control: Control | None = None, listener: Listener | None = None) -> Status:
     """Train a run from its last checkpoint, or from the start, and return how it ended.
 
-    ``listener`` is told every event. Raises claim.RunHeld where another process works on the run,
-    and OSError where not even the status can be written; all else ends as a status.
+    ``listener`` is called with every event. Raises claim.RunHeld where another process works on
+    the run, and OSError where not even the status can be written; all else ends as a status.
     """
     mark = mark_of()
     if run.status.pid != mark.pid:  # else the queue has prepared all for this process
@@ -54,7 +54,7 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
         with Recorder(run.folder, status) as recorder:
             recorder.change("starting")
             state, reason = _trained(run, control, recorder, listener)
-            recorder.rest()
+            recorder.stop_heartbeat()
             claim.release(run.folder, mark)  # before the last word: who reads it may go on at once
             recorder.change(state, reason)
             return recorder.status
@@ -92,7 +92,7 @@ class _Execution:
         reason = self._continue(trainer)
         if trainer.step == 0:
             self._write_probe(trainer)
-        self._told(trainer, 0.0)
+        self._report_progress(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
         why = None
         for event in train(trainer):
@@ -130,7 +130,7 @@ class _Execution:
         if isinstance(event, Step):
             if keeps(event.step, self.total) or self.control.is_stepping:
                 self.recorder.record(to_record(event))
-            self._told(trainer, event.epoch)
+            self._report_progress(trainer, event.epoch)
         else:
             if isinstance(event, SnapshotDue):
                 self._snapshot(trainer)
@@ -154,7 +154,7 @@ class _Execution:
         self._save(trainer)
         self.recorder.change("paused")
 
-    def _told(self, trainer: Trainer, epoch: float) -> None:
+    def _report_progress(self, trainer: Trainer, epoch: float) -> None:
         epoch = epoch or trainer.step / trainer.steps_per_epoch
         self.recorder.progress(step=trainer.step, epoch=epoch, seconds=trainer.seconds)
 
@@ -192,7 +192,7 @@ class _Execution:
 
     def _download(self, done: int, total: int, words: str) -> None:
         share = f", {done / total:.0%}" if total else ""
-        self.recorder.say(f"{words}{share}")
+        self.recorder.note(f"{words}{share}")
         if self.control.is_stop_asked():
             raise KeyboardInterrupt
 

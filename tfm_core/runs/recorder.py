@@ -41,7 +41,7 @@ class Recorder:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._written: tuple[Status, float] | None = None
-        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        self._thread = threading.Thread(target=self._heartbeat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Recorder:
         """Start the heartbeat."""
@@ -54,7 +54,7 @@ class Recorder:
 
     def __exit__(self, *_: object) -> None:
         """Stop the heartbeat; the status stays as it is."""
-        self.rest()
+        self.stop_heartbeat()
         os.close(self._events)
 
     @property
@@ -79,12 +79,12 @@ class Recorder:
         self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
         self._write()
 
-    def rest(self) -> None:
-        """Stop the heartbeat, so that nothing but what is told now is written any more."""
+    def stop_heartbeat(self) -> None:
+        """Stop the heartbeat: from now on the status is written only by ``change``."""
         self._closed.set()
         self._thread.join()
 
-    def say(self, reason: str | None) -> None:
+    def note(self, reason: str | None) -> None:
         """Note in words what is going on; the heartbeat writes it."""
         self.status = dataclasses.replace(self.status, reason=reason)
 
@@ -98,7 +98,7 @@ class Recorder:
             write_status(self.folder, dataclasses.replace(status, heartbeat=now))
             self._written = (status, now)
 
-    def _beat(self) -> None:
+    def _heartbeat(self) -> None:
         while not self._closed.wait(STATUS_SECONDS):
             if self._written is None:
                 continue

@@ -85,7 +85,7 @@ def read(path: Path) -> Snapshot:
 
 def steps(folder: Path) -> list[int]:
     """Return the steps of the snapshots of a run that can be read, ascending."""
-    found = []
+    steps = []
     try:
         with os.scandir(folder / "snapshots") as entries:
             for entry in entries:
@@ -94,10 +94,10 @@ def steps(folder: Path) -> list[int]:
                     continue
                 facts = entry.stat()
                 if _is_whole(entry.path, facts.st_mtime_ns, facts.st_size):
-                    found.append(int(stem))
+                    steps.append(int(stem))
     except OSError:
-        return sorted(found)
-    return sorted(found)
+        return sorted(steps)
+    return sorted(steps)
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
-from tfm_core.training.objectives import Scores, measured_tokens, token_scores
+from tfm_core.training.objectives import StepMetrics, measure_tokens, token_metrics
 
 _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a processor's cache
 
@@ -21,10 +21,12 @@ class CaptionObjective:
         self.n_train = len(data.train)
         self.n_classes = len(data.vocabulary)
 
-    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
         """See Objective; ``generator`` draws how each digit is changed."""
         changes = self._changes(len(indices), generator)
-        return self._scores(model, self.data.train, indices, self.label_smoothing, changes)
+        return self._metrics(model, self.data.train, indices, self.label_smoothing, changes)
 
     def _changes(self, batch: int, generator: torch.Generator) -> Changes:
         config, chosen = self.data.config, self.data.train.chosen
@@ -38,20 +40,20 @@ class CaptionObjective:
             down=down * config.shift,
         )
 
-    def _scores(
+    def _metrics(
         self,
         model: nn.Module,
         split: CaptionSplit,
         indices: Tensor,
         smoothing: float,
         changes: Changes | None = None,
-    ) -> Scores:
+    ) -> StepMetrics:
         rows = indices.to(split.tgt.device)
         images = self.data.normalise(split.pictures(rows, changes))
         tgt = split.tgt[rows]
-        return token_scores(model(images, tgt[:, :-1]), tgt[:, 1:], smoothing)
+        return token_metrics(model(images, tgt[:, :-1]), tgt[:, 1:], smoothing)
 
-    def floor(self) -> float | None:
+    def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous handwriting is."""
         return None
 
@@ -59,6 +61,6 @@ class CaptionObjective:
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the pictures are the same every time, and the loss is not smoothed."""
         part = self.data.validation if split == "validation" else self.data.test
-        return measured_tokens(
-            len(part), lambda rows: self._scores(model, part, rows, 0.0), _MEASURED_AT_ONCE
+        return measure_tokens(
+            len(part), lambda rows: self._metrics(model, part, rows, 0.0), _MEASURED_AT_ONCE
         )

@@ -42,8 +42,8 @@ class Device:
 
 def devices() -> list[Device]:
     """Return every device of this machine, the usable ones first."""
-    found = [_cpu(), *_cuda(), _mps()]
-    return sorted(found, key=lambda device: not device.available)
+    devices = [_cpu(), *_cuda(), _mps()]
+    return sorted(devices, key=lambda device: not device.available)
 
 
 def resolve(name: str) -> torch.device:
@@ -158,7 +158,7 @@ def _cuda() -> list[Device]:
 
     if not torch.cuda.is_available():
         return [Device("cuda:0", "NVIDIA GPU", available=False, reason=_why_no_cuda())]
-    found = []
+    devices = []
     for index in range(torch.cuda.device_count()):
         facts = torch.cuda.get_device_properties(index)
         label = f"{facts.name} (GPU {index})"
@@ -166,13 +166,13 @@ def _cuda() -> list[Device]:
             free, total = torch.cuda.mem_get_info(index)
         except RuntimeError as error:
             reason = f"The driver answers: {str(error).splitlines()[0]}"
-            found.append(Device(f"cuda:{index}", label, available=False, reason=reason))
+            devices.append(Device(f"cuda:{index}", label, available=False, reason=reason))
             continue
         bf16 = facts.major >= 8
-        found.append(
+        devices.append(
             Device(f"cuda:{index}", label, True, None, int(free), int(total), supports_bf16=bf16)
         )
-    return found
+    return devices
 
 
 def _mps() -> Device:

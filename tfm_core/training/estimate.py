@@ -38,7 +38,7 @@ class Estimate:
 
 def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     """Estimate a run on a device. Raises ValueError for a device that is not there."""
-    place = resolve(device)
+    torch_device = resolve(device)
     with torch.device("meta"):
         model = new_model(experiment)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
@@ -48,7 +48,7 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     if macs * _PROBE_BATCHES[-1] > _PROBE_MACS:
         per_step, measured = macs * batch / _MODELLED_RATE, False
     else:
-        per_step, measured = _measure(experiment, place, batch), True
+        per_step, measured = _measure(experiment, torch_device, batch), True
     return Estimate(
         n_parameters=n_parameters,
         memory_bytes=_memory(experiment, n_parameters, tokens, batch),
@@ -77,15 +77,15 @@ def _memory(experiment: Experiment, n_parameters: int, tokens: int, batch: int) 
 _LAYER_FIELDS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 
 
-def _measure(experiment: Experiment, place: torch.device, batch: int) -> float:
+def _measure(experiment: Experiment, torch_device: torch.device, batch: int) -> float:
     """Seconds of one step: a line through the times at two small batches, read at the real one."""
-    model = new_model(experiment).to(place)
+    model = new_model(experiment).to(torch_device)
     optimizer = make_optimizer(model, experiment.training)
     few, many = _PROBE_BATCHES
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # as a worker does: more would wait for each other
     try:
-        times = {n: _step_time(experiment, model, optimizer, place, n) for n in (many, few)}
+        times = {n: _step_time(experiment, model, optimizer, torch_device, n) for n in (many, few)}
     finally:
         torch.set_num_threads(threads)
     slope = max(0.0, (times[many] - times[few]) / (many - few))
@@ -96,10 +96,10 @@ def _step_time(
     experiment: Experiment,
     model: Model,
     optimizer: torch.optim.Optimizer,
-    place: torch.device,
+    torch_device: torch.device,
     batch: int,
 ) -> float:
-    inputs = _random_inputs(experiment, place, batch)
+    inputs = _random_inputs(experiment, torch_device, batch)
     best = float("inf")
     for _ in range(_PROBE_STEPS):  # the quickest: the first ones pay for what is new
         begin = time.perf_counter()
@@ -112,7 +112,9 @@ def _step_time(
     return best
 
 
-def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> tuple[Tensor, ...]:
+def _random_inputs(
+    experiment: Experiment, torch_device: torch.device, batch: int
+) -> tuple[Tensor, ...]:
     shape, task = data_shape(experiment), experiment.task
     generator = torch.Generator().manual_seed(0)
     if isinstance(shape, TextShape):
@@ -122,13 +124,13 @@ def _random_inputs(experiment: Experiment, place: torch.device, batch: int) -> t
             (shape.tgt_vocabulary, task.n_answers),
         )
         return tuple(
-            torch.randint(1, words, (batch, length), generator=generator).to(place)
+            torch.randint(1, words, (batch, length), generator=generator).to(torch_device)
             for words, length in sizes
         )
     side = shape.image_size
-    images = torch.randn(batch, shape.channels, side, side, generator=generator).to(place)
+    images = torch.randn(batch, shape.channels, side, side, generator=generator).to(torch_device)
     if isinstance(shape, CaptionShape):
         size = (batch, shape.tgt_len)
         words = torch.randint(1, shape.tgt_vocabulary, size, generator=generator)
-        return images, words.to(place)
+        return images, words.to(torch_device)
     return (images,)

@@ -14,7 +14,7 @@ from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD
-from tfm_core.training.objectives import MEASURE_BATCH, Scores
+from tfm_core.training.objectives import MEASURE_BATCH, StepMetrics
 
 _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary must fit in memory
 
@@ -30,32 +30,34 @@ class LanguageObjective:
         self.n_classes = len(data.task.tgt_vocabulary)
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 
-    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
         """See Objective; ``indices`` are sentences, or the starts of windows of the text."""
         if self.data.windows is not None:
-            return self._scores(model, self.data.windows.rows(indices), self.label_smoothing)
+            return self._metrics(model, self.data.windows.rows(indices), self.label_smoothing)
         longest = int(self._lengths[indices].max())
         rows = self.data.train.tgt[indices.to(self.data.train.tgt.device), :longest]
-        return self._scores(model, rows, self.label_smoothing)
+        return self._metrics(model, rows, self.label_smoothing)
 
-    def _scores(self, model: nn.Module, rows: Tensor, smoothing: float) -> Scores:
+    def _metrics(self, model: nn.Module, rows: Tensor, smoothing: float) -> StepMetrics:
         """rows: (B, T + 1) ids from <bos> on; every token behind it is predicted."""
-        wanted = rows[:, 1:]
+        targets = rows[:, 1:]
         logits = model(rows[:, :0], rows[:, :-1])  # (B, T, vocabulary)
         loss = F.cross_entropy(
             logits.flatten(0, 1).float(),
-            wanted.flatten(),
+            targets.flatten(),
             ignore_index=PAD,
             label_smoothing=smoothing,
         )
-        real = wanted != PAD
-        right = ((logits.detach().argmax(-1) == wanted) & real).sum()
-        return Scores(loss, right, real.sum(), None, len(rows))
+        real = targets != PAD
+        n_correct = ((logits.detach().argmax(-1) == targets) & real).sum()
+        return StepMetrics(loss, n_correct, real.sum(), None, len(rows))
 
-    def floor(self) -> float | None:
+    def loss_lower_bound(self) -> float | None:
         """The entropy of the grammar per token; nobody knows that of a text.
 
-        With label smoothing the loss has another floor, that we do not compute.
+        With label smoothing the loss has another lower bound, which we do not compute.
         """
         if not self.task.is_grammar or self.label_smoothing:
             return None
@@ -63,13 +65,13 @@ class LanguageObjective:
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
-        """See Objective; a whole text is never right or wrong."""
+        """See Objective; a text is never exactly right: sequence accuracy is None."""
         rows = {"validation": self.data.validation, "test": self.data.test}[split].tgt
-        loss = right = counted = 0.0
+        loss = n_correct = n_tokens = 0.0
         at_once = max(1, min(MEASURE_BATCH, _TOKENS_AT_ONCE // rows.size(1)))
         for part in torch.split(rows, at_once):
-            scores = self._scores(model, part, 0.0)
-            tokens = float(scores.counted)
-            loss += float(scores.loss) * tokens
-            right, counted = right + float(scores.right), counted + tokens
-        return loss / counted, right / counted, None
+            metrics = self._metrics(model, part, 0.0)
+            tokens = float(metrics.n_tokens)
+            loss += float(metrics.loss) * tokens
+            n_correct, n_tokens = n_correct + float(metrics.n_correct), n_tokens + tokens
+        return loss / n_tokens, n_correct / n_tokens, None

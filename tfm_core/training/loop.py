@@ -95,12 +95,12 @@ class Trainer:
 
     def batch_indices(self, step: int) -> Tensor:
         """Return (B,): the training examples of a step, counted from 1; every epoch is shuffled."""
-        epoch, place = divmod(step - 1, self.steps_per_epoch)
+        epoch, index = divmod(step - 1, self.steps_per_epoch)
         if self._order is None or self._order[0] != epoch:
             generator = torch.Generator().manual_seed(mix(self.experiment.seed, 1, epoch))
             order = torch.randperm(self.objective.n_train, generator=generator)
             self._order = (epoch, order)
-        return self._order[1][place * self.batch_size : (place + 1) * self.batch_size]
+        return self._order[1][index * self.batch_size : (index + 1) * self.batch_size]
 
 
 def build(experiment: Experiment, device: str = "cpu", progress: Progress | None = None) -> Trainer:
@@ -109,36 +109,38 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     ``progress(done, total, words)`` is told of a download. Raises ValueError, in a sentence, for a
     device that is not there and for data that cannot be had.
     """
-    place = resolve(device)
+    torch_device = resolve(device)
     task, smoothing = experiment.task, experiment.training.label_smoothing
     data: TextData | ImageData | CaptionData
     objective: Objective
     if isinstance(task, ImageTaskConfig):
         data = load_images(task, seed=experiment.seed, progress=progress)
-        data = data.to(place)
+        data = data.to(torch_device)
         objective = ImageObjective(data, task, label_smoothing=smoothing)
     elif isinstance(task, CaptionTaskConfig):
-        data = load_captions(task, seed=experiment.seed).to(place)
+        data = load_captions(task, seed=experiment.seed).to(torch_device)
         objective = CaptionObjective(data, label_smoothing=smoothing)
     elif isinstance(task, CorpusTaskConfig):
-        data = load_corpus(task, seed=experiment.seed).to(place)
+        data = load_corpus(task, seed=experiment.seed).to(torch_device)
         objective = LanguageObjective(data, label_smoothing=smoothing)
     else:
         assert isinstance(task, TextTaskConfig)
         data = load_text(task, seed=experiment.seed)
-        data = data.to(place)
+        data = data.to(torch_device)
         kind = MaskedObjective if task.facts.answer == "blanks" else TextObjective
         objective = kind(data, label_smoothing=smoothing)
-    model = new_model(experiment).to(place)
+    model = new_model(experiment).to(torch_device)
     return Trainer(
         experiment=experiment,
-        device=place,
+        device=torch_device,
         data=data,
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
         optimizer=make_optimizer(model, experiment.training),
-        scaler=torch.amp.GradScaler(place.type, enabled=experiment.training.precision == "fp16"),
+        scaler=torch.amp.GradScaler(
+            torch_device.type, enabled=experiment.training.precision == "fp16"
+        ),
     )
 
 
@@ -164,7 +166,7 @@ def train(trainer: Trainer) -> Iterator[Event]:
         speed = took if not speed else 0.9 * speed + 0.1 * took
         if step % config.validate_every == 0 or step == config.steps:
             measured = _measured(trainer, "validation")
-            trainer.patience.hear(step, measured.loss)
+            trainer.patience.update(step, measured.loss)
             yield measured
         if step in due or trainer.patience.is_over:
             yield SnapshotDue(step)
@@ -200,21 +202,22 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     if not model.training:
         model.train()
     with autocast(trainer):
-        scores = trainer.objective.scores(model, trainer.batch_indices(step), generator)
-    loss = float((scores.loss if scores.shown is None else scores.shown).detach())
+        metrics = trainer.objective.loss_and_metrics(model, trainer.batch_indices(step), generator)
+    reported = metrics.loss if metrics.reported_loss is None else metrics.reported_loss
+    loss = float(reported.detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
             f"The loss became {loss} at step {step}: the learning rate "
             f"{config.learning_rate:g} is probably too high; try {config.learning_rate / 10:g}."
         )
     optimizer.zero_grad(set_to_none=True)
-    scaler.scale(scores.loss).backward()  # type: ignore[no-untyped-call]
+    scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
     scaler.unscale_(optimizer)
     limit = config.clip_norm or math.inf
     norm = nn.utils.clip_grad_norm_(trainer.parameters, limit)
     scaler.step(optimizer)
     scaler.update()
-    return loss, float(scores.right) / float(scores.counted), rate, float(norm)
+    return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
 
 
 def autocast(trainer: Trainer) -> AbstractContextManager[object]:
@@ -235,7 +238,7 @@ def _started(trainer: Trainer) -> Started:
         device=str(trainer.device),
         chance=1 / objective.n_classes,
         start_loss=math.log(objective.n_classes),
-        floor=objective.floor(),
+        floor=objective.loss_lower_bound(),
     )
 
 
@@ -243,6 +246,6 @@ def _measured(trainer: Trainer, split: Split) -> Measured:
     begin = time.perf_counter()
     trainer.model.eval()
     with torch.inference_mode(), autocast(trainer):
-        loss, accuracy, whole = trainer.objective.measure(trainer.model, split)
+        loss, accuracy, exact = trainer.objective.measure(trainer.model, split)
     trainer.seconds += time.perf_counter() - begin
-    return Measured(trainer.step, split, loss, accuracy, whole)
+    return Measured(trainer.step, split, loss, accuracy, exact)

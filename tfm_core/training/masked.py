@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
-from tfm_core.training.objectives import Scores, TextObjective
+from tfm_core.training.objectives import StepMetrics, TextObjective
 
 HIDDEN, RANDOM = 0.8, 0.1
 """Shares of the chosen words that become <mask>, and a random word; the rest stays."""
@@ -34,9 +34,11 @@ class MaskedObjective(TextObjective):
         self.task = data.task
         self.mask_id = self.task.src_vocabulary.id_of(MASK)
         counts = [n_hidden(n, self.task.percent) for n in range(1, data.train.src.size(1) + 1)]
-        self._n_hidden = torch.tensor([0, *counts])  # by length
+        self._n_chosen = torch.tensor([0, *counts])  # by length
 
-    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
         """See Objective; ``generator`` draws which words are chosen and what is shown for them."""
         _, tgt = self._batch("train", indices)
         words = tgt[:, 1:]
@@ -48,50 +50,52 @@ class MaskedObjective(TextObjective):
         """Return what is shown of sentences (B, T), and bool (B, T): the chosen words."""
         order = torch.rand(words.shape, generator=generator).masked_fill(words == PAD, 2.0)
         rank = order.argsort(1).argsort(1)
-        chosen = rank < self._n_hidden[(words != PAD).sum(1)][:, None]
+        chosen = rank < self._n_chosen[(words != PAD).sum(1)][:, None]
         fate = torch.rand(words.shape, generator=generator)
         others = torch.randint(len(SPECIALS), self.mask_id, words.shape, generator=generator)
         shown = words.masked_fill(chosen & (fate < HIDDEN), self.mask_id)
         is_random = chosen & (fate >= HIDDEN) & (fate < HIDDEN + RANDOM)
         return torch.where(is_random, others, shown), chosen
 
-    def _scores(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> Scores:
+    def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
         return self._at(model, src, tgt[:, 1:], src == self.mask_id, smoothing)
 
     def _at(
         self, model: nn.Module, src: Tensor, words: Tensor, chosen: Tensor, smoothing: float
-    ) -> Scores:
-        """Score the chosen words; report those of them that are hidden."""
+    ) -> StepMetrics:
+        """Learn from the chosen words; report those of them that are hidden."""
         most = int(chosen.sum(1).max())
-        places = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
-        chosen, wanted = chosen.gather(1, places), words.gather(1, places)
-        logits = model(src, words, places)  # (B, R, vocabulary)
+        positions = chosen.byte().argsort(dim=1, descending=True, stable=True)[:, :most]  # (B, R)
+        chosen, targets = chosen.gather(1, positions), words.gather(1, positions)
+        logits = model(src, words, positions)  # (B, R, vocabulary)
         picked = logits[chosen].float()
-        loss = F.cross_entropy(picked, wanted[chosen], label_smoothing=smoothing)
-        hidden = (src.gather(1, places) == self.mask_id) & chosen
+        loss = F.cross_entropy(picked, targets[chosen], label_smoothing=smoothing)
+        hidden = (src.gather(1, positions) == self.mask_id) & chosen
         seen = hidden[chosen]
-        plain = F.cross_entropy(picked.detach(), wanted[chosen], reduction="none")
-        right = (logits.detach().argmax(-1) == wanted) & hidden
-        whole = (right == hidden).all(1).sum()
-        counted = hidden.sum().clamp(min=1)
-        shown = (plain * seen).sum() / counted
-        return Scores(loss, right.sum(), counted, whole, len(src), shown)
+        plain = F.cross_entropy(picked.detach(), targets[chosen], reduction="none")
+        is_correct = (logits.detach().argmax(-1) == targets) & hidden
+        n_exact = (is_correct == hidden).all(1).sum()
+        n_tokens = hidden.sum().clamp(min=1)
+        reported = (plain * seen).sum() / n_tokens
+        return StepMetrics(loss, is_correct.sum(), n_tokens, n_exact, len(src), reported)
 
-    def floor(self) -> float | None:
+    def loss_lower_bound(self) -> float | None:
         """Return the loss of a perfect reader of the grammar on the validation set's hidden words.
 
         None where too many words are hidden at once to work that out.
         """
-        return self._floor
+        return self._lower_bound
 
     @cached_property
-    def _floor(self) -> float | None:
+    def _lower_bound(self) -> float | None:
         total = count = 0.0
         for pair in self.data.validation.pairs:
             try:
-                found = posterior(pair.src, self.data.n_draws)
+                posteriors = posterior(pair.src, self.data.n_draws)
             except ValueError:
                 return None
-            total -= sum(math.log(shares[pair.tgt[place]]) for place, shares in found.items())
-            count += len(found)
+            total -= sum(
+                math.log(shares[pair.tgt[position]]) for position, shares in posteriors.items()
+            )
+            count += len(posteriors)
         return total / count

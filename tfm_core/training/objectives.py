@@ -21,20 +21,20 @@ MEASURE_BATCH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class StepMetrics:
     """Sums over one batch, still on the device.
 
-    loss: mean cross-entropy, to be differentiated; right and counted: tokens or pictures;
-    whole: whole targets right, None for pictures; examples: how many targets. shown: the loss to
-    report, where it is not the one to differentiate.
+    loss: mean cross-entropy, to be differentiated; n_correct of n_tokens: target tokens, or
+    pictures, each of which counts as one; n_exact of n_examples: targets in which every token is
+    correct, None for pictures. reported_loss: where it is not the one to differentiate.
     """
 
     loss: Tensor
-    right: Tensor
-    counted: Tensor | int
-    whole: Tensor | None
-    examples: int
-    shown: Tensor | None = None
+    n_correct: Tensor
+    n_tokens: Tensor | int
+    n_exact: Tensor | None
+    n_examples: int
+    reported_loss: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -43,11 +43,13 @@ class Objective(Protocol):
     n_train: int
     n_classes: int
 
-    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
         """Return loss and counts of the training examples ``indices`` (B,), on the CPU."""
         ...
 
-    def floor(self) -> float | None:
+    def loss_lower_bound(self) -> float | None:
         """Return the lowest loss that the targets allow, None where unknown."""
         ...
 
@@ -78,50 +80,52 @@ class TextObjective:
     def _batch(self, name: str, indices: Tensor) -> tuple[Tensor, Tensor]:
         split, (src_lengths, tgt_lengths) = self._splits()[name], self._lengths[name]
         src_len, tgt_len = int(src_lengths[indices].max()), int(tgt_lengths[indices].max())
-        places = indices.to(split.src.device)
-        return split.src[places, :src_len], split.tgt[places, :tgt_len]
+        rows = indices.to(split.src.device)
+        return split.src[rows, :src_len], split.tgt[rows, :tgt_len]
 
-    def _scores(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> Scores:
-        logits, wanted = model(src, tgt[:, :-1]), tgt[:, 1:]
-        return token_scores(logits, wanted, smoothing, first_class=self.first_class)
+    def _metrics(self, model: nn.Module, src: Tensor, tgt: Tensor, smoothing: float) -> StepMetrics:
+        logits, targets = model(src, tgt[:, :-1]), tgt[:, 1:]
+        return token_metrics(logits, targets, smoothing, first_class=self.first_class)
 
-    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
         """See Objective; nothing is drawn at random."""
-        return self._scores(model, *self._batch("train", indices), self.label_smoothing)
+        return self._metrics(model, *self._batch("train", indices), self.label_smoothing)
 
-    def floor(self) -> float | None:
+    def loss_lower_bound(self) -> float | None:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
-        return smoothed_floor(self.label_smoothing, self.n_classes)
+        return smoothed_lower_bound(self.label_smoothing, self.n_classes)
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
         total = len(self._splits()[split].src)
-        return measured_tokens(
-            total, lambda rows: self._scores(model, *self._batch(split, rows), 0.0)
+        return measure_tokens(
+            total, lambda rows: self._metrics(model, *self._batch(split, rows), 0.0)
         )
 
 
-def token_scores(
-    logits: Tensor, wanted: Tensor, smoothing: float, *, first_class: int = 0
-) -> Scores:
-    """Score predictions (B, T, vocabulary) of the tokens (B, T); padding does not count.
+def token_metrics(
+    logits: Tensor, targets: Tensor, smoothing: float, *, first_class: int = 0
+) -> StepMetrics:
+    """Measure predictions (B, T, vocabulary) of the tokens (B, T); padding does not count.
 
     first_class: the tokens before it are never answers, and are left out of the loss.
     """
     loss = F.cross_entropy(
         logits[..., first_class:].flatten(0, 1).float(),
-        wanted.flatten() - first_class,
+        targets.flatten() - first_class,
         ignore_index=PAD - first_class,
         label_smoothing=smoothing,
     )
-    real = wanted != PAD
-    right = (logits.detach().argmax(-1) == wanted) & real
-    whole = (right == real).all(1).sum()
-    return Scores(loss, right.sum(), real.sum(), whole, len(wanted))
+    real = targets != PAD
+    is_correct = (logits.detach().argmax(-1) == targets) & real
+    n_exact = (is_correct == real).all(1).sum()
+    return StepMetrics(loss, is_correct.sum(), real.sum(), n_exact, len(targets))
 
 
-def smoothed_floor(smoothing: float, n_classes: int) -> float:
+def smoothed_lower_bound(smoothing: float, n_classes: int) -> float:
     """Return the lowest loss of smoothed targets.
 
     The best prediction of a smoothed target is that target, and its loss the entropy.
@@ -133,19 +137,19 @@ def smoothed_floor(smoothing: float, n_classes: int) -> float:
     return -top * math.log(top) - (n_classes - 1) * share * math.log(share)
 
 
-def measured_tokens(
-    total: int, scored: Callable[[Tensor], Scores], batch: int = MEASURE_BATCH
+def measure_tokens(
+    total: int, metrics_of: Callable[[Tensor], StepMetrics], batch: int = MEASURE_BATCH
 ) -> tuple[float, float, float | None]:
     """Return loss, accuracy and whole-sequence accuracy over ``total`` examples, in batches."""
-    loss = right = counted = whole = 0.0
+    loss = n_correct = n_tokens = n_exact = 0.0
     for first in range(0, total, batch):
-        scores = scored(torch.arange(first, min(total, first + batch)))
-        tokens = float(scores.counted)
-        loss += float(scores.loss) * tokens
-        right, counted = right + float(scores.right), counted + tokens
-        assert scores.whole is not None
-        whole += float(scores.whole)
-    return loss / counted, right / counted, whole / total
+        metrics = metrics_of(torch.arange(first, min(total, first + batch)))
+        tokens = float(metrics.n_tokens)
+        loss += float(metrics.loss) * tokens
+        n_correct, n_tokens = n_correct + float(metrics.n_correct), n_tokens + tokens
+        assert metrics.n_exact is not None
+        n_exact += float(metrics.n_exact)
+    return loss / n_tokens, n_correct / n_tokens, n_exact / total
 
 
 class ImageObjective:
@@ -159,11 +163,13 @@ class ImageObjective:
         self.n_train = len(data.train.labels)
         self.n_classes = data.facts.n_classes
 
-    def scores(self, model: nn.Module, indices: Tensor, generator: torch.Generator) -> Scores:
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
         """See Objective; ``generator`` draws the augmentation."""
         train = self.data.train
-        places = indices.to(train.labels.device)
-        images = self.data.normalise(train.images.index_select(0, places))
+        rows = indices.to(train.labels.device)
+        images = self.data.normalise(train.images.index_select(0, rows))
         config = self.config
         images = augment(
             images,
@@ -172,15 +178,17 @@ class ImageObjective:
             scale=config.scale,
             generator=generator,
         )
-        return self._scores(model, images, train.labels[places], self.label_smoothing)
+        return self._metrics(model, images, train.labels[rows], self.label_smoothing)
 
-    def _scores(self, model: nn.Module, images: Tensor, labels: Tensor, smoothing: float) -> Scores:
+    def _metrics(
+        self, model: nn.Module, images: Tensor, labels: Tensor, smoothing: float
+    ) -> StepMetrics:
         logits = model(images)  # (B, classes)
         loss = F.cross_entropy(logits.float(), labels, label_smoothing=smoothing)
-        right = (logits.detach().argmax(-1) == labels).sum()
-        return Scores(loss, right, len(labels), None, len(labels))
+        n_correct = (logits.detach().argmax(-1) == labels).sum()
+        return StepMetrics(loss, n_correct, len(labels), None, len(labels))
 
-    def floor(self) -> float | None:
+    def loss_lower_bound(self) -> float | None:
         """Nobody knows how ambiguous pictures are."""
         return None
 
@@ -188,13 +196,13 @@ class ImageObjective:
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""
         part: ImageSplit = self.data.validation if split == "validation" else self.data.test
-        loss = right = 0.0
+        loss = n_correct = 0.0
         for images, labels in _chunks(part):
-            scores = self._scores(model, self.data.normalise(images), labels, 0.0)
-            loss += float(scores.loss) * len(labels)
-            right += float(scores.right)
+            metrics = self._metrics(model, self.data.normalise(images), labels, 0.0)
+            loss += float(metrics.loss) * len(labels)
+            n_correct += float(metrics.n_correct)
         total = len(part.labels)
-        return loss / total, right / total, None
+        return loss / total, n_correct / total, None
 
 
 def _chunks(part: ImageSplit) -> Iterator[tuple[Tensor, Tensor]]:

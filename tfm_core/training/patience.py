@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(slots=True)
 class Patience:
-    """Hears every validation loss after step 0 and says when to stop.
+    """Follows the validation loss after step 0 and says when to stop.
 
     limit: validations in a row without a new lowest loss before the end; 0 never ends.
     waited: how many there have been since ``best_step``, the step of the lowest loss.
@@ -29,7 +29,7 @@ class Patience:
         """Whether the limit is reached."""
         return 0 < self.limit <= self.waited
 
-    def hear(self, step: int, loss: float) -> None:
+    def update(self, step: int, loss: float) -> None:
         """Take in the validation loss of a step."""
         if loss < self.best_loss:
             self.best_loss, self.best_step, self.waited = loss, step, 0

@@ -1,4 +1,4 @@
-"""Seeds: every draw in training comes from the experiment's seed and its own place."""
+"""Seeds: every draw in training comes from the experiment's seed and its own number."""
 
 
 def mix(*numbers: int) -> int:

@@ -13,7 +13,7 @@ from tests.training.test_language import language  # noqa: E402
 from tests.training.test_loop import experiment  # noqa: E402
 from tfm_core.data.text import text_task  # noqa: E402
 from tfm_core.data.vocabulary import BOS, PAD  # noqa: E402
-from tfm_core.decoding import Shaping  # noqa: E402
+from tfm_core.decoding import SamplingConfig  # noqa: E402
 from tfm_core.inspect.attention.example import example_of  # noqa: E402
 from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
@@ -119,11 +119,11 @@ def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
 
 def test_writing_in_two_goes_is_the_same_as_in_one(run):
     found, _trainer = run
-    seeds, shaping = (1, 2, 3), Shaping(1.3)
+    seeds, sampling = (1, 2, 3), SamplingConfig(1.3)
     start = [Sample(gpt_writing.prompt_ids(found, "an"), ()) for _seed in seeds]
-    *_, whole = gpt_writing.write_on(found, start, shaping, seeds, n=9)
-    *_, half = gpt_writing.write_on(found, start, shaping, seeds, n=4)
-    *_, both = gpt_writing.write_on(found, half, shaping, seeds, n=5)
+    *_, whole = gpt_writing.write_on(found, start, sampling, seeds, n=9)
+    *_, half = gpt_writing.write_on(found, start, sampling, seeds, n=4)
+    *_, both = gpt_writing.write_on(found, half, sampling, seeds, n=5)
     assert both == whole
     assert len({sample.ids for sample in whole}) > 1
     for sample in whole:
@@ -135,14 +135,18 @@ def test_a_text_grows_beyond_the_context(run):
     found, _trainer = run
     if found.experiment.task.name == "grammar":
         pytest.skip("a sentence ends by itself")
-    *_, (sample,) = gpt_writing.write_on(found, [Sample((), ())], Shaping(), [0], n=CONTEXT * 2)
+    *_, (sample,) = gpt_writing.write_on(
+        found, [Sample((), ())], SamplingConfig(), [0], n=CONTEXT * 2
+    )
     assert len(sample.ids) == CONTEXT * 2
     assert min(sample.ids) > 3
 
 
-def test_the_next_token_is_told_before_and_after_shaping(run):
+def test_the_next_token_is_told_before_and_after_sampling_settings(run):
     found, _trainer = run
-    told = gpt_writing.next_token(found, gpt_writing.prompt_ids(found, "an"), Shaping(0.5, 3))
+    told = gpt_writing.next_token(
+        found, gpt_writing.prompt_ids(found, "an"), SamplingConfig(0.5, 3)
+    )
     assert told.n_left == 3
     assert (told.after[3:] == 0).all()
     assert told.after.sum() == pytest.approx(1, abs=1e-5)

@@ -81,7 +81,7 @@ def test_it_writes_step_by_step_on_and_again(open_page, model):
     assert "0 of 5 tokens" in said(app)
 
 
-def test_shaping_says_how_many_tokens_are_left(open_page, model):
+def test_sampling_settings_say_how_many_tokens_are_left(open_page, model):
     app = open_page(PAGE, part="write")
     app.number_input(key="gpt-top-k").set_value(7).run()
     assert ": 7 of " in said(app)

@@ -57,7 +57,7 @@ class Bench:
         """Return the mean loss of a batch."""
         chosen = self.indices() if indices is None else indices
         generator = torch.Generator().manual_seed(0)
-        return self.trainer.objective.scores(self.model, chosen, generator).loss
+        return self.trainer.objective.loss_and_metrics(self.model, chosen, generator).loss
 
     def pass_(self, around: Around = nullcontext, indices: Tensor | None = None) -> Tensor:
         """Go forward inside a context, and backward; return the loss."""

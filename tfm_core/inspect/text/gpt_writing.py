@@ -18,7 +18,7 @@ from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from tfm_core.data.corpus.task import CorpusTask
-    from tfm_core.decoding import Shaping
+    from tfm_core.decoding import SamplingConfig
     from tfm_core.models.text import DecoderOnly
 
 Ids = tuple[int, ...]
@@ -36,7 +36,9 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NextToken:
-    """What may come next: the likeliest tokens, and their probability before and after shaping.
+    """What may come next: the likeliest tokens, and their probabilities.
+
+    before and after: as the model gives them, and as temperature, top-k and top-p leave them.
 
     n_left: tokens that can still be drawn; perplexity_before, perplexity_after: exp(entropy).
     """
@@ -85,7 +87,7 @@ def has_ended(sample: Sample) -> bool:
 
 
 def write_on(
-    run: Run, samples: Sequence[Sample], shaping: Shaping, seeds: Sequence[int], *, n: int
+    run: Run, samples: Sequence[Sample], sampling: SamplingConfig, seeds: Sequence[int], *, n: int
 ) -> Iterator[list[Sample]]:
     """Yield the samples after each of up to ``n`` more tokens; one that ended stays as it is.
 
@@ -105,7 +107,7 @@ def write_on(
         torch.empty(1, 0, dtype=torch.int64),
         torch.tensor(rows, dtype=torch.int64).reshape(len(rows), longest),
         max_len=longest + n,
-        shaping=shaping,
+        sampling=sampling,
         seeds=seeds,
         context=config.max_tgt_len + 1,
         never=_never(),
@@ -117,18 +119,18 @@ def write_on(
         yield list(now)
 
 
-def next_token(run: Run, ids: Sequence[int], shaping: Shaping) -> NextToken:
+def next_token(run: Run, ids: Sequence[int], sampling: SamplingConfig) -> NextToken:
     """Return what may follow ids, before and after temperature, top-k and top-p."""
     import torch
 
-    from tfm_core.decoding import next_logits, shaped
+    from tfm_core.decoding import filtered_probs, next_logits
 
     model, config = _model(run)
     with torch.inference_mode():
         row = torch.tensor([list(ids)], dtype=torch.int64).reshape(1, len(ids))
         logits = next_logits(model, row[:, :0], row, config.max_tgt_len + 1)[0]
         logits[list(_never())] = -torch.inf
-        before, after = logits.softmax(-1), shaped(logits, shaping)
+        before, after = logits.softmax(-1), filtered_probs(logits, sampling)
     best = before.topk(min(N_BEST, len(before)))
     vocabulary = _task(run).tgt_vocabulary
     return NextToken(

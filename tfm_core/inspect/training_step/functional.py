@@ -33,13 +33,13 @@ class Scored(nn.Module):
 
     def forward(self, batch: Tensor, generator: torch.Generator) -> Tensor:
         """Return the mean loss of the examples ``batch`` (B,)."""
-        return self.objective.scores(self.model, batch, generator).loss
+        return self.objective.loss_and_metrics(self.model, batch, generator).loss
 
 
 def with_modules(trainer: Trainer, batch: Tensor, generator: torch.Generator) -> Tensor:
     """Weights live in the module; ``backward`` leaves gradients there for the optimiser."""
     trainer.optimizer.zero_grad(set_to_none=True)
-    loss = trainer.objective.scores(trainer.model, batch, generator).loss
+    loss = trainer.objective.loss_and_metrics(trainer.model, batch, generator).loss
     loss.backward()  # type: ignore[no-untyped-call]
     nn.utils.clip_grad_norm_(trainer.parameters, trainer.experiment.training.clip_norm or torch.inf)
     trainer.optimizer.step()

@@ -139,7 +139,7 @@ def _apart(trainer: Trainer) -> float:
     try:
         for seed in (1, 2):
             with chance(trainer) as generator, _drawn(seed):
-                trainer.objective.scores(trainer.model, rows(trainer), generator)
+                trainer.objective.loss_and_metrics(trainer.model, rows(trainer), generator)
     finally:
         handle.remove()
     return float((outputs[0] - outputs[-1]).abs().max())

@@ -20,7 +20,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.training_step.loss import Listening, LossCall
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build
-from tfm_core.training.objectives import Scores
+from tfm_core.training.objectives import StepMetrics
 from tfm_core.training.optimisation import learning_rate
 from tfm_core.training.seeds import mix
 
@@ -36,13 +36,13 @@ class Forward:
     call: None where the objective's loss is no cross-entropy.
     """
 
-    scores: Scores
+    metrics: StepMetrics
     call: LossCall | None
 
     @property
     def loss(self) -> Tensor:
         """The mean loss of the batch."""
-        return self.scores.loss
+        return self.metrics.loss
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,8 +125,8 @@ def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None
     where = at or trainer
     listening = Listening()
     with chance(where) as generator, listening:
-        scores = trainer.objective.scores(model or trainer.model, rows(where), generator)
-    return Forward(scores, listening.call_of(scores.loss))
+        metrics = trainer.objective.loss_and_metrics(model or trainer.model, rows(where), generator)
+    return Forward(metrics, listening.call_of(metrics.loss))
 
 
 def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:

@@ -9,19 +9,19 @@ import streamlit as st
 from pages.i18n import _
 
 if TYPE_CHECKING:
-    from tfm_core.decoding import Shaping
+    from tfm_core.decoding import SamplingConfig
 
 
-def controls(*, is_greedy: bool) -> tuple[Shaping, tuple[int, ...], int]:
+def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
     """Return how to shape, one seed for each sample, and how many tokens to write."""
-    from tfm_core.decoding import Shaping
+    from tfm_core.decoding import SamplingConfig
 
     with st.container(border=True):
         first = st.columns(3)
         if is_greedy:
             with first[0]:
                 length = _length()
-            return Shaping(temperature=0), (0,), length
+            return SamplingConfig(temperature=0), (0,), length
         with first[0]:
             temperature = st.slider(
                 _("Temperature"),
@@ -68,7 +68,7 @@ def controls(*, is_greedy: bool) -> tuple[Shaping, tuple[int, ...], int]:
         with second[2]:
             length = _length()
     seeds = tuple(int(seed) + i for i in range(int(n)))
-    return Shaping(float(temperature), int(top_k), float(top_p)), seeds, length
+    return SamplingConfig(float(temperature), int(top_k), float(top_p)), seeds, length
 
 
 def _length() -> int:
