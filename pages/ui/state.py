@@ -73,7 +73,8 @@ def draft() -> dict[str, Any]:
     """
     if _DRAFT not in st.session_state:
         set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
-    return st.session_state[_DRAFT]
+    values: dict[str, Any] = st.session_state[_DRAFT]
+    return values
 
 
 def set_draft(values: Mapping[str, Any]) -> None:
@@ -85,7 +86,7 @@ def set_draft(values: Mapping[str, Any]) -> None:
 
 def own_text() -> str:
     """Return the text that was pasted last for a language model, or an empty one."""
-    return st.session_state.get(_OWN_TEXT, "")
+    return str(st.session_state.get(_OWN_TEXT, ""))
 
 
 def set_own_text(text: str) -> None:
@@ -100,7 +101,7 @@ def theme() -> Literal["light", "dark"]:
 
 def device() -> str:
     """Return the device that new runs of this session train on."""
-    return st.session_state.get(_DEVICE, "cpu")
+    return str(st.session_state.get(_DEVICE, "cpu"))
 
 
 def set_device(name: str) -> None:
@@ -116,7 +117,7 @@ def set_page(url_path: str) -> None:
 
 def page() -> str:
     """Return the url path of the page that is shown; Home is ``""``."""
-    return st.session_state.get(_PAGE, "")
+    return str(st.session_state.get(_PAGE, ""))
 
 
 def shows_run() -> bool:
@@ -159,8 +160,9 @@ def notify(sentence: str) -> None:
 
 def take_notices() -> list[str]:
     """Return the sentences to show, once."""
-    st.session_state[_SHOWN_NOTICES] = st.session_state.pop(_NOTICES, [])
-    return st.session_state[_SHOWN_NOTICES]
+    notices: list[str] = st.session_state.pop(_NOTICES, [])
+    st.session_state[_SHOWN_NOTICES] = notices
+    return notices
 
 
 def draw_anew() -> NoReturn:

@@ -75,3 +75,13 @@ class CaptionShape:
 
 
 Shape = TextShape | ImageShape | CaptionShape
+
+
+def patches_per_side(image_size: int, patch_size: int) -> int:
+    """Return how many patches stand in a row of a square picture, both sizes in pixels.
+
+    Raises ValueError where the patches do not divide the picture.
+    """
+    if image_size % patch_size:
+        raise ValueError(f"patch_size {patch_size} does not divide image_size {image_size}")
+    return image_size // patch_size
