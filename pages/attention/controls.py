@@ -64,8 +64,8 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
     return step
 
 
-def film_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
-    """Show the step at which the film was left; one who follows the newest goes on doing so."""
+def animation_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
+    """Show the step at which the animation was left; whoever follows the newest keeps to it."""
     follows = selection.step is None and step == steps[-1]
     _to_step(run, None if follows else step)
 

@@ -13,7 +13,7 @@ from pages.attention import alignment, arithmetic, controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
-from pages.components.film import Film, still
+from pages.components.film import SnapshotAnimation, single_frame
 from pages.components.head_grid import head_grid
 from pages.components.head_lines import head_lines
 from pages.i18n import _
@@ -76,7 +76,7 @@ def heads(
     offer: Offer,
     *,
     top: float | None,
-    film: Film | None,
+    animation: SnapshotAnimation | None,
     labels: Sequence[str] = (),
     dim: Sequence[bool] = (),
 ) -> None:
@@ -96,9 +96,9 @@ def heads(
         may_attend=names.may_attend,
         top=top,
         dim=dim,
-        film=still(maps, example.step, labels) if film is None else film,
+        animation=single_frame(maps, example.step, labels) if animation is None else animation,
         step=example.step,
-        on_step=lambda step: controls.film_left(run, selection, offer.steps, step),
+        on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
     )
     st.caption(
         _(

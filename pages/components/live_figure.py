@@ -48,7 +48,7 @@ def live_figure(
     """Show a figure under a key that stays the same from tick to tick.
 
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
-    follows: the heatmap takes the weights of the head grid's film while that plays.
+    follows: the heatmap takes the weights of the head grid's animation while that plays.
 
     The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
     of at most some 400 points a line; ``layout.height`` is kept (default 360).

@@ -10,7 +10,7 @@ from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
 from tfm_core.config import to_json
-from tfm_core.inspect.practice import judgement, saving
+from tfm_core.inspect.practice import evaluation, saving
 from tfm_core.inspect.practice.saving import RoundTrip
 from tfm_core.runs.run import Run
 
@@ -32,7 +32,7 @@ def view(runs: Runs) -> None:
     if not pressed and not steps.is_marked("save"):
         return
     try:
-        done = _round_trip(run.id, judgement.best_mark(run), run)
+        done = _round_trip(run.id, evaluation.best_mark(run), run)
     except ValueError as error:
         show.problem(str(error))
         return

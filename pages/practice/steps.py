@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.i18n import _, content
 from pages.ui import run_actions, run_words, runs_access, show, state, url_choice
-from tfm_core.inspect.practice import judgement, lesson
-from tfm_core.inspect.practice.judgement import Judgement
+from tfm_core.inspect.practice import evaluation, lesson
+from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
 from tfm_core.machine import slowness
 from tfm_core.runs.run import Run
@@ -121,7 +121,7 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
     ready = {
         kind: (run, runs_access.curves(run))
         for kind, run in lesson.finished(found).items()
-        if judgement.has_best(run)
+        if evaluation.has_best(run)
     }
     best = lesson.chosen(ready)
     if best is None:
@@ -143,14 +143,14 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
     return kind, found[kind]
 
 
-def judged(run: Run, split: str) -> Judgement:
+def evaluated(run: Run, split: str) -> Evaluation:
     """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
-    return _judged(run.id, judgement.best_mark(run), split, run)
+    return _evaluated(run.id, evaluation.best_mark(run), split, run)
 
 
 @st.cache_data(show_spinner=_("Answering every picture …"), max_entries=16)
-def _judged(run_id: str, mark: int, split: str, _run: Run) -> Judgement:
-    return judgement.judge(_run, split)
+def _evaluated(run_id: str, mark: int, split: str, _run: Run) -> Evaluation:
+    return evaluation.evaluate(_run, split)
 
 
 def _is_done(name: str, found: Runs) -> bool:

@@ -9,7 +9,7 @@ from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import show
 from tfm_core.inspect.practice import intervals
-from tfm_core.inspect.practice.judgement import Judgement
+from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.plots import practice as plots
 
 _TRIES = (1, 2, 5, 10, 20, 50, 100)
@@ -32,14 +32,14 @@ def view(runs: Runs) -> None:
         )
         return
     try:
-        promised = steps.judged(found[1], "validation")
-        tested = steps.judged(found[1], "test")
+        promised = steps.evaluated(found[1], "validation")
+        tested = steps.evaluated(found[1], "test")
     except ValueError as error:
         show.problem(str(error))
         return
     rows = [
-        (label, judged.split, judged.n_right, len(judged.labels))
-        for label, judged in ((_("validation"), promised), (_("test"), tested))
+        (label, evaluated.split, evaluated.n_right, len(evaluated.labels))
+        for label, evaluated in ((_("validation"), promised), (_("test"), tested))
     ]
     show.figure(
         plots.promises(rows),
@@ -51,7 +51,7 @@ def view(runs: Runs) -> None:
     show.code(intervals.best_of)
 
 
-def _verdict(promised: Judgement, tested: Judgement) -> str:
+def _verdict(promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
     words = _(
         "was promised **{promise}** by validation; the test says **{truth}** ({low} to {high}, "
@@ -73,7 +73,7 @@ def _verdict(promised: Judgement, tested: Judgement) -> str:
     ).format(n=f"{len(promised.labels):,}")
 
 
-def _luck(tested: Judgement) -> None:
+def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
         _("If you had tried so many equally good models and reported the best on the test set"),
         _TRIES,

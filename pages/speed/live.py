@@ -28,7 +28,7 @@ def _progress() -> None:
         if measurement is None:
             _begin()
         else:
-            report = measurement.look()
+            report = measurement.poll()
             if not measurement.is_running:
                 speed_state.keep(report)
                 state.draw_anew()
@@ -46,7 +46,7 @@ def _begin() -> None:
     asked = speed_state.asked()
     assert asked is not None
     try:
-        measurement = speed_state.desk().begin(asked.name, asked.experiment, asked.device)
+        measurement = speed_state.runner().begin(asked.name, asked.experiment, asked.device)
     except ValueError as error:
         st.progress(0.0, text=_("Waiting"))
         st.caption(str(error))

@@ -11,7 +11,7 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.inspect.speed.report import Report
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.speed.desk import Desk, Measurement
+    from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner
 
 _ASKED, _RUNNING, _FOUND = "speed-asked", "speed-running", "speed-found"
 
@@ -32,11 +32,11 @@ class Asked:
 
 
 @st.cache_resource(show_spinner=False)
-def desk() -> Desk:
+def runner() -> BenchmarkRunner:
     """Return the one place of this server where measurements run."""
-    from tfm_core.inspect.speed.desk import Desk
+    from tfm_core.inspect.speed.runner import BenchmarkRunner
 
-    return Desk()
+    return BenchmarkRunner()
 
 
 def ask(asked: Asked) -> None:
@@ -49,12 +49,12 @@ def asked() -> Asked | None:
     return st.session_state.get(_ASKED)
 
 
-def running() -> Measurement | None:
+def running() -> BenchmarkProcess | None:
     """Return the measurement of this session, if it has begun."""
     return st.session_state.get(_RUNNING)
 
 
-def begun(measurement: Measurement) -> None:
+def begun(measurement: BenchmarkProcess) -> None:
     """Remember that the place is this session's."""
     st.session_state[_RUNNING] = measurement
 

@@ -42,16 +42,18 @@ def table() -> None:
 
 
 def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
-    arm = report.timed[-1]
+    case = report.timed[-1]
     name = _(COMPARISONS[report.name].label)
-    if len(arm.sides) == 1:
+    if len(case.sides) == 1:
         first = report.timed[0]
-        gain = (first.time(arm.reference).median * (arm.x or 1)) / arm.time(arm.reference).median
-        side = _("{n:,.0f} at a time").format(n=arm.x or 1)
+        gain = (first.time(case.reference).median * (case.x or 1)) / case.time(
+            case.reference
+        ).median
+        side = _("{n:,.0f} at a time").format(n=case.x or 1)
         return [(name, gain, side, gain, gain, label)]
     rows = []
-    for side in arm.sides[1:]:
-        found = arm.gain(side)
+    for side in case.sides[1:]:
+        found = case.gain(side)
         words = speed_words.side_label(report.name, side)
         rows.append((name, found.median, words, found.low, found.high, label))
     return rows

@@ -18,8 +18,8 @@ from tfm_core.config import TEXT_TASKS
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS, EOS, PAD
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 
 BATCHES = 4
 """Batches in one pass over the data."""
@@ -107,7 +107,7 @@ def pairs_taken(
     return found
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare a few batches of the training set."""
     data, size = bench.trainer.data, bench.trainer.batch_size
     order = torch.arange(min(BATCHES * size, bench.trainer.objective.n_train))
@@ -139,7 +139,7 @@ def arms(bench: Bench) -> Iterator[Arm]:
             part=f"batch {place + 1}, ",
         )
     ]
-    yield Arm(
+    yield BenchmarkCase(
         f"{len(theirs)} batches of {size}",
         {"loader": lambda: through_loader(loader, bench.device), "one tensor": ours},
         tuple(equal),

@@ -12,8 +12,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tfm_core.inspect.speed.arms import Arm, Equality
 from tfm_core.inspect.speed.bench import Bench
+from tfm_core.inspect.speed.cases import BenchmarkCase, Equality
 from tfm_core.inspect.speed.saved import saved_bytes
 
 TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -40,7 +40,7 @@ def autocast_pass(bench: Bench, dtype: torch.dtype) -> Tensor:
     return loss.detach()
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the whole pass in three precisions."""
     sides: dict[str, Callable[[], object]] = {"fp32": partial(fp32_pass, bench)}
     sides |= {name: partial(autocast_pass, bench, dtype) for name, dtype in TYPES.items()}
@@ -54,7 +54,7 @@ def arms(bench: Bench) -> Iterator[Arm]:
                 largest = float(reference[what].abs().max())
                 difference = float((reference[what] - found[what]).abs().max())
                 equal.append(Equality(what, name, difference, TOLERANCES[name] * largest))
-    yield Arm(
+    yield BenchmarkCase(
         "forward and backward",
         sides,
         tuple(equal),

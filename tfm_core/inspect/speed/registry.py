@@ -1,6 +1,6 @@
 """The comparisons by name, with what the app says about them; torch-free.
 
-``module`` and ``function`` name the generator of arms that the measuring process runs; the first
+``module`` and ``function`` name the generator of cases that the measuring process runs; the first
 side is the one that all others are compared with.
 """
 
@@ -27,7 +27,7 @@ class Comparison:
     sides: Mapping[str, str]
     code: Mapping[str, str]
     module: str
-    function: str = "arms"
+    function: str = "cases"
     x_title: str = ""
     clock: Literal["cpu", "wall"] = "cpu"
     seconds: int = 15
@@ -123,7 +123,7 @@ COMPARISONS: dict[str, Comparison] = {
             "All at once": "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.loops",
-        "attention_arms",
+        "attention_cases",
     ),
     "patches": Comparison(
         "Patches in loops",
@@ -134,7 +134,7 @@ COMPARISONS: dict[str, Comparison] = {
             "One reshape": "tfm_core.layers.patches:patchify",
         },
         f"{_HERE}.loops",
-        "patch_arms",
+        "patch_cases",
     ),
     "gpu": Comparison(
         "CPU or GPU",
