@@ -15,7 +15,13 @@ from pages.attention.selection_link import Selection
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.attention.cell import Cell, Trace, dimensions_table, row_table, traced
+from tfm_core.inspect.attention.cell import (
+    AttentionCell,
+    Trace,
+    dimensions_table,
+    row_table,
+    traced,
+)
 from tfm_core.inspect.attention.cell import cell as cell_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots.outline import outline_cells
@@ -86,7 +92,7 @@ def _pickers(run: Run, place: tuple[int, int], names: Axes) -> None:
     )
 
 
-def _steps(found: Cell) -> None:
+def _steps(found: AttentionCell) -> None:
     dims = dimensions_table(found)
     number = st.column_config.NumberColumn
     if found.is_tanh:
@@ -127,7 +133,7 @@ def _steps(found: Cell) -> None:
     _output(found)
 
 
-def _softmax(found: Cell) -> None:
+def _softmax(found: AttentionCell) -> None:
     st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
     number = st.column_config.NumberColumn
     rows = row_table(found)
@@ -154,7 +160,7 @@ def _softmax(found: Cell) -> None:
     show.formula(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
 
 
-def _output(found: Cell) -> None:
+def _output(found: AttentionCell) -> None:
     st.markdown(_("**4. What it brings**: the weight times the value of the key"))
     dims = dimensions_table(found)
     number = st.column_config.NumberColumn

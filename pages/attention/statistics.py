@@ -16,7 +16,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import read, read_probe, snapshot_path
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.attention.validation import Measurement
+    from tfm_core.inspect.attention.validation import ValidationFigures
 
 
 def snapshot(run: Run, step: int) -> Snapshot:
@@ -61,13 +61,13 @@ def _short(label: str) -> str:
     return label.replace(" of the largest entropy", "").replace(", entropy ", ", ")
 
 
-def over_validation(run: Run) -> Measurement:
+def over_validation(run: Run) -> ValidationFigures:
     """Return the figures over the validation set, by the last checkpoint. Raises ValueError."""
     return _over_validation(run.folder, checkpoint_mark(run))
 
 
 @lru_cache(maxsize=8)
-def _over_validation(folder: Path, mark: int) -> Measurement:
+def _over_validation(folder: Path, mark: int) -> ValidationFigures:
     from tfm_core.inspect.attention.validation import measured_over_validation
 
     return measured_over_validation(Run(folder))

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import run_words, show, state
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, Looked
+from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.outline import outline_cells
 from tfm_core.plots.palette import ORANGE
@@ -58,7 +58,7 @@ ASKS = {
 _SENTENCE = "before-sentence"
 
 
-def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
+def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
     """Draw one map a model, its equation, and the ways to the run."""
     st.header(_("What each attends to"), anchor=False)
     known = next((s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), [])
@@ -82,7 +82,7 @@ def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
     )
 
 
-def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
+def _one(name: str, run: Run, look: CrossAttentionAtStep | None, place: int) -> None:
     status = run.status
     st.markdown(f"**{LABELS[name]}**")
     words = [run_words.badge(status), run_words.progress(status)]
@@ -103,7 +103,7 @@ def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
             st.page_link(state.PAGES[page], label=label, icon=icon, query_params=query)
 
 
-def _map(name: str, run: Run, look: Looked, place: int) -> None:
+def _map(name: str, run: Run, look: CrossAttentionAtStep, place: int) -> None:
     names = look.names[place]
     figure = head_map(
         look.weights[place][look.head],

@@ -20,7 +20,7 @@ from tfm_core.inspect.by_hand.attention import Attended, Matrices
 from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import by_hand as plots
 from tfm_core.plots.by_hand_boards import Pick
-from tfm_core.plots.sheet import Line
+from tfm_core.plots.sheet import SheetLine
 
 FORMS = ("layer", "heads", "one", "fused", "torch")  # what a link calls them, in their order
 TITLES = (
@@ -153,12 +153,12 @@ def _n_heads(d_model: int) -> int:
 
 def _attention(
     found: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
-) -> list[Line]:
+) -> list[SheetLine]:
     q, k, v = letters
     return plots.attention_lines(found, given.words, pick, TITLES, SENTENCES, (q, k, v), _)
 
 
-def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[Line]:
+def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[SheetLine]:
     x, words = given.vectors, given.words
     parts = (
         (_("Queries: what a word looks for"), "query", matrices.query, head.query, pick.query),
@@ -171,7 +171,7 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
     ]
 
 
-def _comparison(scaled: Attended, plain: Attended, given: Given) -> Line:
+def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
         _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."), _,
@@ -189,7 +189,7 @@ def _question(asked: Question, name: str) -> bool:
     return name in walk_state.answers()
 
 
-def _sheet(lines: list[Line], given: Given) -> None:
+def _sheet(lines: list[SheetLine], given: Given) -> None:
     by_hand_words.facts(given)
     number_sheet(
         lines, key="hand-sheet", on_pick=lambda b, i, j: by_hand_pick.clicked(given, b, i, j)

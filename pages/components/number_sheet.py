@@ -14,7 +14,7 @@ import streamlit as st
 from pages.components.files import joined
 from pages.components.packing import is_place
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.sheet import Line, described
+from tfm_core.plots.sheet import SheetLine, described
 
 _component = st.components.v2.component(
     "number_sheet",
@@ -25,7 +25,7 @@ _component = st.components.v2.component(
 
 
 def number_sheet(
-    lines: Sequence[Line],
+    lines: Sequence[SheetLine],
     *,
     key: str,
     on_pick: Callable[[str, int, int], None] | None = None,

@@ -21,7 +21,7 @@ _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class MaskChoice:
     """A mask and the tokens it is laid on. segments: the sequence of each token, from 0."""
 
     kind: str
@@ -54,7 +54,7 @@ def kind() -> str:
     return str(chosen)
 
 
-def choice(chosen: str) -> Choice:
+def choice(chosen: str) -> MaskChoice:
     """Ask for tokens and sizes. Raises ValueError, in a sentence, for what cannot be read."""
     run = _run()
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -76,7 +76,7 @@ def choice(chosen: str) -> Choice:
         note = _("The sign | parts sequences for the packed mask; this mask does not look at it.")
     target = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     window, prefix = _sizes(chosen, len(tokens))
-    return Choice(
+    return MaskChoice(
         chosen,
         (*tokens, *[PAD_TOKEN] * n_pad),
         (*segments, *[segments[-1] + 1] * n_pad),
@@ -88,7 +88,7 @@ def choice(chosen: str) -> Choice:
     )
 
 
-def projected(choice: Choice) -> Projected:
+def projected(choice: MaskChoice) -> Projected:
     """Return scores of the current run's model where it can read the tokens, else seeded ones.
 
     Says on the page where they come from.
@@ -109,7 +109,7 @@ def projected(choice: Choice) -> Projected:
     return found
 
 
-def mask_arguments(choice: Choice) -> dict[str, object]:
+def mask_arguments(choice: MaskChoice) -> dict[str, object]:
     """Return the sizes of the mask as the core takes them."""
     return {"window": choice.window, "prefix": choice.prefix, "segments": choice.segments}
 
@@ -204,7 +204,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
     return window, prefix
 
 
-def _place(run: Run, chosen: str) -> scores.Place | None:
+def _place(run: Run, chosen: str) -> scores.HeadLocation | None:
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -218,7 +218,7 @@ def _place(run: Run, chosen: str) -> scores.Place | None:
             return None
         layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")
         head = _number(_("Head"), n_heads, f"{_HEAD}-{n_heads}")
-    return scores.Place(layer, head)
+    return scores.HeadLocation(layer, head)
 
 
 def _number(label: str, n: int, key: str) -> int:

@@ -10,15 +10,17 @@ import streamlit as st
 
 from pages.i18n import _, content
 from pages.masks import controls
-from pages.masks.controls import Choice
+from pages.masks.controls import MaskChoice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import traps
-from tfm_core.inspect.masks.lab import PAD_TOKEN, Array, Flow, Projected
+from tfm_core.inspect.masks.lab import PAD_TOKEN, Array, MaskedAttention, Projected
 from tfm_core.plots import masks as plots
 
 
-def code(choice: Choice, projected: Projected, flow: Flow, *, was_clicked: bool) -> None:
+def code(
+    choice: MaskChoice, projected: Projected, flow: MaskedAttention, *, was_clicked: bool
+) -> None:
     """Show code that makes this mask, turns it into the other form and hands it to PyTorch."""
     st.markdown(content("masks_conventions"))
     st.dataframe(
@@ -103,7 +105,7 @@ def half_precision(projected: Projected) -> None:
     )
 
 
-def blind_row(projected: Projected, flow: Flow) -> None:
+def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     """Show a row where nothing is allowed, by who computes the softmax."""
     st.markdown(content("masks_blind_row"))
     place = flow.blind[0] if flow.blind else 0

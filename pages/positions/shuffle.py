@@ -65,7 +65,7 @@ def _bars(
     tokens: tuple[str, ...],
     order: list[int],
     run: Run | None,
-    own: tuple[shuffle.Noticed, shuffle.Answers, tuple[str, ...]] | None,
+    own: tuple[shuffle.Noticed, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
 ) -> None:
     bars = {}
     for found in shuffle.untrained(tokens, order):
@@ -91,7 +91,7 @@ def _bars(
     )
 
 
-def _answers(answers: shuffle.Answers) -> None:
+def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(

@@ -17,7 +17,7 @@ _ASKED, _RUNNING, _FOUND = "speed-asked", "speed-running", "speed-found"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BenchmarkRequest:
     """A comparison of the registry, on a model and a device; ``label`` names the model."""
 
     name: str
@@ -39,12 +39,12 @@ def runner() -> BenchmarkRunner:
     return BenchmarkRunner()
 
 
-def ask(asked: Asked) -> None:
+def ask(asked: BenchmarkRequest) -> None:
     """Want a measurement; it begins as soon as the place is free."""
     st.session_state[_ASKED] = asked
 
 
-def asked() -> Asked | None:
+def asked() -> BenchmarkRequest | None:
     """Return what runs or waits for this session."""
     return st.session_state.get(_ASKED)
 
@@ -78,7 +78,7 @@ def results() -> dict[str, tuple[str, Report]]:
     return st.session_state.setdefault(_FOUND, {})
 
 
-def result(wanted: Asked) -> Report | None:
+def result(wanted: BenchmarkRequest) -> Report | None:
     """Return what was found for the same question, if it was asked."""
     found = results().get(wanted.key)
     return None if found is None else found[1]

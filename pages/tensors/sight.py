@@ -10,22 +10,22 @@ from pages.ui import show, state
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
-from tfm_core.inspect.tensors.operations import Operation
-from tfm_core.inspect.tensors.sight import Look, Sight
+from tfm_core.inspect.tensors.operations import TensorOperation
+from tfm_core.inspect.tensors.sight import OperationResult, TensorView
 from tfm_core.plots import tensor_sight as plots
-from tfm_core.plots.sheet import Board, Line
-from tfm_core.plots.tensor_sight import Colours, Place
+from tfm_core.plots.sheet import Board, SheetLine
+from tfm_core.plots.tensor_sight import Colours, Index
 
 _PICK = "tensors-pick"
 
 
-def code(seen: Sight) -> None:
+def code(seen: OperationResult) -> None:
     """Show the lines that ran, and where the models have them."""
     st.code(seen.code, language="python", wrap_lines=True)
     used(seen.operation)
 
 
-def used(operation: Operation) -> None:
+def used(operation: TensorOperation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}").format(where=_(operation.where)))
     if operation.step is not None:
@@ -37,7 +37,7 @@ def used(operation: Operation) -> None:
         )
 
 
-def refused(seen: Sight) -> None:
+def refused(seen: OperationResult) -> None:
     """Show what PyTorch said, word for word, and what it means here."""
     st.error(
         _("**PyTorch refuses.** {why}").format(why=escape(seen.explanation)),
@@ -47,10 +47,10 @@ def refused(seen: Sight) -> None:
     colours = Colours(tuple(look.storage.size for look in seen.before), len(seen.before) > 1)
     boards = tuple(plots.tensor_board(one, one.name, colours) for one in seen.before)
     if boards:
-        number_sheet([Line(_("What it was given"), boards)], key="tensors-given")
+        number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
 
 
-def result(seen: Sight) -> None:
+def result(seen: OperationResult) -> None:
     """Show the tensors before and after, the memory behind them, and the order of reading."""
     after = seen.after
     assert after is not None
@@ -77,7 +77,7 @@ def result(seen: Sight) -> None:
     )  # fmt: skip
     title = _("Before and after") if seen.before else _("What was made")
     number_sheet(
-        [Line(title, tuple(boards), sentence, told)], key="tensors-sheet",
+        [SheetLine(title, tuple(boards), sentence, told)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
     _say(seen)
@@ -86,12 +86,12 @@ def result(seen: Sight) -> None:
     memory(seen, after, inputs, output)
 
 
-def _is_own(look: Look) -> bool:
+def _is_own(look: TensorView) -> bool:
     """Say whether the numbers differ from their places, so that places must be written too."""
     return bool((look.storage != look.storage_origins).any())
 
 
-def _sharing(seen: Sight) -> tuple[str, ...]:
+def _sharing(seen: OperationResult) -> tuple[str, ...]:
     return tuple(
         _("shares memory with {name}").format(name=look.name)
         if shared
@@ -100,7 +100,7 @@ def _sharing(seen: Sight) -> tuple[str, ...]:
     )
 
 
-def _say(seen: Sight) -> None:
+def _say(seen: OperationResult) -> None:
     said = notes.note(seen)
     if said:
         st.info(_(said), icon=":material/lightbulb:")
@@ -113,7 +113,7 @@ def _say(seen: Sight) -> None:
         st.markdown(_("Measured: {found}.").format(found=notes.statistics(seen)))
 
 
-def _loops(seen: Sight) -> None:
+def _loops(seen: OperationResult) -> None:
     equation = seen.values["equation"]
     _parts, _out, summed = products.letters(equation)
     inputs = [look.values for look in seen.before]
@@ -133,7 +133,7 @@ def _loops(seen: Sight) -> None:
     st.code(products.loops_code(equation, inputs), language="python")
 
 
-def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
+def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
     """Show the flat memory of each tensor and the order in which it is read."""
     boards: list[Board] = [
         plots.memory_board(one, _("Memory of {name}").format(name=one.name), inputs)
@@ -146,7 +146,7 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
         "Memory is one long row. The small number says when a place is read; strides say how far "
         "to jump for one step along each axis."
     )
-    number_sheet([Line(_("In memory"), tuple(boards), words)], key="tensors-memory")
+    number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
     looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
     if looks and seen.operation.kind == "moves":
         show.figure(
@@ -159,11 +159,13 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
         )
 
 
-def _picked(seen: Sight, after: Look) -> tuple[Place | None, frozenset[int], tuple[str, ...]]:
+def _picked(
+    seen: OperationResult, after: TensorView
+) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
     """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
     if seen.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
-    kept: Place = st.session_state.get(_PICK, ())
+    kept: Index = st.session_state.get(_PICK, ())
     place = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
     place = tuple(min(i, size - 1) for i, size in zip(place, after.shape, strict=True))
     shapes = [look.shape for look in seen.before]
@@ -187,7 +189,7 @@ def _written(left: list[float], right: list[float], total: float) -> str:
     return product(left, right, total, is_whole=True)
 
 
-def _remember(after: Look, row: int, column: int) -> None:
+def _remember(after: TensorView, row: int, column: int) -> None:
     st.session_state[_PICK] = plots.place_of(after, row, column)
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state as training_step_state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from pages.ui import show, state
 from tfm_core.plots import training_step as plots
 from tfm_core.plots.palette import INKS, LINES
@@ -27,7 +27,7 @@ _TALL = 12  # groups of a graph that gets a window of its own to scroll in
 _WINDOW = 32  # rows and columns of the heatmap
 
 
-def view(place: Place) -> None:
+def view(place: ModelAtStep) -> None:
     """Show the graph, then every parameter's gradient, then one of them."""
     _graph(place)
     found = training_step_state.kept("gradients", place, (), _gradients)
@@ -42,7 +42,7 @@ def view(place: Place) -> None:
     _heatmap(found)
 
 
-def _graph(place: Place) -> None:
+def _graph(place: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
     graph: Graph = training_step_state.kept("graph", place, (), _make_graph)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import MOST_STEPS, Place
+from pages.training_step.state import MOST_STEPS, ModelAtStep
 from pages.ui import model_choice, show
 from pages.ui.model_choice import Chosen
 from tfm_core.plots import training_step as plots
@@ -33,7 +33,7 @@ def pick() -> Chosen | None:
     return chosen
 
 
-def where(chosen: Chosen, place: Place) -> None:
+def where(chosen: Chosen, place: ModelAtStep) -> None:
     """Say which weights these are, and which step comes next. Raises ValueError."""
     step = state.with_trainer(place, lambda trainer: trainer.step)
     n = len(place.rates)
@@ -47,7 +47,7 @@ def where(chosen: Chosen, place: Place) -> None:
     st.markdown(words)
 
 
-def rate(place: Place) -> float:
+def rate(place: ModelAtStep) -> float:
     """Draw the learning rate and the buttons; return the rate of the step to come."""
     left, right = st.columns(2, vertical_alignment="bottom")
     scheduled, is_over = state.with_trainer(place, _scheduled)
@@ -88,7 +88,7 @@ def _scheduled(trainer: Trainer) -> tuple[float, bool]:
     return scheduled_rate(trainer), trainer.step >= trainer.experiment.training.steps
 
 
-def _buttons(place: Place, rate: float) -> None:
+def _buttons(place: ModelAtStep, rate: float) -> None:
     n = len(place.rates)
     st.button(
         _("Take this step"),
@@ -120,13 +120,13 @@ def _buttons(place: Place, rate: float) -> None:
     )
 
 
-def history(place: Place) -> None:
+def history(place: ModelAtStep) -> None:
     """Show the losses of the steps taken here."""
     if not place.rates:
         return
     before, after = [], []
     for count in range(1, len(place.rates) + 1):
-        at = Place(place.text, place.checkpoint, place.mark, place.rates[:count])
+        at = ModelAtStep(place.text, place.checkpoint, place.mark, place.rates[:count])
         step = state.taken(at)
         before.append(step.loss_before)
         after.append(step.loss_after)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.plots import training_step as plots
 from tfm_core.plots.predictions import png_url
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SHOWN = 64  # rows of the table
 
 
-def batch(place: Place) -> None:
+def batch(place: ModelAtStep) -> None:
     """Show the rows of the next batch, and the loss of each."""
     rows, losses, loss = state.kept("batch", place, (), _batch)
     st.markdown(
@@ -68,7 +68,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
         st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.places)))
 
 
-def loss(place: Place) -> None:
+def loss(place: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
     counted = state.kept("counted", place, (), _counted)
     if counted is None:

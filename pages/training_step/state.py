@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ModelAtStep:
     """A model, at a checkpoint or new, and the learning rates of the steps taken from there."""
 
     text: str
@@ -44,33 +44,33 @@ class Place:
         return f"{self.checkpoint} {self.mark} {self.text}"
 
 
-def place_of(chosen: Chosen) -> Place:
+def place_of(chosen: Chosen) -> ModelAtStep:
     """Return where the session stands with a model that can be trained."""
     assert chosen.experiment is not None
     text, checkpoint, mark = to_json(chosen.experiment), "", 0
     if chosen.run is not None and chosen.run.has_checkpoint:
         checkpoint = str(chosen.run.folder / "checkpoints" / "last")
         mark = trained.checkpoint_mark(chosen.run)
-    place = Place(text, checkpoint, mark)
-    return Place(text, checkpoint, mark, tuple(_taken().get(place.subject, ())))
+    place = ModelAtStep(text, checkpoint, mark)
+    return ModelAtStep(text, checkpoint, mark, tuple(_taken().get(place.subject, ())))
 
 
-def push(place: Place, rate: float) -> None:
+def push(place: ModelAtStep, rate: float) -> None:
     """Take a step."""
     _taken()[place.subject] = [*place.rates, rate][:MOST_STEPS]
 
 
-def pop(place: Place) -> None:
+def pop(place: ModelAtStep) -> None:
     """Undo the last step."""
     _taken()[place.subject] = list(place.rates[:-1])
 
 
-def clear(place: Place) -> None:
+def clear(place: ModelAtStep) -> None:
     """Go back to where the model began."""
     _taken().pop(place.subject, None)
 
 
-def with_trainer(place: Place, work: Callable[[Trainer], T]) -> T:
+def with_trainer(place: ModelAtStep, work: Callable[[Trainer], T]) -> T:
     """Return what a piece of work finds out about the trainer at a place.
 
     Raises ValueError, in a sentence, where there can be none.
@@ -79,7 +79,7 @@ def with_trainer(place: Place, work: Callable[[Trainer], T]) -> T:
         return work(_at(place)[0])
 
 
-def taken(place: Place) -> Taken:
+def taken(place: ModelAtStep) -> Taken:
     """Return the last step taken at a place; the place has some. Raises ValueError."""
     with _lock:
         found = _at(place)[1]
@@ -87,30 +87,32 @@ def taken(place: Place) -> Taken:
     return found
 
 
-def after(place: Place, rate: float) -> Place:
+def after(place: ModelAtStep, rate: float) -> ModelAtStep:
     """Return the place one more step on."""
-    return Place(place.text, place.checkpoint, place.mark, (*place.rates, rate))
+    return ModelAtStep(place.text, place.checkpoint, place.mark, (*place.rates, rate))
 
 
-def kept(name: str, place: Place, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
+def kept(name: str, place: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
     """Return what a piece of work found, worked out once for a place and a key."""
     with _lock:
         return _kept(name, place, key, work)
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
-def _kept(name: str, place: Place, key: tuple[Any, ...], _work: Callable[[Trainer], Any]) -> Any:
+def _kept(
+    name: str, place: ModelAtStep, key: tuple[Any, ...], _work: Callable[[Trainer], Any]
+) -> Any:
     return _work(_at(place)[0])
 
 
 @st.cache_resource(show_spinner=False, max_entries=48)
-def _at(place: Place) -> tuple[Trainer, Taken | None]:
+def _at(place: ModelAtStep) -> tuple[Trainer, Taken | None]:
     from tfm_core.inspect.training_step.step import start, take
 
     if not place.rates:
         folder = Path(place.checkpoint) if place.checkpoint else None
         return start(Experiment.model_validate_json(place.text), folder), None
-    before = Place(place.text, place.checkpoint, place.mark, place.rates[:-1])
+    before = ModelAtStep(place.text, place.checkpoint, place.mark, place.rates[:-1])
     return take(_at(before)[0], place.rates[-1])
 
 

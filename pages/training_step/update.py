@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.config.choices import OPTIMIZERS
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 3)), 10.0)
 
 
-def one_weight(place: Place, rate: float) -> None:
+def one_weight(place: ModelAtStep, rate: float) -> None:
     """Show the optimiser's lines for one weight, and its real result beside them."""
     from tfm_core.inspect.training_step.update import one_weight as lines_of
 
@@ -82,7 +82,7 @@ def _weight(taken: Taken) -> tuple[str, tuple[int, ...]]:
     return name, tuple(place)
 
 
-def after(place: Place, rate: float) -> None:
+def after(place: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, for this rate and for others."""
     taken = state.taken(state.after(place, rate))
     left, middle, right = st.columns(3)

@@ -9,14 +9,14 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.functional import TwoWays
 
 
-def two_ways(place: Place, rate: float) -> None:
+def two_ways(place: ModelAtStep, rate: float) -> None:
     """Show both codes, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
     from tfm_core.inspect.training_step import update
@@ -52,7 +52,7 @@ def two_ways(place: Place, rate: float) -> None:
         st.code(inspect.getsource(rule), "python", wrap_lines=True)
 
 
-def mistakes(place: Place) -> None:
+def mistakes(place: ModelAtStep) -> None:
     """Show four mistakes, made on a copy just now."""
     from tfm_core.inspect.training_step import mistakes as made
 

@@ -15,7 +15,7 @@ from tfm_core.plots.caption_strip import caption_strip
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Step
+    from tfm_core.inspect.walk.steps import WalkStep
 
 
 def cut(subject: Subject, example: int) -> None:
@@ -31,7 +31,7 @@ def cut(subject: Subject, example: int) -> None:
     )
 
 
-def looks(subject: Subject, step: Step, example: int) -> None:
+def looks(subject: Subject, step: WalkStep, example: int) -> None:
     """Show where each word looks, over the picture, in the head that the map is shown of."""
     if subject.described is None or subject.pictures is None:
         return

@@ -12,7 +12,7 @@ from tfm_core.plots import walk as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Seen, Slice, Step
+    from tfm_core.inspect.walk.steps import Seen, Slice, WalkStep
 
 _WIDE = 64  # more columns than that get a slider of their own
 _MOST = 256
@@ -55,7 +55,7 @@ def layer_picker(subject: Subject) -> int:
     return place
 
 
-def tensor(step: Step, subject: Subject, example: int) -> None:
+def tensor(step: WalkStep, subject: Subject, example: int) -> None:
     """Show one tensor of the step, cut as the user likes."""
     every = {one.name: one for one in (*step.after, *step.extra, *step.before)}
     first = step.shown or step.after[0].name
@@ -146,7 +146,7 @@ def chosen_head(subject: Subject) -> int:
     return int(st.session_state.get(f"walk-H-{subject.config.n_heads}", 0))
 
 
-def mistake(subject: Subject, step: Step, example: int) -> None:
+def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     """Show what dividing by sqrt(d_model) would do to a head's weights."""
     if not subject.is_real:
         return

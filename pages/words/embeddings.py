@@ -10,7 +10,7 @@ from pages.ui import offers, run_words, runs_access, show, state, url_choice
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
-from tfm_core.inspect.text.embeddings import Table
+from tfm_core.inspect.text.embeddings import EmbeddingTable
 from tfm_core.inspect.text.word_classes import by_class
 from tfm_core.plots import embeddings as plots
 from tfm_core.runs.run import Run
@@ -29,7 +29,7 @@ def view() -> None:
     _alike(table, place)
 
 
-def table_to_show() -> Table | None:
+def table_to_show() -> EmbeddingTable | None:
     """Return the chosen table of the current run, or say what is missing and offer to make it."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
@@ -65,7 +65,7 @@ def table_to_show() -> Table | None:
     return table
 
 
-def _word(table: Table) -> int:
+def _word(table: EmbeddingTable) -> int:
     choices = by_class(table.classes)
     picked = st.selectbox(
         _("Word"),
@@ -77,7 +77,7 @@ def _word(table: Table) -> int:
     return choices[0] if picked is None else int(picked)
 
 
-def _lookup(table: Table, place: int) -> None:
+def _lookup(table: EmbeddingTable, place: int) -> None:
     last = table.values[-1]
     found = embeddings.look_up(last, place)
     name = run_words.escape(table.tokens[place])
@@ -98,7 +98,7 @@ def _lookup(table: Table, place: int) -> None:
     show.code(embeddings.look_up)
 
 
-def _alike(table: Table, place: int) -> None:
+def _alike(table: EmbeddingTable, place: int) -> None:
     st.header(_("Words that grew alike"), anchor=False)
     order = by_class(table.classes)
     for column, at, title in zip(
@@ -120,7 +120,7 @@ def _alike(table: Table, place: int) -> None:
             )
 
 
-def _nearest(table: Table, at: int, place: int) -> pd.DataFrame:
+def _nearest(table: EmbeddingTable, at: int, place: int) -> pd.DataFrame:
     found = embeddings.neighbours(table.values[at], place, skip=table.n_special)
     return pd.DataFrame(
         {
@@ -152,5 +152,5 @@ def _recorded() -> None:
 
 
 @st.cache_data(show_spinner=_("Reading the table …"), max_entries=16)
-def _table(run_id: str, mark: int, name: str, _run: Run) -> Table:
+def _table(run_id: str, mark: int, name: str, _run: Run) -> EmbeddingTable:
     return embeddings.table_of(_run, name)

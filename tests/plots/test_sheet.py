@@ -6,7 +6,7 @@ import pytest
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand.attention import attend, mask_of
 from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.sight import Source, read, sight
+from tfm_core.inspect.tensors.sight import InputSpec, read, sight
 from tfm_core.inspect.tensors.text import shape_of
 from tfm_core.plots import by_hand as plots
 from tfm_core.plots import tensor_sight
@@ -91,7 +91,10 @@ def looked(name, **source):
     operation = OPERATIONS[name]
     second = None if operation.second is None else shape_of(operation.second)
     return sight(
-        name, Source(**{"shape": shape_of(operation.shape), **source}), read(operation, {}), second
+        name,
+        InputSpec(**{"shape": shape_of(operation.shape), **source}),
+        read(operation, {}),
+        second,
     )
 
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-from tfm_core.layers.recurrent import Looked, RecurrentAttention, Source
+from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
 
 SEQUENCES: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 STEPS: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}
@@ -94,7 +94,9 @@ class AdditiveDecoder(nn.Module):
         widths = [2 * d_model, *[d_model] * (n_layers - 1)]
         self.steps = nn.ModuleList(STEPS[cell](width, d_model) for width in widths)
 
-    def forward(self, x: Tensor, source: Source, state: State) -> tuple[Tensor, Tensor, State]:
+    def forward(
+        self, x: Tensor, source: EncodedSource, state: State
+    ) -> tuple[Tensor, Tensor, State]:
         """Return states and contexts (B, T, d_model) for embedded tokens x, and the state after."""
         queries, looks, tops = [], [], []
         for token in x.unbind(1):
@@ -103,7 +105,7 @@ class AdditiveDecoder(nn.Module):
             state = self._step(torch.cat([token, looks[-1].context[:, 0]], -1), state)
             tops.append(state.hidden[-1])
         if recorder.active():
-            looked = Looked(*(torch.cat(parts, 1) for parts in zip(*looks, strict=True)))
+            looked = AttentionRead(*(torch.cat(parts, 1) for parts in zip(*looks, strict=True)))
             self.cross_attention.record(torch.stack(queries, 1), source, looked)
         contexts = torch.cat([look.context for look in looks], 1)
         return torch.stack(tops, 1), contexts, state
@@ -131,7 +133,9 @@ class LuongDecoder(nn.Module):
         self.cross_attention = attention
         self.steps = SEQUENCES[cell](d_model, d_model, num_layers=n_layers, batch_first=True)
 
-    def forward(self, x: Tensor, source: Source, state: State) -> tuple[Tensor, Tensor, State]:
+    def forward(
+        self, x: Tensor, source: EncodedSource, state: State
+    ) -> tuple[Tensor, Tensor, State]:
         """See AdditiveDecoder."""
         hidden = torch.stack(state.hidden)
         if state.cells:
@@ -173,14 +177,14 @@ class RecurrentTranslator(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.pad_id, self.has_cells = pad_id, has_cells
 
-    def encode(self, src: Tensor) -> Source:
+    def encode(self, src: Tensor) -> EncodedSource:
         """Read the source (B, S)."""
         keep = src != self.pad_id
         memory, last = self.encoder(self.src_embedding(src), keep)
         prepared = self.decoder.cross_attention.prepare(memory)
-        return Source(memory, keep[:, None], prepared, last)
+        return EncodedSource(memory, keep[:, None], prepared, last)
 
-    def start(self, source: Source) -> State:
+    def start(self, source: EncodedSource) -> State:
         """Return the state before the first token: s_0 = tanh(W h), Bahdanau et al. 2015, A.2.2."""
         first = self.bridge(source.last).tanh()
         hidden = first.chunk(self.bridge.out_features // source.last.size(-1), -1)
@@ -188,7 +192,7 @@ class RecurrentTranslator(nn.Module):
         return State(hidden, tuple(map(torch.zeros_like, hidden)) if self.has_cells else ())
 
     def decode(
-        self, tgt_in: Tensor, source: Source, state: State | None = None
+        self, tgt_in: Tensor, source: EncodedSource, state: State | None = None
     ) -> tuple[Tensor, State]:
         """Return logits (B, T, vocabulary) and the state after the last token.
 

@@ -12,7 +12,7 @@ from tfm_core.inspect.by_hand import arithmetic
 from tfm_core.inspect.by_hand.arithmetic import Say
 from tfm_core.inspect.by_hand.attention import Attended, Floats, MultiHead
 from tfm_core.plots.by_hand_boards import Pick, board, mask_board, numbered
-from tfm_core.plots.sheet import Line
+from tfm_core.plots.sheet import SheetLine
 
 if TYPE_CHECKING:
     from tfm_core.inspect.by_hand.forms import Form
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def projection_line(
     title: str, kind: str, vectors: Floats, matrix: Floats, made: Floats,
     words: Sequence[str], place: tuple[int, int], say: Say = str,
-) -> Line:  # fmt: skip
+) -> SheetLine:  # fmt: skip
     """Return ``X × W = Q``; place: the word and the dimension that are written out."""
     word, dimension = place
     letter = {"query": "Q", "key": "K", "value": "V"}[kind]
@@ -30,7 +30,7 @@ def projection_line(
     column = {(i, dimension): "used" for i in range(n)}
     names = numbered(n)
     terms = arithmetic.product(vectors[word], matrix[:, dimension], float(made[word, dimension]))
-    return Line(
+    return SheetLine(
         title,
         (
             board(say("X, the words"), vectors, words, names, roles=used),
@@ -52,7 +52,7 @@ def attention_lines(
     sentences: tuple[str, str, str, str],
     letters: tuple[str, str, str] = ("Q", "K", "V"),
     say: Say = str,
-) -> list[Line]:
+) -> list[SheetLine]:
     """Return the four lines of one attention: scores, scale and mask, softmax, weighted sum."""
     makers = (_scores, _masked, _softmax, _summed)
     return [
@@ -68,7 +68,7 @@ def _pair(i: int, j: int) -> tuple[str, ...]:
 def _scores(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
+) -> SheetLine:  # fmt: skip
     width = found.query.shape[1]
     names = numbered(width)
     query, key = pick.query, pick.key
@@ -84,13 +84,13 @@ def _scores(
               axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
     told = arithmetic.score(found, query, key, (words[query], words[key]))
-    return Line(title, boards, sentence, (told,))
+    return SheetLine(title, boards, sentence, (told,))
 
 
 def _masked(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
+) -> SheetLine:  # fmt: skip
     place = (pick.query, pick.key)
     width = found.query.shape[1]
     sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else say("QKᵀ, not divided =")
@@ -108,13 +108,13 @@ def _masked(
         )  # fmt: skip
         if not found.allowed[place]:
             told.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
-    return Line(title, tuple(boards), sentence, tuple(told))
+    return SheetLine(title, tuple(boards), sentence, tuple(told))
 
 
 def _softmax(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
+) -> SheetLine:  # fmt: skip
     place = (pick.query, pick.key)
     row = {(pick.query, j): "used" for j in range(len(words))}
     boards = (
@@ -126,13 +126,13 @@ def _softmax(
         board(say("Weights"), found.weights, words, words, is_share=True, sign="=", name="weights",
               axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
     )  # fmt: skip
-    return Line(title, boards, sentence, arithmetic.softmaxed(found, *place, say))
+    return SheetLine(title, boards, sentence, arithmetic.softmaxed(found, *place, say))
 
 
 def _summed(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
+) -> SheetLine:  # fmt: skip
     names = numbered(found.value.shape[1])
     query, dimension = pick.query, pick.dimension
     row = {(query, j): "used" for j in range(len(words))}
@@ -147,19 +147,19 @@ def _summed(
               links=lambda i, j: (f"o{i},{j}", f"w{i}")),
     )  # fmt: skip
     told = f"{say('output')}({words[query]}, {dimension + 1}) = "
-    return Line(title, boards, sentence, (told + arithmetic.summed(found, query, dimension),))
+    return SheetLine(title, boards, sentence, (told + arithmetic.summed(found, query, dimension),))
 
 
 def heads_line(
     found: MultiHead, words: Sequence[str], title: str, sentence: str, say: Say = str
-) -> Line:
+) -> SheetLine:
     """Return the weights of every head side by side."""
     boards = tuple(
         board(say("Head {n}").format(n=h + 1), head.weights, words, words, is_share=True,
               axes=(say("query"), say("key")), links=lambda i, j: (f"h{i},{j}",))
         for h, head in enumerate(found.heads)
     )  # fmt: skip
-    return Line(title, boards, sentence)
+    return SheetLine(title, boards, sentence)
 
 
 def joined_line(
@@ -170,7 +170,7 @@ def joined_line(
     title: str,
     sentence: str,
     say: Say = str,
-) -> Line:
+) -> SheetLine:
     """Return the heads' outputs, one behind the other, times W_O."""
     width = found.joined.shape[1]
     names = numbered(width)
@@ -190,7 +190,7 @@ def joined_line(
     total = float(found.output[place])
     terms = arithmetic.product(found.joined[pick.query], matrix[:, pick.dimension], total)
     told = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
-    return Line(title, tuple(boards), sentence, (told,))
+    return SheetLine(title, tuple(boards), sentence, (told,))
 
 
 def comparison_line(
@@ -200,7 +200,7 @@ def comparison_line(
     title: str,
     sentence: str,
     say: Say = str,
-) -> Line:
+) -> SheetLine:
     """Return the weights with and without the scale."""
     boards = tuple(
         board(name, found.weights, words, words, is_share=True, axes=(say("query"), say("key")),
@@ -211,10 +211,12 @@ def comparison_line(
             (say("Not divided"), plain),
         )
     )  # fmt: skip
-    return Line(title, boards, sentence)
+    return SheetLine(title, boards, sentence)
 
 
-def forms_line(found: Sequence[Form], words: Sequence[str], title: str, say: Say = str) -> Line:
+def forms_line(
+    found: Sequence[Form], words: Sequence[str], title: str, say: Say = str
+) -> SheetLine:
     """Return the outputs (T, d_model) of the forms side by side."""
     names = numbered(found[0].output.shape[1])
     boards = tuple(
@@ -222,4 +224,4 @@ def forms_line(found: Sequence[Form], words: Sequence[str], title: str, say: Say
               facts=(say("differs by {value:.2g}").format(value=form.difference),))
         for form in found
     )  # fmt: skip
-    return Line(title, boards, say("Point at a number: the same one lights up in every form."))
+    return SheetLine(title, boards, say("Point at a number: the same one lights up in every form."))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.embeddings import Projection, Table
+from tfm_core.inspect.text.embeddings import EmbeddingTable, Projection
 from tfm_core.inspect.text.word_classes import CLASSES
 from tfm_core.plots import label_sides
 from tfm_core.plots.attention import Floats
@@ -40,7 +40,11 @@ _PIXELS = (700.0, 350.0)  # about what the plane of the words takes on a laptop
 
 
 def projected(
-    table: Table, projection: Projection, *, in_space: bool = False, has_labels: bool = True
+    table: EmbeddingTable,
+    projection: Projection,
+    *,
+    in_space: bool = False,
+    has_labels: bool = True,
 ) -> go.Figure:
     """Draw the words of a table on the components, one frame a step; the last one is shown first.
 
@@ -68,7 +72,7 @@ def projected(
 
 
 def _group(
-    table: Table,
+    table: EmbeddingTable,
     points: Floats,
     name: str,
     places: list[int],
@@ -95,7 +99,9 @@ def _group(
     return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
 
 
-def _sides(points: Floats, table: Table, reach: list[list[float]], has_labels: bool) -> list[str]:
+def _sides(
+    points: Floats, table: EmbeddingTable, reach: list[list[float]], has_labels: bool
+) -> list[str]:
     """Return where each word stands beside its point of the last frame; nothing without words."""
     if not has_labels:
         return []

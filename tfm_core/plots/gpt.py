@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.gpt_reading import Digits, Looked
+from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.plots.attention import LEGEND
 from tfm_core.plots.language import visible
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
@@ -78,7 +78,7 @@ def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     return figure
 
 
-def lens_map(looked: Looked, theme: ThemeName, *, most: int = 24) -> go.Figure:
+def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Figure:
     """A row for each token read, a column for each depth, the last layer at the right.
 
     A cell says the likeliest next token there. most: tokens that are shown, the first ones.

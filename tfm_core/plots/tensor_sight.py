@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.tensors.sight import NEW, Look
+from tfm_core.inspect.tensors.sight import NEW, TensorView
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, GREY
-from tfm_core.plots.sheet import Board, Cell, Panel, Scale, mixed, shades, written
+from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
 
 Array = npt.NDArray[Any]
-Place = tuple[int, ...]
+Index = tuple[int, ...]
 # Lightness rises along both, so that order is seen with every kind of colour vision and in grey.
 FIRST = ("#3b2f73", "#33638d", "#1f8f88", "#4dbb6a", "#c3dd3b", "#fde56b")
 SECOND = ("#4a1236", "#8c2350", "#c8453f", "#ee7f3a", "#fbb44e", "#fde9b3")
@@ -42,7 +42,7 @@ class Colours:
     sizes: tuple[int, ...]
     with_origin: bool = False
     by_value: bool = False
-    picked: Place | None = None
+    picked: Index | None = None
     used: Collection[int] = field(default=())
 
     def name(self, origin: int) -> str:
@@ -61,7 +61,7 @@ class Colours:
 
 
 def tensor_board(
-    look: Look, title: str, colours: Colours, *, name: str = "", sign: str = "",
+    look: TensorView, title: str, colours: Colours, *, name: str = "", sign: str = "",
     extra: Sequence[str] = (),
 ) -> Board:  # fmt: skip
     """Return a tensor as a table for each of its slices along the last two axes.
@@ -69,14 +69,16 @@ def tensor_board(
     name: what a click on an element sends. extra: facts to stand with the measured ones.
     """
     if look.values.size == 0:
-        cells: Array = np.array([[Cell("none", _GREY, "no elements", role="out")]], dtype=object)
+        cells: Array = np.array(
+            [[SheetCell("none", _GREY, "no elements", role="out")]], dtype=object
+        )
         panels = [Panel(_rows(cells))]
     else:
         panels = _panels(look, _cells(look, title, colours))
     return Board(title, tuple(panels), name=name, sign=sign, facts=(*facts(look), *extra))
 
 
-def facts(look: Look) -> tuple[str, ...]:
+def facts(look: TensorView) -> tuple[str, ...]:
     """Return what was measured, in short: shape, axes, strides, offset, order, type."""
     axes = " × ".join(look.axes) or "no axes"
     return (
@@ -93,7 +95,7 @@ def _tuple(numbers: Sequence[int]) -> str:
     return f"({', '.join(map(str, numbers))}{',' if len(numbers) == 1 else ''})"
 
 
-def _cells(look: Look, title: str, colours: Colours) -> Array:
+def _cells(look: TensorView, title: str, colours: Colours) -> Array:
     """Return the cells of a tensor, as an array of its shape."""
     shaded = _by_value(look.values) if colours.by_value else None
     digits = 0 if _is_whole(look.values) else 2
@@ -108,8 +110,8 @@ def _cells(look: Look, title: str, colours: Colours) -> Array:
 
 def _cell(
     value: float, origin: int, colours: Colours, digits: int, said: str,
-    where: tuple[int, Place, list[tuple[str, str]] | None],
-) -> Cell:  # fmt: skip
+    where: tuple[int, Index, list[tuple[str, str]] | None],
+) -> SheetCell:  # fmt: skip
     flat, place, shaded = where
     fill = _GREY
     if shaded is not None:
@@ -126,7 +128,7 @@ def _cell(
     if not is_new:
         said += f", element {colours.name(origin)}"
     links = (f"y{flat}", *(f"e{one}" for one in colours.used)) if is_new else (f"e{origin}",)
-    return Cell(written(value, digits), fill, said, corner, links, role)
+    return SheetCell(written(value, digits), fill, said, corner, links, role)
 
 
 def _by_value(values: Array) -> list[tuple[str, str]]:
@@ -142,7 +144,7 @@ def _is_whole(values: Array) -> bool:
     return bool((finite == np.round(finite)).all())
 
 
-def _panels(look: Look, cells: Array) -> list[Panel]:
+def _panels(look: TensorView, cells: Array) -> list[Panel]:
     if cells.ndim < 2:
         row = cells.reshape(1, -1)
         if row.shape[1] > _MOST_IN_ROW:
@@ -160,11 +162,11 @@ def _panels(look: Look, cells: Array) -> list[Panel]:
     ]  # fmt: skip
 
 
-def _rows(cells: Array) -> tuple[tuple[Cell, ...], ...]:
+def _rows(cells: Array) -> tuple[tuple[SheetCell, ...], ...]:
     return tuple(tuple(row) for row in cells.tolist())
 
 
-def place_of(look: Look, row: int, column: int) -> Place:
+def place_of(look: TensorView, row: int, column: int) -> Index:
     """Return the place of a clicked cell; its rows are counted through all slices."""
     if look.values.ndim < 2:
         return (column,)[: look.values.ndim]
@@ -173,7 +175,7 @@ def place_of(look: Look, row: int, column: int) -> Place:
     return (*(int(i) for i in np.unravel_index(slices, lead)), at, column) if lead else (at, column)
 
 
-def memory_board(look: Look, title: str, colours: Colours) -> Board:
+def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
     """Return the memory behind a tensor, in order; small: when each place is read."""
     order: dict[int, list[int]] = {}
     for nth, place in enumerate(look.visits.tolist()):
@@ -195,11 +197,11 @@ def memory_board(look: Look, title: str, colours: Colours) -> Board:
         said = f"place {place}: {value:.6g}, {when}"
         role = "" if reads and fill != _GREY else "out"
         links = (f"e{origin}",) if origin != NEW else (f"m{title}{place}",)
-        cells.append(Cell(written(float(value), digits), fill, said, corner, links, role))
+        cells.append(SheetCell(written(float(value), digits), fill, said, corner, links, role))
     return Board(title, (Panel((tuple(cells),), wraps=True),))
 
 
-def reading(looks: Sequence[Look]) -> go.Figure:
+def reading(looks: Sequence[TensorView]) -> go.Figure:
     """Draw which place in memory is read when: contiguous is a straight line up by one."""
     figure = go.Figure()
     looked = {

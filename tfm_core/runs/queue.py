@@ -17,7 +17,7 @@ from tfm_core.runs import claim, requests, tickets
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
-from tfm_core.runs.process import Mark
+from tfm_core.runs.process import ProcessMark
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -162,7 +162,7 @@ class RunQueue:
         requests.take(run.folder)  # what an earlier worker did not live to answer
         return run
 
-    def _mark_starting(self, run: Run, mark: Mark) -> None:
+    def _mark_starting(self, run: Run, mark: ProcessMark) -> None:
         starting = dataclasses.replace(
             run.status,
             state="starting",

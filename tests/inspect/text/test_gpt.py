@@ -19,7 +19,7 @@ from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
 from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
-from tfm_core.inspect.masks.scores import Place, of_run  # noqa: E402
+from tfm_core.inspect.masks.scores import HeadLocation, of_run  # noqa: E402
 from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
 from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
 from tfm_core.inspect.text import gpt_writing  # noqa: E402
@@ -209,7 +209,7 @@ def test_heads_are_measured_over_the_validation_part_without_an_alignment(run):
 def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
     found, trainer = run
     words = list("and so")
-    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), Place(0, 1))
+    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), HeadLocation(0, 1))
     assert projected.query == projected.key == (*words, PAD_TOKEN)
     task = text_task(found.experiment.task)
     ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
@@ -232,9 +232,9 @@ def test_the_walk_goes_through_a_text_without_a_source(run):
 
 def test_a_joined_sequence_has_no_padding_inside_and_a_text_names_its_own_words(run, adder):
     with pytest.raises(ValueError, match="no padding between source and target"):
-        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), Place())
+        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), HeadLocation())
     with pytest.raises(ValueError, match="“€” in the text is not a word"):
-        of_run(run[0], "causal", ("€",), (), Place())
+        of_run(run[0], "causal", ("€",), (), HeadLocation())
 
 
 def test_a_sum_is_written_digit_by_digit(adder):

@@ -41,7 +41,7 @@ _NEGATED = (((), 0.5), (("not",), 0.28), (("never",), 0.12), (("never", "not"), 
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class SentimentClause:
     """Where the parts of a clause stand, and what it is worth; ``end`` is behind its adjective."""
 
     adjective_at: int
@@ -59,7 +59,7 @@ class Judged:
     ascending word positions that the label hangs on, the joining words that rule clauses out too.
     """
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[SentimentClause, ...]
     counted: tuple[int, ...]
     worth: int
     decides: tuple[int, ...]
@@ -136,7 +136,7 @@ class SentimentTask:
 
 def judged(words: Sequence[str]) -> Judged | None:
     """Return what the rule says of a sentence; None where it is none."""
-    clauses: list[Clause] = []
+    clauses: list[SentimentClause] = []
     joins: list[int] = []
     at = 0
     while True:
@@ -160,7 +160,7 @@ def judged(words: Sequence[str]) -> Judged | None:
     return Judged(tuple(clauses), counted, sum(clauses[i].worth for i in counted), tuple(decides))
 
 
-def _deciding(counted: Sequence[Clause]) -> Iterator[int]:
+def _deciding(counted: Sequence[SentimentClause]) -> Iterator[int]:
     """Yield the words of the clauses that the sum hangs on; of one clause no intensity does."""
     for clause in counted:
         yield clause.adjective_at
@@ -169,7 +169,7 @@ def _deciding(counted: Sequence[Clause]) -> Iterator[int]:
             yield clause.intensity_at
 
 
-def _read(words: Sequence[str], at: int) -> Clause | None:
+def _read(words: Sequence[str], at: int) -> SentimentClause | None:
     """Read a clause that starts at a place; None where there is none."""
     start = words[at : at + 3]
     if len(start) == 3 and start[0] == _THE and start[1] in THINGS and start[2] in VERBS:
@@ -184,7 +184,7 @@ def _read(words: Sequence[str], at: int) -> Clause | None:
         return None
     strength = PLAIN if intensity_at is None else INTENSITIES[words[intensity_at]]
     worth = ADJECTIVES[words[at]] * strength * (-1) ** len(negations)
-    return Clause(at, intensity_at, tuple(negations), worth, at + 1)
+    return SentimentClause(at, intensity_at, tuple(negations), worth, at + 1)
 
 
 def _clause(rng: random.Random) -> list[str]:

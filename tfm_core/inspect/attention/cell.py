@@ -41,7 +41,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class AttentionCell:
     """One query and one key of one head, in the order of the computation.
 
     In a recurrent model with additive or concat attention the products are v times tanh(query +
@@ -120,7 +120,7 @@ def traced(
 
 def cell(
     experiment: Experiment, trace: Trace, module: str, head: int, query: int, key: int
-) -> Cell:
+) -> AttentionCell:
     """Return the arithmetic of one cell; head, query and key count from 0.
 
     Raises ValueError, in a sentence, for a cell that the map does not have.
@@ -145,7 +145,7 @@ def cell(
     contributions = weights[:, None] * values  # (K, D)
     output = tensors["heads"][head, query]
     lengths = np.linalg.norm(contributions, axis=-1)
-    return Cell(
+    return AttentionCell(
         step=trace.step,
         module=module,
         head=head,
@@ -178,7 +178,7 @@ def cell(
     )
 
 
-def dimensions_table(found: Cell) -> pd.DataFrame:
+def dimensions_table(found: AttentionCell) -> pd.DataFrame:
     """Return one row a dimension of the head: query, key, product, value, contribution, output."""
     return pd.DataFrame(
         {
@@ -193,7 +193,7 @@ def dimensions_table(found: Cell) -> pd.DataFrame:
     )
 
 
-def row_table(found: Cell) -> pd.DataFrame:
+def row_table(found: AttentionCell) -> pd.DataFrame:
     """Return one row a key of the cell's row: token, score, may attend, exponential, weight."""
     return pd.DataFrame(
         {

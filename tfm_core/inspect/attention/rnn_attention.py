@@ -37,7 +37,7 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class CrossAttentionAtStep:
     """What a run's cross-attention does at one snapshot.
 
     step: of the snapshot; head: the one that aligns best, from 0; share: of its attention on true
@@ -104,7 +104,7 @@ def contests(runs: Iterable[Run]) -> list[Contest]:
     ]
 
 
-def looked(run: Run, snapshot: Snapshot | None = None) -> Looked | None:
+def looked(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:
     """Return what the cross-attention of a run does, at its last snapshot unless another is given.
 
     None where there is nothing to look at yet.
@@ -130,7 +130,7 @@ def looked(run: Run, snapshot: Snapshot | None = None) -> Looked | None:
     head = 0 if np.isnan(found.share).all() else int(np.nanargmax(found.share))
     names = [axes(experiment, item, module) for item in probe.items]
     shapes = [each.may_attend.shape for each in names]
-    return Looked(
+    return CrossAttentionAtStep(
         step=snapshot.step,
         head=head,
         share=float(found.share[head]),

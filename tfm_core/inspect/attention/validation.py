@@ -36,7 +36,7 @@ _BATCH = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measurement:
+class ValidationFigures:
     """The figures of every module at the step of the checkpoint, on ``n_examples`` of ``n_all``.
 
     statistics and alignment: by module name; alignment only where there is a truth to score by.
@@ -49,7 +49,7 @@ class Measurement:
     alignment: Mapping[str, AlignmentScore]
 
 
-def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
+def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     """Return what the heads of a run do on its first ``limit`` validation examples.
 
     Sentences are read under the true target. Takes a second or a few: keep the result, by
@@ -66,7 +66,7 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
         with capture(model, only={"weights"}) as cache:
             model(*inputs)
         tally.add(cache.of("weights"), items)
-    return Measurement(
+    return ValidationFigures(
         step=step,
         n_examples=min(limit, n_all),
         n_all=n_all,

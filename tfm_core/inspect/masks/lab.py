@@ -66,7 +66,7 @@ class Projected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class MaskedAttention:
     """The five steps of a masked attention: (Q, K) four times, output (Q, D)."""
 
     scores: Array
@@ -159,7 +159,7 @@ def allowed(
     return np.array(mask.expand(1, 1, *shape)[0, 0].numpy(), np.bool_)
 
 
-def flow(projected: Projected, mask: Bools) -> Flow:
+def flow(projected: Projected, mask: Bools) -> MaskedAttention:
     """Follow the scores through a mask, by the layers' own functions.
 
     Raises ValueError when the mask is not (Q, K).
@@ -175,7 +175,7 @@ def flow(projected: Projected, mask: Bools) -> Flow:
     masked = scores.masked_fill(~may, torch.finfo(scores.dtype).min)
     weights = masked_softmax(masked, may)
     output = weights @ torch.tensor(projected.value, dtype=torch.float32)
-    return Flow(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
+    return MaskedAttention(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
 
 
 def toggled(mask: Bools, cells: Iterable[tuple[int, int]]) -> Bools:

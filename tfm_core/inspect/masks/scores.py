@@ -19,7 +19,7 @@ FILE = "checkpoints/last/checkpoint.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HeadLocation:
     """Where in the model to look: layer and head, both from 0."""
 
     layer: int = 0
@@ -64,7 +64,7 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
 
 
 def of_run(
-    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], place: Place
+    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], place: HeadLocation
 ) -> Projected:
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 

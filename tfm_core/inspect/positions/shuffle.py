@@ -37,7 +37,7 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ShuffledAnswers:
     """What a run's model answers to the words in order, and shuffled."""
 
     before: str
@@ -92,7 +92,9 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
     return found
 
 
-def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, tuple[str, ...]]:
+def of_run(
+    run: Run, text: str, order_seed: int = 0
+) -> tuple[Noticed, ShuffledAnswers, tuple[str, ...]]:
     """Ask the run's model with its last weights; also return the words in their new order.
 
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
@@ -126,7 +128,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
         answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return Noticed(run.meta.name, change), Answers(*answers), moved
+    return Noticed(run.meta.name, change), ShuffledAnswers(*answers), moved
 
 
 def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:

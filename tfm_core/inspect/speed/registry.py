@@ -14,7 +14,7 @@ _HERE = "tfm_core.inspect.speed"
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchmarkComparison:
     """One way of making training fast.
 
     sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
@@ -35,8 +35,8 @@ class Comparison:
     needs_consent: bool = False
 
 
-COMPARISONS: dict[str, Comparison] = {
-    "attention": Comparison(
+COMPARISONS: dict[str, BenchmarkComparison] = {
+    "attention": BenchmarkComparison(
         "Attention: written out or fused",
         "softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention.",
         {
@@ -50,7 +50,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.explicit",
     ),
-    "checkpointing": Comparison(
+    "checkpointing": BenchmarkComparison(
         "Gradient checkpointing",
         "Forget the inside of each block and compute it again on the way back: time for memory.",
         {"plain": "Everything is kept", "checkpointed": "Blocks are computed again"},
@@ -60,7 +60,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.checkpointing",
     ),
-    "precision": Comparison(
+    "precision": BenchmarkComparison(
         "16 bits: autocast",
         "Matrix products in bf16 or fp16 instead of fp32.",
         {"fp32": "fp32", "bf16": "bf16 autocast", "fp16": "fp16 autocast, loss scaled"},
@@ -70,7 +70,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.precision",
     ),
-    "batch": Comparison(
+    "batch": BenchmarkComparison(
         "Batch size",
         "Examples a second, from one at a time to twice your batch.",
         {"batch": "Forward and backward"},
@@ -82,7 +82,7 @@ COMPARISONS: dict[str, Comparison] = {
         x_title="batch size (examples)",
         seconds=20,
     ),
-    "length": Comparison(
+    "length": BenchmarkComparison(
         "Sequence length",
         "One block of your model on 16 to 1,024 tokens: what grows with the square?",
         {"explicit": "Attention written out", "fused": "Fused attention"},
@@ -94,7 +94,7 @@ COMPARISONS: dict[str, Comparison] = {
         x_title="length (tokens)",
         seconds=25,
     ),
-    "threads": Comparison(
+    "threads": BenchmarkComparison(
         "Threads",
         "The same pass on one core and on more.",
         {"1": "1 thread"},
@@ -102,7 +102,7 @@ COMPARISONS: dict[str, Comparison] = {
         f"{_HERE}.threads",
         clock="wall",
     ),
-    "data": Comparison(
+    "data": BenchmarkComparison(
         "Getting a batch",
         "Rows of one tensor on the device, against a DataLoader that transforms each example.",
         {"loader": "DataLoader, example by example", "one tensor": "Rows of one tensor"},
@@ -114,7 +114,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.loading",
     ),
-    "loops": Comparison(
+    "loops": BenchmarkComparison(
         "Attention in loops",
         "Sequence by sequence and head by head, as one writes it first, against all at once.",
         {"loops": "Loops", "at once": "All at once"},
@@ -125,7 +125,7 @@ COMPARISONS: dict[str, Comparison] = {
         f"{_HERE}.loops",
         "attention_cases",
     ),
-    "patches": Comparison(
+    "patches": BenchmarkComparison(
         "Patches in loops",
         "Cutting pictures patch by patch, against one reshape of the whole batch.",
         {"loops": "Loops", "at once": "One reshape"},
@@ -136,7 +136,7 @@ COMPARISONS: dict[str, Comparison] = {
         f"{_HERE}.loops",
         "patch_cases",
     ),
-    "gpu": Comparison(
+    "gpu": BenchmarkComparison(
         "CPU or GPU",
         "From which batch size on a GPU is worth its overhead.",
         {"cpu": "CPU", "gpu": "GPU"},
@@ -146,7 +146,7 @@ COMPARISONS: dict[str, Comparison] = {
         clock="wall",
         seconds=20,
     ),
-    "compile": Comparison(
+    "compile": BenchmarkComparison(
         "torch.compile",
         "Generated code instead of operation after operation; the first pass may take a minute.",
         {"eager": "As Python says", "compiled": "Compiled"},

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from tfm_core.inspect.tensors.operations import Values
 
 Array = npt.NDArray[Any]
-Place = tuple[int, ...]
-Term = tuple[Place, ...]
+Index = tuple[int, ...]
+Term = tuple[Index, ...]
 """The place in each input of the factors of one product."""
 
 
-def terms(name: str, values: Values, shapes: Sequence[Place], cell: Place) -> list[Term]:
+def terms(name: str, values: Values, shapes: Sequence[Index], cell: Index) -> list[Term]:
     """Return the products that are summed up to the element of the output at ``cell``.
 
     name: "matmul" or "einsum". shapes: of the inputs.
@@ -37,7 +37,7 @@ def terms(name: str, values: Values, shapes: Sequence[Place], cell: Place) -> li
     return made
 
 
-def _batch(batch: Place, shape: Place) -> Place:
+def _batch(batch: Index, shape: Index) -> Index:
     """Return a place among the leading axes of a shape; an axis of size 1 is the same for all."""
     own = shape[:-2]
     used = batch[len(batch) - len(own) :]
@@ -52,7 +52,7 @@ def letters(equation: str) -> tuple[list[str], str, str]:
     return parts, out, summed
 
 
-def _sizes(parts: Sequence[str], shapes: Sequence[Place]) -> dict[str, int]:
+def _sizes(parts: Sequence[str], shapes: Sequence[Index]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for part, shape in zip(parts, shapes, strict=False):
         for letter, size in zip(part, shape, strict=True):
@@ -60,7 +60,7 @@ def _sizes(parts: Sequence[str], shapes: Sequence[Place]) -> dict[str, int]:
     return sizes
 
 
-def _einsum_terms(equation: str, shapes: Sequence[Place], cell: Place) -> list[Term]:
+def _einsum_terms(equation: str, shapes: Sequence[Index], cell: Index) -> list[Term]:
     parts, out, summed = letters(equation)
     sizes = _sizes(parts, shapes)
     fixed = dict(zip(out, cell, strict=True))

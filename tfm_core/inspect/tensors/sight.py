@@ -19,7 +19,7 @@ from tfm_core.inspect.tensors.axes import axes_after, axes_before
 from tfm_core.inspect.tensors.errors import explain
 from tfm_core.inspect.tensors.operations import (
     OPERATIONS,
-    Operation,
+    TensorOperation,
     Values,
     listed,
     mask_for,
@@ -42,7 +42,7 @@ NEW = -1  # the origin of an element that no input has
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputSpec:
     """How the first input is made. numbers: its content, or None for 0, 1, 2 …"""
 
     shape: tuple[int, ...]
@@ -52,7 +52,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class TensorView:
     """A tensor as it can be seen.
 
     values: of its shape. axes: a name each. strides, offset: in elements. storage: the memory
@@ -80,7 +80,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class OperationResult:
     """An operation on its inputs: code, tensors before and after, what they share.
 
     after: None where PyTorch refused; then error is what it said, word for word, with the type of
@@ -88,10 +88,10 @@ class Sight:
     result lies in the same memory.
     """
 
-    operation: Operation
+    operation: TensorOperation
     code: str
-    before: tuple[Look, ...]
-    after: Look | None = None
+    before: tuple[TensorView, ...]
+    after: TensorView | None = None
     shares: tuple[bool, ...] = ()
     error: str = ""
     error_type: str = ""
@@ -99,7 +99,7 @@ class Sight:
     values: Values = field(default_factory=dict)
 
 
-def read(operation: Operation, texts: Mapping[str, str]) -> dict[str, Any]:
+def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
     """Read what was typed for each parameter. Raises ValueError, in a sentence."""
     readers = {"int": text.int_of, "ints": text.ints_of, "number": text.number_of}
     found: dict[str, Any] = {}
@@ -117,8 +117,8 @@ def read(operation: Operation, texts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def sight(
-    name: str, source: Source, values: Values, second: tuple[int, ...] | None = None
-) -> Sight:
+    name: str, source: InputSpec, values: Values, second: tuple[int, ...] | None = None
+) -> OperationResult:
     """Run an operation and look at everything.
 
     values: as ``read`` returns them. second: shape of the second input, where there is one.
@@ -138,7 +138,7 @@ def sight(
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         why = explain(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
-        return Sight(operation, lines, before, None, (), words, kind, why, values)
+        return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     if made.numel() > text.MOST_RESULT or made.dim() > text.MOST_AXES + 1:
         raise ValueError(
             f"The result has shape {tupled(tuple(made.shape))}, {made.numel()} elements; up to "
@@ -149,17 +149,17 @@ def sight(
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
     after = look("y", made, origins, names)
     shares = tuple(_same_memory(made, one) for one in inputs)
-    return Sight(operation, lines, before, after, shares, values=values)
+    return OperationResult(operation, lines, before, after, shares, values=values)
 
 
-def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> Look:
+def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> TensorView:
     """Measure a tensor; origins: a tensor laid out like it, with the element that each one is."""
     import torch
 
     whole = _memory(tensor)
     places = torch.arange(len(whole))
     seen = places.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
-    return Look(
+    return TensorView(
         name=name,
         values=tensor.detach().numpy().copy(),
         axes=axes,
@@ -185,7 +185,7 @@ def _same_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def _inputs(
-    operation: Operation, source: Source, second: tuple[int, ...] | None
+    operation: TensorOperation, source: InputSpec, second: tuple[int, ...] | None
 ) -> tuple[list[str], tuple[Tensor, ...], tuple[Tensor, ...]]:
     """Return the lines that make the inputs, the inputs, and their elements' places."""
     import torch
@@ -225,7 +225,7 @@ def _prepared(tensor: Tensor, how: str) -> Tensor:
 
 
 def _traced(
-    operation: Operation,
+    operation: TensorOperation,
     inputs: tuple[Tensor, ...],
     places: tuple[Tensor, ...],
     values: Values,

@@ -33,13 +33,13 @@ class Heads:
     head: int = MEAN
 
 
-def chosen_maps(look: Look, chosen: Heads) -> Array:
+def chosen_maps(look: CaptionReading, chosen: Heads) -> Array:
     """Return the attention of each word over the patches, (T, side, side)."""
     layer: Array = look.maps[chosen.layer]
     return layer.mean(0) if chosen.head == MEAN else np.asarray(layer[chosen.head])
 
 
-def scores(look: Look, chosen: Heads) -> list[dict[str, Any]]:
+def scores(look: CaptionReading, chosen: Heads) -> list[dict[str, Any]]:
     """Return one row for each word that names a digit that is there.
 
     word; share: of the chosen attention, inside its box; best: of the head with most there; head:
@@ -91,7 +91,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class CaptionReading:
     """What the model made of a picture.
 
     words: what it wrote, <eos> last where it came to an end. maps: (L, H, T, side, side), the
@@ -136,7 +136,7 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     return compose(digits, places)[0].numpy(), ink_boxes(digits, places)[0].tolist()
 
 
-def look_at_scene(run: Run, pieces: Sequence[Piece]) -> Look:
+def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     """Let the model describe a composed picture; see ``look_at_picture``. Raises ValueError."""
     config, model = run.experiment.task, run.experiment.model
     if not isinstance(config, CaptionTaskConfig) or not isinstance(model, CaptionerConfig):
@@ -150,7 +150,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> Look:
     return look_at_picture(run, picture, item_of(config, truth, boxes, model.patch_size))
 
 
-def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
+def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> CaptionReading:
     """Let the model describe a picture uint8 (1, size, size), reading its own words.
 
     truth: the item of the picture, as in a probe. Raises ValueError, in a sentence, where the run
@@ -192,7 +192,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     return _look(run, example, probabilities[:n_words], names)
 
 
-def look_at_unseen(run: Run, row: int) -> Look:
+def look_at_unseen(run: Run, row: int) -> CaptionReading:
     """Let the model describe a picture of its test set. Raises ValueError, in a sentence."""
     import torch
 
@@ -231,7 +231,7 @@ def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[s
     }
 
 
-def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]) -> Look:
+def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]) -> CaptionReading:
     modules = modules_by_kind(run.experiment)["picture"]
     weights = example.maps(modules)[:, :, : len(probabilities)]  # (L, H, T, patches)
     side = round(weights.shape[-1] ** 0.5)
@@ -247,7 +247,7 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
         best = np.argsort(-row)[:N_LIKELY]
         likely = tuple((names[i], float(row[i])) for i in best)
         words.append(Word(text, likely, boxes[place], share))
-    return Look(
+    return CaptionReading(
         example,
         tuple(words),
         weights.reshape(*weights.shape[:3], side, side),

@@ -29,7 +29,7 @@ FIRST_COMPONENTS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class EmbeddingTable:
     """An embedding table while it is learned.
 
     tokens and classes: V words and what each is; steps: (F,) ascending; values: (F, V, D) float32.
@@ -94,7 +94,7 @@ def names_of(run: Run) -> list[str]:
     return [name for name in _modules(model) if _vocabulary(run.experiment, name) is not None]
 
 
-def table_of(run: Run, name: str) -> Table:
+def table_of(run: Run, name: str) -> EmbeddingTable:
     """Return a table over the training: from the snapshots where they keep it, and the checkpoint.
 
     Raises ValueError, in a sentence, where there is no checkpoint or no such table.
@@ -117,7 +117,7 @@ def table_of(run: Run, name: str) -> Table:
     steps = tuple(sorted(frames))
     tokens = tuple(known.token(id) for id in range(len(known)))
     task = run.experiment.task.name
-    return Table(
+    return EmbeddingTable(
         name,
         tokens,
         tuple(class_of(task, token) for token in tokens),

@@ -88,7 +88,7 @@ def class_name(trainer: Trainer, number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class BatchAnswers:
     """All answers of a batch, one row of the loss's logits each.
 
     losses: (N,), nats; counts: bool (N,), those that are not padding; owners: (N,), whose they are.
@@ -106,7 +106,7 @@ class Answers:
         return rows
 
 
-def answers(trainer: Trainer) -> Answers | None:
+def answers(trainer: Trainer) -> BatchAnswers | None:
     """Run the next batch forward; None where its loss is no cross-entropy of the model's output."""
     outputs: list[Tensor] = []
 
@@ -130,7 +130,7 @@ def answers(trainer: Trainer) -> Answers | None:
     )
     counts = found.call.targets != found.call.ignore_index
     owners = _owners(found.call.logits, outputs[-1])
-    return Answers(float(found.loss.detach()), found.call, losses, counts, owners)
+    return BatchAnswers(float(found.loss.detach()), found.call, losses, counts, owners)
 
 
 def _owners(logits: Tensor, output: Tensor) -> Tensor:
@@ -147,7 +147,7 @@ def _owners(logits: Tensor, output: Tensor) -> Tensor:
     return owners
 
 
-def example_losses(found: Answers, n_examples: int) -> Floats:
+def example_losses(found: BatchAnswers, n_examples: int) -> Floats:
     """Return (B,): the mean loss of each example's answers that count, 0 without any."""
     counted = found.counts & (found.owners >= 0)
     owners = found.owners[counted]
@@ -156,7 +156,7 @@ def example_losses(found: Answers, n_examples: int) -> Floats:
     return mean
 
 
-def one_answer(trainer: Trainer, found: Answers, number: int, shown: int = 8) -> Answer:
+def one_answer(trainer: Trainer, found: BatchAnswers, number: int, shown: int = 8) -> Answer:
     """Return the numbers of one answer, by its row."""
     call = found.call
     row = call.logits.detach()[number].double()

@@ -34,7 +34,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Flow:
+class GradientFlow:
     """Gradients from one group to another: how many, and the norm and shape of a single one."""
 
     count: int = 0
@@ -47,7 +47,7 @@ class Folded:
     """Groups by key, in the order in which gradients reach them, and the flows between them."""
 
     groups: dict[str, Group] = field(default_factory=dict)
-    flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
+    flows: dict[tuple[str, str], GradientFlow] = field(default_factory=dict)
 
 
 def top(module: str, stacks: Collection[str]) -> str:
@@ -83,7 +83,7 @@ def fold(graph: Graph, opened: str = "") -> Folded:
             group.squares += (operation.norm or 0.0) ** 2
     for tail, head in graph.edges:
         if keys[tail] != keys[head]:
-            flow = folded.flows.setdefault((keys[tail], keys[head]), Flow())
+            flow = folded.flows.setdefault((keys[tail], keys[head]), GradientFlow())
             flow.count += 1
             below = graph.operations[head]
             flow.norm, flow.shape = below.norm, below.shape

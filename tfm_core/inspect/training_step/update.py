@@ -16,7 +16,7 @@ from tfm_core.inspect.training_step.step import Taken
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UpdateLine:
     """One line of the arithmetic: a name, its formula, and the number."""
 
     name: str
@@ -26,7 +26,7 @@ class Line:
 
 def adam(
     weight: Any, gradient: Any, m: Any, v: Any, t: int, options: Mapping[str, Any], *, is_w: bool
-) -> tuple[list[Line], Any]:
+) -> tuple[list[UpdateLine], Any]:
     """Return the lines and the new weight of Adam, or with ``is_w`` of AdamW.
 
     m, v: the memories before; t: the number of this step, from 1.
@@ -36,53 +36,53 @@ def adam(
     lines = []
     if is_w:
         pull = rate * decay * weight
-        lines.append(Line("decay", "lr · weight decay · w", pull))
+        lines.append(UpdateLine("decay", "lr · weight decay · w", pull))
     else:
         pull = 0.0 * weight
         gradient = gradient + decay * weight
-        lines.append(Line("g + decay", "g + weight decay · w", gradient))
+        lines.append(UpdateLine("g + decay", "g + weight decay · w", gradient))
     m_new = beta1 * m + (1 - beta1) * gradient
     v_new = beta2 * v + (1 - beta2) * gradient**2
     m_hat = m_new / (1 - beta1**t)
     v_hat = v_new / (1 - beta2**t)
     step = rate * m_hat / (v_hat**0.5 + eps)
     lines += [
-        Line("m", "β₁ · m + (1 - β₁) · g", m_new),
-        Line("v", "β₂ · v + (1 - β₂) · g²", v_new),
-        Line("m̂", f"m / (1 - β₁^{t})", m_hat),
-        Line("v̂", f"v / (1 - β₂^{t})", v_hat),
-        Line("update", "lr · m̂ / (√v̂ + ε)", step),
+        UpdateLine("m", "β₁ · m + (1 - β₁) · g", m_new),
+        UpdateLine("v", "β₂ · v + (1 - β₂) · g²", v_new),
+        UpdateLine("m̂", f"m / (1 - β₁^{t})", m_hat),
+        UpdateLine("v̂", f"v / (1 - β₂^{t})", v_hat),
+        UpdateLine("update", "lr · m̂ / (√v̂ + ε)", step),
     ]
     return lines, weight - pull - step
 
 
 def sgd(
     weight: Any, gradient: Any, buffer: Any | None, options: Mapping[str, Any]
-) -> tuple[list[Line], Any]:
+) -> tuple[list[UpdateLine], Any]:
     """Return the lines and the new weight of SGD; ``buffer`` is None in the first step."""
     gradient = gradient + options["weight_decay"] * weight
     moved = gradient if buffer is None else options["momentum"] * buffer + gradient
     step = options["lr"] * moved
     lines = [
-        Line("g + decay", "g + weight decay · w", gradient),
-        Line("momentum", "β₁ · momentum + g", moved),
-        Line("update", "lr · momentum", step),
+        UpdateLine("g + decay", "g + weight decay · w", gradient),
+        UpdateLine("momentum", "β₁ · momentum + g", moved),
+        UpdateLine("update", "lr · momentum", step),
     ]
     return lines, weight - step
 
 
 def one_weight(
     taken: Taken, name: str, place: tuple[int, ...], kind: str
-) -> tuple[list[Line], float, float]:
+) -> tuple[list[UpdateLine], float, float]:
     """Return the lines for one weight, its value by hand, and the optimiser's.
 
     kind: ``adamw``, ``adam`` or ``sgd``. The arithmetic by hand is in double precision.
     """
     weight, raw = (float(one[name][place]) for one in (taken.before, taken.gradients))
     gradient = raw * taken.scale
-    lines = [Line("w", "before", weight), Line("g", "gradient", raw)]
+    lines = [UpdateLine("w", "before", weight), UpdateLine("g", "gradient", raw)]
     if taken.scale != 1.0:
-        lines.append(Line("g", f"clipped: · {taken.scale:.4g}", gradient))
+        lines.append(UpdateLine("g", f"clipped: · {taken.scale:.4g}", gradient))
     memory = {
         key: float(value[place] if value.dim() else value)
         for key, value in taken.state_before[name].items()
@@ -92,9 +92,9 @@ def one_weight(
         more, after = sgd(weight, gradient, memory.get("momentum_buffer"), options)
     else:
         m, v, t = (memory.get(key, 0.0) for key in ("exp_avg", "exp_avg_sq", "step"))
-        lines += [Line("m", "before", m), Line("v", "before", v)]
+        lines += [UpdateLine("m", "before", m), UpdateLine("v", "before", v)]
         more, after = adam(weight, gradient, m, v, int(t) + 1, options, is_w=kind == "adamw")
-    return [*lines, *more, Line("w", "after", after)], after, float(taken.after[name][place])
+    return [*lines, *more, UpdateLine("w", "after", after)], after, float(taken.after[name][place])
 
 
 def whole(taken: Taken, name: str, gradient: Tensor, kind: str) -> Tensor:

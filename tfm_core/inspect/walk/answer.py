@@ -10,12 +10,12 @@ from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.block import blocks
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Question, Step, choice_question, seen, shape_question
+from tfm_core.inspect.walk.place import MODULES, BlockView, mask_seen
+from tfm_core.inspect.walk.steps import Question, WalkStep, choice_question, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 
 
-def pooling(place: Place) -> Step:
+def pooling(place: BlockView) -> WalkStep:
     """One vector for the whole text."""
     subject, axis = place.subject, place.axis
     assert isinstance(subject.shape, TextShape)
@@ -28,7 +28,7 @@ def pooling(place: Place) -> Step:
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
         code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
-    return Step(
+    return WalkStep(
         16, "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
         tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
         shape_question(
@@ -38,7 +38,7 @@ def pooling(place: Place) -> Step:
     )  # fmt: skip
 
 
-def logits(place: Place, number: int = 18) -> Step:
+def logits(place: BlockView, number: int = 18) -> WalkStep:
     """One number for each token of the vocabulary."""
     subject = place.subject
     cache, looked_at = subject.cache, subject.memory_axis
@@ -66,7 +66,7 @@ def logits(place: Place, number: int = 18) -> Step:
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
     reader = "encoder-decoder" if looked_at else subject.reader
-    return Step(
+    return WalkStep(
         number, "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
@@ -78,14 +78,14 @@ def logits(place: Place, number: int = 18) -> Step:
     )  # fmt: skip
 
 
-def _stack_of(place: Place) -> tuple[str, str]:
+def _stack_of(place: BlockView) -> tuple[str, str]:
     if place.subject.memory_axis:
         return "decoder", "T:tgt"
     is_decoder = isinstance(place.subject.config, DecoderOnlyConfig)
     return ("decoder" if is_decoder else "encoder"), place.axis
 
 
-def whole(subject: Subject, example: int, number: int = 19) -> Step:
+def whole(subject: Subject, example: int, number: int = 19) -> WalkStep:
     """All of it in one call, and what the model says."""
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -107,7 +107,7 @@ def whole(subject: Subject, example: int, number: int = 19) -> Step:
         ids = subject.described.written
         after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
-    return Step(
+    return WalkStep(
         number, "whole", "The whole forward pass",
         ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
         _likely_word(subject, scores, example), names=names, shown="probabilities",

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.place import MODULES, Place
-from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.place import MODULES, BlockView
+from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def projections(place: Place, number: int) -> Step:
+def projections(place: BlockView, number: int) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = place.got, f"B {place.axis} d_model"
     *_, d_model = place.sizes
     n = 3 * d_model * (d_model + place.subject.block.bias)
     bias = f" + {d_model}" if place.subject.block.bias else ""
-    return Step(
+    return WalkStep(
         number,
         "projections",
         "Queries, keys and values",
@@ -33,7 +33,7 @@ def projections(place: Place, number: int) -> Step:
     )
 
 
-def split(place: Place, number: int) -> Step:
+def split(place: BlockView, number: int) -> WalkStep:
     """Every token's vector cut into one piece a head."""
     got = place.got
     batch, length, n_heads, d_head, d_model = place.sizes
@@ -47,7 +47,7 @@ def split(place: Place, number: int) -> Step:
         turned = got("self_attention.query")
         extra = [seen("turned", "queries, turned", turned, f"B H {place.axis} d_head"), *extra]
     queries = got("self_attention.split_query")
-    return Step(
+    return WalkStep(
         number,
         "split",
         "Split into heads",
@@ -76,11 +76,11 @@ def split(place: Place, number: int) -> Step:
     )  # fmt: skip
 
 
-def weighted_sum(place: Place, number: int) -> Step:
+def weighted_sum(place: BlockView, number: int) -> WalkStep:
     """The values, in the proportions of the weights."""
     got, words = place.got, place.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = place.sizes
-    return Step(
+    return WalkStep(
         number,
         "weighted-sum",
         "Weighted sum of the values",
@@ -104,12 +104,12 @@ def weighted_sum(place: Place, number: int) -> Step:
     )  # fmt: skip
 
 
-def merge(place: Place, number: int) -> Step:
+def merge(place: BlockView, number: int) -> WalkStep:
     """The heads side by side again, and mixed."""
     got, words = place.got, place.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = place.sizes
     axes = f"B {place.axis} d_model"
-    return Step(
+    return WalkStep(
         number,
         "merge",
         "Merge the heads",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.place import MODULES, BlockView, mask_seen
+from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 
 
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
@@ -22,7 +22,7 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(place: Place, number: int = 15) -> Step:
+def encoder_stack(place: BlockView, number: int = 15) -> WalkStep:
     """All blocks of the encoder, one after the other."""
     subject, axis = place.subject, place.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
@@ -34,7 +34,7 @@ def encoder_stack(place: Place, number: int = 15) -> Step:
         before.append(mask_seen(place.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
-    return Step(
+    return WalkStep(
         number, "encoder-stack", "Encoder stack", topics, code, tuple(before),
         (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
         shape_question(
@@ -54,7 +54,7 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Step:
+def add_norm(place: BlockView, number: int, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = place.subject.block, f"B {place.axis} d_model"
     got = place.got
@@ -71,7 +71,7 @@ def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Ste
     width = place.sizes[-1]
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
-    return Step(
+    return WalkStep(
         number,
         "add-norm",
         "Add and norm",
@@ -91,7 +91,7 @@ def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Ste
     )
 
 
-def feed_forward(place: Place, number: int) -> Step:
+def feed_forward(place: BlockView, number: int) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
     config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
     batch, length, _, _, d_model = place.sizes
@@ -99,7 +99,7 @@ def feed_forward(place: Place, number: int) -> Step:
     hidden = ACTIVATION_CODE[config.activation].format(x="y")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
-    return Step(
+    return WalkStep(
         number,
         "feed-forward",
         "Feed-forward, add and norm",

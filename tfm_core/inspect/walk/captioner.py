@@ -8,8 +8,8 @@ from tfm_core.inspect.walk import answer, block, decoder, masks, tokens, vit
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, place_of
-from tfm_core.inspect.walk.steps import Step
+from tfm_core.inspect.walk.place import MODULES, BlockView, place_of
+from tfm_core.inspect.walk.steps import WalkStep
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
@@ -18,7 +18,7 @@ heads = weights @ values
 output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that steps 5 to 12 and 18 to 21 open, from 0."""
     reading = place_of(subject, "encoder", "N:tokens", layer, example)
     writing = place_of(subject, "decoder", "T:tgt", layer, example)
@@ -42,14 +42,14 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     )
 
 
-def _word_positions(subject: Subject, number: int) -> Step:
+def _word_positions(subject: Subject, number: int) -> WalkStep:
     """Where each word stands, which is told by other rows than where a patch lies."""
     step = tokens.positions(subject, "T:tgt", "tgt_positions", number, setting="text_position")
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(place: Place, number: int) -> Step:
+def _cross_attention(place: BlockView, number: int) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
     step = decoder.cross_attention(place, number)
     heads = place.subject.block.d_head
@@ -63,7 +63,7 @@ def _cross_attention(place: Place, number: int) -> Step:
     )
 
 
-def _behind(step: Step) -> Step:
+def _behind(step: WalkStep) -> WalkStep:
     """Return a step of the encoder's blocks as the decoder's block has it too."""
     title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
     return replace(step, name=f"decoder-{step.name}", title=title)

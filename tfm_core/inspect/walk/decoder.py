@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.place import Place, mask_seen
-from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.place import BlockView, mask_seen
+from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def decoder_attention(place: Place, number: int = 16) -> Step:
+def decoder_attention(place: BlockView, number: int = 16) -> WalkStep:
     """The target looks at itself, and not ahead."""
     subject, got, axes = place.subject, place.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
@@ -30,7 +30,7 @@ def decoder_attention(place: Place, number: int = 16) -> Step:
             n, f"{n}: everything above the diagonal, and every column of padding.",
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
-    return Step(
+    return WalkStep(
         number, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{shared})",
         (
@@ -45,7 +45,7 @@ def decoder_attention(place: Place, number: int = 16) -> Step:
     )  # fmt: skip
 
 
-def cross_attention(place: Place, number: int = 17) -> Step:
+def cross_attention(place: BlockView, number: int = 17) -> WalkStep:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
     got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
     words = asked.partition(":")[2]
@@ -55,7 +55,7 @@ def cross_attention(place: Place, number: int = 17) -> Step:
     if place.has("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
-    return Step(
+    return WalkStep(
         number, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (

@@ -5,13 +5,20 @@ from __future__ import annotations
 import torch
 
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.place import MODULES, BlockView, mask_seen
+from tfm_core.inspect.walk.steps import (
+    Question,
+    Seen,
+    WalkStep,
+    number_question,
+    seen,
+    shape_question,
+)
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 
 
-def masks(subject: Subject, place: Place, number: int = 3) -> Step:
+def masks(subject: Subject, place: BlockView, number: int = 3) -> WalkStep:
     """Which query may attend to which key. place: the block whose mask is shown."""
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
@@ -55,7 +62,7 @@ def masks(subject: Subject, place: Place, number: int = 3) -> Step:
         )
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
     question = _mask_question(after[-1], place.example)
-    return Step(
+    return WalkStep(
         number, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip

@@ -6,17 +6,17 @@ import torch
 
 from tfm_core.inspect.walk import block
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import Place
-from tfm_core.inspect.walk.steps import Step, seen, shape_question
+from tfm_core.inspect.walk.place import BlockView
+from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 
 
-def positions(subject: Subject, step: Step) -> Step:
+def positions(subject: Subject, step: WalkStep) -> WalkStep:
     """Return the step of positions with the segments and the norm that follow them."""
     segments = subject.model.get_submodule("segments")
     vector = segments.get_parameter("table.weight").detach()[0]
     normed = subject.cache["encoder.input"]
     axes = "B S:slots d_model"
-    return Step(
+    return WalkStep(
         step.number, step.name, "Positions and segments", (*step.topics, "segments"),
         f"{step.code}\nnormed = norm(placed + segment)",
         (*step.before, seen("segment", "vector of the first segment", vector, "d_model")),
@@ -26,12 +26,12 @@ def positions(subject: Subject, step: Step) -> Step:
     )  # fmt: skip
 
 
-def answer(place: Place, number: int = 18) -> Step:
+def answer(place: BlockView, number: int = 18) -> WalkStep:
     """One vector for the whole text."""
     cache, axis = place.subject.cache, "T:tgt"
     answering, pooled = cache["output.answering"], cache["output.logits"]
     batch, length, d_model = answering.shape
-    return Step(
+    return WalkStep(
         number, "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
         (seen("x", "last vector of each position", answering, f"B {axis} d_model"),),
         (seen("pooled", "one vector for each text", pooled, "B d_model"),),
@@ -45,11 +45,11 @@ def answer(place: Place, number: int = 18) -> Step:
     )  # fmt: skip
 
 
-def whole(subject: Subject, number: int = 19) -> Step:
+def whole(subject: Subject, number: int = 19) -> WalkStep:
     """All of it in one call."""
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     batch, d_model = pooled.shape
-    return Step(
+    return WalkStep(
         number, "whole", "The whole forward pass", ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
         (seen("src", "source ids", src, "B S:src"),

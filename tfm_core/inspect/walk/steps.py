@@ -164,7 +164,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class WalkStep:
     """One step. topics name the paragraphs that are true of this model's settings.
 
     code runs on ``before`` (and ``names``: modules and plain values) and gives ``after``.

@@ -8,11 +8,11 @@ from tfm_core.inspect.walk import answer, attention, block, decoder, masks, pool
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import Place, place_of
-from tfm_core.inspect.walk.steps import Step, number_question, seen
+from tfm_core.inspect.walk.place import BlockView, place_of
+from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that steps 6 to 14, 16 and 17 open, from 0."""
     place = _place(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
@@ -45,21 +45,21 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     return (*found, answer.logits(place), answer.whole(subject, example))
 
 
-def _place(subject: Subject, layer: int, example: int) -> Place:
+def _place(subject: Subject, layer: int, example: int) -> BlockView:
     if isinstance(subject.config, DecoderOnlyConfig):
         return place_of(subject, "decoder", "L:sequence", layer, example)
     axis = "S:src" if isinstance(subject.config, EncoderDecoderConfig) else "S:slots"
     return place_of(subject, "encoder", axis, layer, example)
 
 
-def heads(place: Place) -> Step:
+def heads(place: BlockView) -> WalkStep:
     """The one condition on the number of heads."""
     *_, n_heads, d_head, d_model = place.sizes
     projection = place.subject.model.get_parameter(
         f"{place.path}.self_attention.in_projection.weight"
     )
     weight = projection.detach()[:d_model]
-    return Step(
+    return WalkStep(
         2, "heads", "Heads must divide d_model", ("heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", "matrix that makes the queries", weight, "d_model d_model"),),
@@ -73,7 +73,7 @@ def heads(place: Place) -> Step:
     )  # fmt: skip
 
 
-def positions(subject: Subject, place: Place) -> Step:
+def positions(subject: Subject, place: BlockView) -> WalkStep:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
     step = tokens.positions(subject, place.axis, name, 5)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
+from tfm_core.inspect.walk.place import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
-    Step,
+    WalkStep,
     choice_question,
     number_question,
     seen,
@@ -13,7 +13,7 @@ from tfm_core.inspect.walk.steps import (
 )
 
 
-def scores(place: Place, number: int) -> Step:
+def scores(place: BlockView, number: int) -> WalkStep:
     """How well every query matches every key."""
     got, words = place.got, place.axis.partition(":")[2]
     batch, length, n_heads, d_head, _ = place.sizes
@@ -27,7 +27,7 @@ def scores(place: Place, number: int) -> Step:
         bias = got("self_attention.bias")
         before.append(seen("bias", "ALiBi's penalty", bias, f"H Q:{words} K:{words}"))
         code += " + bias"
-    return Step(
+    return WalkStep(
         number,
         "scores",
         "Scores",
@@ -48,7 +48,7 @@ def scores(place: Place, number: int) -> Step:
     )
 
 
-def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
+def masking(place: BlockView, number: int, topics: tuple[str, ...]) -> WalkStep:
     """Scores that may not count become the lowest number there is."""
     got = place.got
     masked = got("self_attention.masked_scores")
@@ -69,7 +69,7 @@ def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
             n,
             f"{n} of {total}: count the zeros of the mask, broadcast over the queries.",
         )
-    return Step(
+    return WalkStep(
         number,
         "masking",
         "Mask",
@@ -86,7 +86,7 @@ def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
     )
 
 
-def softmax(place: Place, number: int) -> Step:
+def softmax(place: BlockView, number: int) -> WalkStep:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = place.got
     is_masked = place.has("self_attention.mask")
@@ -96,7 +96,7 @@ def softmax(place: Place, number: int) -> Step:
         mask = got("self_attention.mask")
         before.append(mask_seen(mask, place.axis.partition(":")[2]))
         code += ".masked_fill(~mask, 0.0)"
-    return Step(
+    return WalkStep(
         number,
         "softmax",
         "Scale and softmax",
