@@ -13,8 +13,8 @@ from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.loop import Trainer
+from tfm_core.training.models import mix
 from tfm_core.training.optimisation import learning_rate
-from tfm_core.training.seeds import mix
 
 
 class BareLoop:

@@ -13,9 +13,10 @@ def _a_fresh_start() -> None:
 
     Whatever trains in the process of the tests changes them.
     """
-    torch = sys.modules.get("torch")
-    if torch is None:  # then nobody has changed it
+    if "torch" not in sys.modules:  # then nobody has changed it
         return
+    import torch  # waits where a thread of a page is still importing it
+
     torch.manual_seed(0)
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)

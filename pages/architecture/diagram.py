@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.diagram import diagram as component
 from pages.i18n import _
-from pages.ui import state
+from pages.ui import page_table
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
@@ -74,7 +74,9 @@ def _opened(chosen: Chosen) -> range:
 
 def _view(chosen: Chosen, opened: range) -> None:
     known = chosen.architecture
-    looks = {theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in FILLS}
+    looks: dict[str, dict[str, str]] = {
+        theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
+    }
     drawn = drawing.diagram(
         chosen.model,
         chosen.shape,
@@ -203,7 +205,7 @@ def _steps(chosen: Chosen, one: Part) -> None:
     with st.container(horizontal=True, gap="xsmall"):
         for entry in entries:
             st.page_link(
-                state.PAGES["walk"],
+                page_table.path_of("walk"),
                 label=_("Step {n}: {title}").format(n=entry.number, title=_(entry.title)),
                 icon=":material/footprint:",
                 query_params={**link, "step": str(entry.number)},

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, state
+from pages.ui import page_table, show, state
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
@@ -128,7 +128,7 @@ def weights(chosen: Chosen) -> None:
     run = chosen.run
     if run is None:
         st.info(_("Weights belong to a run: choose one above, or train one."))
-        st.page_link(state.PAGES["runs"], label=_("See all runs"), icon=":material/list:")
+        st.page_link(page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:")
         return
     if not has_weights(run):
         st.info(_("This run has left no weights yet; they are kept while it trains."))

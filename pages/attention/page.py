@@ -21,7 +21,7 @@ from pages.attention import (
 from pages.attention.selection_link import Offer, Selection
 from pages.components.film import SnapshotAnimation
 from pages.i18n import _
-from pages.ui import runs_access, show, state, walk_links
+from pages.ui import page_table, runs_access, show, state, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -51,7 +51,7 @@ def _look(run: Run, was_live: bool) -> None:
         state.draw_anew()  # once: the page then makes a fragment that does not tick
     if run.problem:
         show.problem(run.problem)
-        st.page_link(state.PAGES["runs"], label=_("See all runs"), icon=":material/list:")
+        st.page_link(page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:")
         return
     try:
         probe = run.probe()
@@ -130,7 +130,7 @@ def _draw(
                 patches.over_picture(run, example, chosen, offer)
             figures.one_head(run, example, chosen, top=top, label=labels[place] if labels else "")
             st.page_link(
-                state.PAGES["walk"],
+                page_table.path_of("walk"),
                 label=_("How this map comes about, step by step"),
                 icon=":material/footprint:",
                 query_params=walk_links.to_map(run, chosen.kind, chosen.layer),

@@ -8,7 +8,7 @@ from pages.attention import selection as chosen
 from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
-from pages.ui import show, state
+from pages.ui import page_table, show, state
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import attention as plots
@@ -54,7 +54,7 @@ def words(run: Run, example: Example, selection: Selection) -> None:
         key="attention-words",
     )
     st.page_link(
-        state.PAGES["captions"],
+        page_table.path_of("captions"),
         label=_("Compose a picture of your own"),
         icon=":material/image_search:",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_words, show, state
+from pages.ui import page_table, run_words, show, state
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
 from tfm_core.plots.attention import head_map
@@ -100,7 +100,7 @@ def _one(name: str, run: Run, look: CrossAttentionAtStep | None, place: int) -> 
             ("walk", _("Walk"), ":material/directions_walk:"),
         ):
             query = {"run": run.id}
-            st.page_link(state.PAGES[page], label=label, icon=icon, query_params=query)
+            st.page_link(page_table.path_of(page), label=label, icon=icon, query_params=query)
 
 
 def _map(name: str, run: Run, look: CrossAttentionAtStep, place: int) -> None:

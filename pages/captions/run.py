@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, run_actions, run_words, runs_access, state
+from pages.ui import offers, page_table, run_actions, run_words, runs_access, state
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.config.choices import LANGUAGES
 from tfm_core.runs.run import Run
@@ -84,7 +84,9 @@ def _none() -> None:
                 words.format(name=run_words.escape(run.meta.name)),
                 icon=":material/hourglass_empty:",
             )
-            st.page_link(state.PAGES["train"], label=_("Watch"), query_params={"run": run.id})
+            st.page_link(
+                page_table.path_of("train"), label=_("Watch"), query_params={"run": run.id}
+            )
             return
     offers.presets(
         _(

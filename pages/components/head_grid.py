@@ -132,7 +132,7 @@ def valid_place(value: object, n_layers: int, n_heads: int) -> tuple[int, int] |
     """Return layer and head as the browser sent them, or None where they are no such thing."""
     if not is_place(value, n_layers, n_heads):
         return None
-    layer, head = value  # type: ignore[misc]
+    layer, head = value
     return layer, head
 
 

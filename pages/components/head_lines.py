@@ -101,7 +101,7 @@ def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None
     if value == []:
         return True, None
     if is_place(value, 2, max(n_query, n_key)):
-        side, place = value  # type: ignore[misc]
+        side, place = value
         if place < (n_query, n_key)[side]:
             return True, ("qk"[side], place)
     return False, None

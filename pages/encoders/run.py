@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, run_words, runs_access, show, state
+from pages.ui import page_table, run_actions, run_words, runs_access, show, state
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS
@@ -38,7 +38,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         words = _("Read by **{name}**").format(name=name)
         st.markdown(f"{words} {run_words.badge(status)}", width="content")
         st.page_link(
-            state.PAGES["attention"],
+            page_table.path_of("attention"),
             label=_("All its maps"),
             icon=":material/visibility:",
             query_params={"run": run.id},

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.home import preset_cards
 from pages.i18n import _
-from pages.ui import run_list, runs_access, show, state
+from pages.ui import page_table, run_list, runs_access, show
 
 RECENT = 3
 
@@ -17,7 +17,7 @@ if runs:
         run_list.row(run, menu=False)
 if len(runs) > RECENT:
     st.page_link(
-        state.PAGES["runs"],
+        page_table.path_of("runs"),
         label=_("All {n} runs").format(n=len(runs)),
         icon=":material/stacked_line_chart:",
     )

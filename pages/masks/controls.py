@@ -109,11 +109,6 @@ def projected(choice: MaskChoice) -> Projected:
     return found
 
 
-def mask_arguments(choice: MaskChoice) -> dict[str, object]:
-    """Return the sizes of the mask as the core takes them."""
-    return {"window": choice.window, "prefix": choice.prefix, "segments": choice.segments}
-
-
 def _run() -> Run | None:
     run_id = state.current_run_id()
     if run_id is None:

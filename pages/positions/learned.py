@@ -101,7 +101,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
         _("The table itself at step {n}.").format(n=f"{step:,}"),
         key="positions-learned-table",
     )
-    show.code(positions.source_of("LearnedPositions"))
+    show.code(positions.source_of("positions:LearnedPositions"))
 
 
 def patches() -> None:
@@ -151,7 +151,7 @@ def patches() -> None:
                 names=[str(i + 1) for i in range(side)],
             )
             show.figure(drawn, words, key=f"positions-patches-{n}")
-    show.code(positions.source_of("sinusoidal_2d"))
+    show.code(positions.source_of("positions:sinusoidal_2d"))
 
 
 def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import comparison, run_words, runs_access, show, state
+from pages.ui import comparison, page_table, run_words, runs_access, show, state
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race as position_race
@@ -121,7 +121,7 @@ def _draw(race: Race, was_live: bool) -> None:
             st.markdown(run_words.badge(status))
             st.caption(run_words.progress(status))
             st.page_link(
-                state.PAGES["train"],
+                page_table.path_of("train"),
                 label=_("Watch"),
                 icon=":material/show_chart:",
                 query_params={"run": run.id},

@@ -63,7 +63,7 @@ def rotary() -> None:
             _("All scores of random pair 1: along every diagonal the colour is the same."),
             key="positions-rotary-matrix",
         )
-    show.code(tables.source_of("Rotation"))
+    show.code(tables.source_of("relative:Rotation"))
 
 
 def alibi() -> None:
@@ -117,4 +117,4 @@ def alibi() -> None:
             ),
             key="positions-alibi-weights",
         )
-    show.code(tables.source_of("alibi_slopes"))
+    show.code(tables.source_of("relative:alibi_slopes"))

@@ -102,7 +102,7 @@ def view() -> None:
             key="positions-wavelengths",
         )
     _row(table)
-    show.code(tables.source_of("sinusoidal"))
+    show.code(tables.source_of("positions:sinusoidal"))
 
 
 def _waves(table: tables.Array) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.i18n import _, content
-from pages.ui import run_actions, run_words, runs_access, show, state, url_choice
+from pages.ui import page_table, run_actions, run_words, runs_access, show, state, url_choice
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
@@ -170,7 +170,7 @@ def _where(kind: Kind, run: Run) -> None:
     if status.reason:
         st.caption(run_words.escape(status.reason))
     st.page_link(
-        state.PAGES["train"],
+        page_table.path_of("train"),
         label=_("Watch"),
         icon=":material/show_chart:",
         query_params={"run": run.id},

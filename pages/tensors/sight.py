@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.number_sheet import number_sheet
 from pages.i18n import _
-from pages.ui import show, state
+from pages.ui import page_table, show
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
@@ -30,7 +30,7 @@ def used(operation: TensorOperation) -> None:
     st.markdown(_("**In the models:** {where}").format(where=_(operation.where)))
     if operation.step is not None:
         st.page_link(
-            state.PAGES["walk"],
+            page_table.path_of("walk"),
             label=_("See it in the walk, step {n}").format(n=operation.step),
             icon=":material/footprint:",
             query_params={"step": str(operation.step), "source": "book"},

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from pathlib import Path
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, runs_access, state
+from pages.ui import page_table, run_actions, runs_access, state
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -95,8 +94,7 @@ def away() -> None:
         if st.button(_("New run"), icon=":material/add:", key="run-new", type="primary"):
             state.set_current_run(None)
             st.rerun()
-        if Path(state.PAGES["runs"]).is_file():
-            st.page_link(state.PAGES["runs"], label=_("All runs"), icon=":material/list:")
+        st.page_link(page_table.path_of("runs"), label=_("All runs"), icon=":material/list:")
 
 
 def _new_run(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -12,7 +13,7 @@ from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.plots import training_step as plots
-from tfm_core.plots.predictions import png_url
+from tfm_core.plots.png import picture_url
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.batch import Answer, Floats, Rows
@@ -48,7 +49,7 @@ def _names(rows: Rows) -> list[str]:
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
-    columns = {_("place"): rows.places[:_SHOWN]}
+    columns: dict[str, Sequence[object] | Floats] = {_("place"): rows.places[:_SHOWN]}
     config = {
         _("place"): st.column_config.NumberColumn(
             width="small", help=_("Its place in the training set, from 0.")
@@ -58,7 +59,7 @@ def _table(rows: Rows, losses: Floats | None) -> None:
         columns[_("loss (nats)")] = losses[:_SHOWN]
         config[_("loss (nats)")] = st.column_config.NumberColumn(format="%.4g", width="small")
     if rows.pictures is not None:
-        columns[_("picture")] = [png_url(one) for one in rows.pictures[:_SHOWN]]
+        columns[_("picture")] = [picture_url(one) for one in rows.pictures[:_SHOWN]]
         config[_("picture")] = st.column_config.ImageColumn()
     else:
         columns[_("input")] = rows.inputs[:_SHOWN]
@@ -99,7 +100,7 @@ def loss(place: ModelAtStep) -> None:
     number = there[at or 0]
     found = state.kept("answer", place, (number,), lambda trainer: _answer(trainer, number))
     if rows.pictures is not None:
-        st.image(png_url(rows.pictures[example]), width=84, caption=rows.targets[example])
+        st.image(picture_url(rows.pictures[example]), width=84, caption=rows.targets[example])
     show.figure(
         plots.answer(found),
         _("The likeliest of {n} classes; the green one with the tick is right.").format(

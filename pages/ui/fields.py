@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
@@ -17,33 +17,15 @@ from tfm_core.config import (
     MODEL_CONFIGS,
     TASK_FACTS,
     TEXT_TASKS,
-    Choice,
     Config,
     Experiment,
     task_config,
 )
-from tfm_core.config import choices as names
-from tfm_core.config.base import Labelled, OneOf
+from tfm_core.config.base import Labelled, choices_of
 from tfm_core.config.training import TrainingConfig
 
 Kind = Literal["choice", "bool", "int", "float"]
 
-_REGISTRIES: dict[frozenset[str], dict[str, Choice]] = {
-    frozenset(registry): registry
-    for registry in (
-        names.LANGUAGES,
-        names.NORMS,
-        names.ACTIVATIONS,
-        names.POOLINGS,
-        names.STEMS,
-        names.CELLS,
-        names.RECURRENT_ATTENTIONS,
-        names.OPTIMIZERS,
-        names.SCHEDULES,
-        names.PRECISIONS,
-        names.UNITS,
-    )
-}
 _FIRST = ("n_encoder_layers", "n_decoder_layers", "n_layers", "d_model", "n_heads", "d_ff")
 _TAGS = {"family", "kind", "text"}  # chosen above the other settings, not beside them
 
@@ -115,12 +97,7 @@ def _setting(path: str, info: FieldInfo) -> Setting:
         for bound in ("ge", "gt", "le", "lt"):
             if hasattr(constraint, bound):
                 bounds[bound] = getattr(constraint, bound)
-    choices: Mapping[str, Labelled] | None = None
-    for said in info.metadata:
-        if isinstance(said, OneOf):
-            choices = said.choices
-    if get_origin(info.annotation) is Literal:
-        choices = _REGISTRIES[frozenset(get_args(info.annotation))]
+    choices = choices_of(info)
     return Setting(
         path,
         label=info.title or path,

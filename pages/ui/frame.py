@@ -2,65 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import streamlit as st
 
 from pages.i18n import PAGES_DIR, _
-from pages.ui import run_words, runs_access, show, state
+from pages.ui import page_table, run_words, runs_access, show, state
 from tfm_core.runs.run import Run
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")
 LOGO = str(PAGES_DIR / "content" / "logo.svg")
-_ENTRIES = (  # section, page, title, icon, url path
-    ("start", "home", _("Home"), ":material/home:", ""),
-    ("train", "train", _("Train"), ":material/model_training:", "train"),
-    ("train", "runs", _("Runs"), ":material/stacked_line_chart:", "runs"),
-    ("look", "attention", _("Attention"), ":material/visibility:", "attention"),
-    ("model", "build", _("Build"), ":material/account_tree:", "build"),
-    ("model", "parameters", _("Parameters"), ":material/table_chart:", "parameters"),
-    ("model", "masks", _("Masks"), ":material/grid_off:", "masks"),
-    ("model", "positions", _("Positions"), ":material/waves:", "positions"),
-    ("model", "walk", _("Walk through"), ":material/footprint:", "walk"),
-    ("learn", "words", _("Words into tensors"), ":material/text_fields:", "words"),
-    ("learn", "tensors", _("Tensors by sight"), ":material/view_in_ar:", "tensors"),
-    ("learn", "by-hand", _("Attention by hand"), ":material/calculate:", "by-hand"),
-    ("learn", "before", _("Before the Transformer"), ":material/history:", "before"),
-    ("learn", "encoders", _("Reading: encoders"), ":material/auto_stories:", "encoders"),
-    ("learn", "gpt", _("Writing: GPT"), ":material/edit_note:", "gpt"),
-    ("learn", "captions", _("Pictures to words"), ":material/image_search:", "captions"),
-    ("learn", "training-step", _("One training step"), ":material/sync:", "training-step"),
-    ("learn", "speed", _("Making it fast"), ":material/speed:", "speed"),
-    ("learn", "practice", _("Good practice"), ":material/verified:", "practice"),
-)
-_VIEWS = (
-    ("train", _("Watch it learn"), ":material/show_chart:"),
-    ("attention", _("Look inside"), ":material/visibility:"),
-    ("walk", _("Walk through"), ":material/footprint:"),
-)
 _TICK = 3.0  # seconds
-_SECTIONS = {
-    "start": _("Start"),
-    "train": _("Train"),
-    "look": _("Look inside"),
-    "model": _("The model"),
-    "learn": _("Learn"),
-}
 
 
 def navigation() -> st.Page:
-    """Return the page to run; a page whose file is not there has no entry."""
+    """Return the page to run."""
     sections: dict[str, list[st.Page]] = {}
-    for section, name, title, icon, url_path in _ENTRIES:
-        if Path(state.PAGES[name]).is_file():
-            entry = st.Page(
-                state.PAGES[name],
-                title=title,
-                icon=icon,
-                url_path=url_path or None,
-                default=not url_path,
-            )
-            sections.setdefault(_SECTIONS[section], []).append(entry)
+    for facts in page_table.PAGES.values():
+        entry = st.Page(
+            facts.path,
+            title=_(facts.title),
+            icon=facts.icon,
+            url_path=facts.url_path or None,
+            default=not facts.url_path,
+        )
+        sections.setdefault(_(page_table.SECTIONS[facts.section]), []).append(entry)
     page = st.navigation(sections, expanded=True)
     state.set_page(page.url_path)
     return page
@@ -109,17 +73,19 @@ def _current_run(run: Run, *, was_active: bool) -> None:
             return
         st.progress(status.progress)
         st.caption(f"{run_words.progress(status)} · {show.device(status.device)}")
-        for name, words, icon in _VIEWS:
-            query = {"run": run.id} | ({"show": "run"} if name == "walk" else {})
-            if Path(state.PAGES[name]).is_file():
-                st.page_link(state.PAGES[name], label=words, icon=icon, query_params=query)
+        for facts in page_table.PAGES.values():
+            if facts.follows_run:
+                query = {"run": run.id} | ({"show": "run"} if facts.name == "walk" else {})
+                label = _(facts.follows_run)
+                st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
 
 
 def share() -> None:
     """Offer links; called behind the page, which may still change what they hold."""
     with st.sidebar, st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
+        page = page_table.at(state.page())
         run_id = state.current_run_id()
-        if state.page() in state.LINKED_PAGES:
+        if page.has_view and (run_id is None or not page.shows_run):
             st.caption(_("Opens this page as it is."))
             st.code(state.page_link(), language=None, wrap_lines=True)
         if run_id is not None:

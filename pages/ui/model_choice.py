@@ -107,7 +107,7 @@ def _say(picked: str, run: Run | None) -> None:
     st.session_state[_MIRRORED] = url_config.settings_in(st.query_params.to_dict())
     if picked == RUN and run is not None:
         st.query_params["run"] = run.id
-    elif state.page() not in state.RUN_PAGES:
+    elif not state.shows_run():
         st.query_params.pop("run", None)
 
 
@@ -130,8 +130,8 @@ def _draft() -> Experiment:
     for problem in checked.problems:
         controls.complaint(problem.sentence)
     st.caption(_("Until that is mended, the last configuration that fitted is shown."))
-    fallback = PRESETS[state.FIRST_PRESET].experiment
-    return st.session_state.get(_LAST, fallback)
+    last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
+    return last
 
 
 def _label(name: str, run: Run | None) -> str:

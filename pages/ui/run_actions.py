@@ -9,7 +9,7 @@ import contextlib
 
 import streamlit as st
 
-from pages.ui import runs_access, show, state
+from pages.ui import page_table, runs_access, show, state
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -60,7 +60,7 @@ def _check_session() -> None:
 def watch(run: Run) -> None:
     """Look at a run on the Train page."""
     state.set_current_run(run.id)
-    st.switch_page(state.PAGES["train"], query_params={"run": run.id})
+    st.switch_page(page_table.path_of("train"), query_params={"run": run.id})
 
 
 def resume(run: Run) -> None:

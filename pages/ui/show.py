@@ -14,7 +14,7 @@ import streamlit as st
 
 from pages.components import live_figure as component
 from pages.i18n import _, content
-from pages.ui import state
+from pages.ui import page_table
 
 
 def header(name: str) -> None:
@@ -70,7 +70,7 @@ def empty(sentence: str, button: str, page: str) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.markdown(sentence, width="content")
         if st.button(button, type="primary", key=f"empty-{page}"):
-            st.switch_page(state.PAGES[page])
+            st.switch_page(page_table.path_of(page))
 
 
 def duration(seconds: float) -> str:

@@ -8,52 +8,10 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
-from pages.i18n import PAGES_DIR
-from pages.ui import runs_access
+from pages.ui import page_table, runs_access
 from tfm_core.config.codec import values_to_query
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
-
-PAGES: dict[str, str] = {  # name -> file, for st.page_link and st.switch_page
-    name: str(PAGES_DIR / path)
-    for name, path in {
-        "home": "home/page.py",
-        "train": "train/page.py",
-        "runs": "runs/page.py",
-        "attention": "attention/page.py",
-        "build": "architecture/build.py",
-        "parameters": "architecture/parameters.py",
-        "masks": "masks/page.py",
-        "positions": "positions/page.py",
-        "walk": "walk/page.py",
-        "words": "words/page.py",
-        "tensors": "tensors/page.py",
-        "by-hand": "by_hand/page.py",
-        "before": "before/page.py",
-        "encoders": "encoders/page.py",
-        "gpt": "gpt/page.py",
-        "captions": "captions/page.py",
-        "training-step": "training_step/page.py",
-        "speed": "speed/page.py",
-        "practice": "practice/page.py",
-    }.items()
-}
-
-RUN_PAGES = (
-    "train",
-    "attention",
-    "walk",
-    "words",
-    "encoders",
-    "gpt",
-    "captions",
-    "training-step",
-    "practice",
-)
-"""Url paths of the pages that show the current run."""
-
-LINKED_PAGES = ("build", "parameters", "masks", "positions", "walk", "by-hand", "before")
-"""Url paths of the pages without a run whose address says what they show."""
 
 FIRST_PRESET = "vit-digits"
 
@@ -103,7 +61,7 @@ def set_current_run(run_id: str | None) -> None:
 def keep_run_in_link() -> None:
     """Name the current run in the address bar of the pages that show it, for a reload or a copy."""
     chosen = current_run_id()
-    if chosen is not None and page() in RUN_PAGES and "run" not in st.query_params:
+    if chosen is not None and shows_run() and "run" not in st.query_params:
         st.query_params["run"] = chosen
 
 
@@ -114,7 +72,8 @@ def draft() -> dict[str, Any]:
     """
     if _DRAFT not in st.session_state:
         set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
-    return st.session_state[_DRAFT]
+    values: dict[str, Any] = st.session_state[_DRAFT]
+    return values
 
 
 def set_draft(values: Mapping[str, Any]) -> None:
@@ -126,7 +85,7 @@ def set_draft(values: Mapping[str, Any]) -> None:
 
 def own_text() -> str:
     """Return the text that was pasted last for a language model, or an empty one."""
-    return st.session_state.get(_OWN_TEXT, "")
+    return str(st.session_state.get(_OWN_TEXT, ""))
 
 
 def set_own_text(text: str) -> None:
@@ -141,7 +100,7 @@ def theme() -> Literal["light", "dark"]:
 
 def device() -> str:
     """Return the device that new runs of this session train on."""
-    return st.session_state.get(_DEVICE, "cpu")
+    return str(st.session_state.get(_DEVICE, "cpu"))
 
 
 def set_device(name: str) -> None:
@@ -156,7 +115,12 @@ def set_page(url_path: str) -> None:
 
 def page() -> str:
     """Return the url path of the page that is shown; Home is ``""``."""
-    return st.session_state.get(_PAGE, "")
+    return str(st.session_state.get(_PAGE, ""))
+
+
+def shows_run() -> bool:
+    """Return whether the page that is shown shows the current run."""
+    return page_table.at(page()).shows_run
 
 
 def has_pasted_text() -> bool:
@@ -172,7 +136,7 @@ def link() -> str:
 
 def run_link(run_id: str) -> str:
     """Return the address that shows a run, on this page, as it is, where the page shows runs."""
-    if page() not in RUN_PAGES:
+    if not shows_run():
         return _address("train", {"run": run_id})
     return _address(page(), {**st.query_params.to_dict(), "run": run_id})
 
@@ -194,8 +158,9 @@ def notify(sentence: str) -> None:
 
 def take_notices() -> list[str]:
     """Return the sentences to show, once."""
-    st.session_state[_SHOWN_NOTICES] = st.session_state.pop(_NOTICES, [])
-    return st.session_state[_SHOWN_NOTICES]
+    notices: list[str] = st.session_state.pop(_NOTICES, [])
+    st.session_state[_SHOWN_NOTICES] = notices
+    return notices
 
 
 def draw_anew() -> NoReturn:

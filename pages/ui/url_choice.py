@@ -124,7 +124,7 @@ def choice(
         label_visibility="visible" if is_labelled else "collapsed",
     )
     warn(unknown)
-    chosen = picked if picked in options else default
+    chosen = picked if picked is not None and picked in options else default
     say(key, query, None if chosen == default else chosen)
     return chosen
 

@@ -79,7 +79,8 @@ def hold(key: str, value: object) -> None:
 
 def answers() -> dict[str, bool]:
     """Return the questions answered, and whether the first answer was right."""
-    return st.session_state.setdefault(_ANSWERS, {})
+    given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
+    return given
 
 
 def answered(question: str, *, is_right: bool) -> None:

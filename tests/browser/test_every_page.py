@@ -1,19 +1,16 @@
 """Every page, wide and narrow, light and dark: drawn whole, nothing sticks out, nothing fails."""
 
 import itertools
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from pages.ui.state import PAGES as PATHS
+from pages.ui import page_table
 from tests.browser.conftest import DESKTOP, OpenTab
 
 pytestmark = pytest.mark.browser
 
-PAGES = {
-    name: "" if name == "home" else name for name, path in PATHS.items() if Path(path).is_file()
-} | {
+PAGES = {page.name: page.url_path for page in page_table.PAGES.values()} | {
     "text-run": "train?run=recorded-korean",
     "image-run": "train?run=recorded-digits",
     "text-attention": "attention?run=recorded-korean",

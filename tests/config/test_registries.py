@@ -1,10 +1,10 @@
-"""Names in configs and the classes behind them are the same sets."""
-
-from typing import get_args
+"""What a config field picks by name stands in one registry, and the field carries it."""
 
 import pytest
 
-from tfm_core.config import choices
+from tfm_core.config import MODEL_CONFIGS, TASK_FACTS, ConfigError, TrainingConfig, task_config
+from tfm_core.config import choices as registries
+from tfm_core.config.base import choices_of
 from tfm_core.layers.feed_forward import ACTIVATION_FUNCTIONS
 from tfm_core.layers.norms import NORM_LAYERS
 from tfm_core.layers.patches import STEM_LAYERS
@@ -12,31 +12,35 @@ from tfm_core.layers.recurrent import SCORES
 from tfm_core.models.recurrent import SEQUENCES, STEPS
 from tfm_core.training.optimisation import SCHEDULE_FUNCTIONS
 
+CONFIGS = {*MODEL_CONFIGS.values(), *map(task_config, TASK_FACTS), TrainingConfig}
+PICKED = [
+    pytest.param(config, name, choices, id=f"{config.__name__}.{name}")
+    for config in sorted(CONFIGS, key=lambda config: config.__name__)
+    for name, field in config.model_fields.items()
+    if (choices := choices_of(field)) is not None
+]
 
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        (choices.LanguageName, choices.LANGUAGES),
-        (choices.NormName, choices.NORMS),
-        (choices.ActivationName, choices.ACTIVATIONS),
-        (choices.PoolingName, choices.POOLINGS),
-        (choices.StemName, choices.STEMS),
-        (choices.CellName, choices.CELLS),
-        (choices.RecurrentAttentionName, choices.RECURRENT_ATTENTIONS),
-        (choices.OptimizerName, choices.OPTIMIZERS),
-        (choices.ScheduleName, choices.SCHEDULES),
-        (choices.PrecisionName, choices.PRECISIONS),
-    ],
-)
-def test_every_name_has_a_label_and_help(names, words):
-    assert set(get_args(names)) == set(words)
-    assert all(choice.label and choice.help.endswith(".") for choice in words.values())
+
+@pytest.mark.parametrize(("config", "name", "choices"), PICKED)
+def test_every_name_has_a_label_and_help(config, name, choices):
+    assert all(choice.label and choice.help.endswith(".") for choice in choices.values())
+    assert len({choice.label for choice in choices.values()}) == len(choices)
+
+
+@pytest.mark.parametrize(("config", "name", "choices"), PICKED)
+def test_a_field_takes_the_names_of_its_registry_and_nothing_else(config, name, choices):
+    field = config.model_fields[name]
+    assert config.model_json_schema()["properties"][name]["enum"] == list(choices)
+    assert field.default in choices
+    with pytest.raises(ConfigError, match=f"{name} is 'lion', but must be one of '") as wrong:
+        config.parse({name: "lion"})
+    assert all(repr(each) in str(wrong.value) for each in choices)
 
 
 def test_every_name_has_a_class():
-    assert set(NORM_LAYERS) == set(choices.NORMS)
-    assert set(ACTIVATION_FUNCTIONS) == set(choices.ACTIVATIONS)
-    assert set(STEM_LAYERS) == set(choices.STEMS)
-    assert set(SCORES) == set(choices.RECURRENT_ATTENTIONS)
-    assert set(SEQUENCES) == set(STEPS) == set(choices.CELLS)
-    assert set(SCHEDULE_FUNCTIONS) == set(choices.SCHEDULES)
+    assert set(NORM_LAYERS) == set(registries.NORMS)
+    assert set(ACTIVATION_FUNCTIONS) == set(registries.ACTIVATIONS)
+    assert set(STEM_LAYERS) == set(registries.STEMS)
+    assert set(SCORES) == set(registries.RECURRENT_ATTENTIONS)
+    assert set(SEQUENCES) == set(STEPS) == set(registries.CELLS)
+    assert set(SCHEDULE_FUNCTIONS) == set(registries.SCHEDULES)

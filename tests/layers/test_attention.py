@@ -12,7 +12,7 @@ from tfm_core.layers.attention import (
     fused_attention,
 )
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
-from tfm_core.layers.positions import Rotation
+from tfm_core.layers.relative import Alibi, Rotation
 from tfm_core.probe.capture import capture
 
 B, H, Q, K, D = 2, 3, 5, 7, 11
@@ -112,8 +112,8 @@ def test_heads_must_divide_the_width():
 
 def test_rotary_scores_depend_on_the_offset_alone():
     q, k = torch.randn(1, 1, 1, 12), torch.randn(1, 1, 1, 12)
-    turn = Rotation(17, 12, q)
-    qs, ks = turn(q.expand(1, 1, 17, 12)), turn(k.expand(1, 1, 17, 12))
+    qs, ks, bias = Rotation(12)(q.expand(1, 1, 17, 12), k.expand(1, 1, 17, 12))
+    assert bias is None
     scores = (qs @ ks.mT)[0, 0]
     for offset in range(-16, 17):
         diagonal = scores.diagonal(offset)
@@ -125,8 +125,9 @@ def test_rotary_scores_depend_on_the_offset_alone():
 )
 def test_rotary_positions_turn_each_pair_of_dimensions_by_its_own_angle(kind, within):
     x = torch.randn(2, 3, 7, 6).to(kind)
-    turned = Rotation(11, 6, torch.zeros((), dtype=torch.float64))(x)
+    turned, also_turned, _ = Rotation(6)(x, x)
     assert turned.dtype == kind
+    assert torch.equal(turned, also_turned)
     for place in range(7):
         for i in range(3):
             angle = place * 10000.0 ** (-2 * i / 6)
@@ -137,18 +138,34 @@ def test_rotary_positions_turn_each_pair_of_dimensions_by_its_own_angle(kind, wi
             torch.testing.assert_close(pair, expected, atol=within, rtol=within)
 
 
-def test_tokens_at_given_places_are_turned_as_if_all_were_there():
-    x, places = torch.randn(2, 3, 7, 6), torch.tensor([[6, 2, 3], [1, 4, 0]])
-    turn = Rotation(7, 6, x)
-    rows = places[:, None, :, None].expand(-1, 3, -1, 6)
-    torch.testing.assert_close(turn(x.gather(2, rows), places), turn(x).gather(2, rows))
+def test_queries_at_given_positions_are_turned_as_if_all_were_there():
+    x, at = torch.randn(2, 3, 7, 6), torch.tensor([[6, 2, 3], [1, 4, 0]])
+    turn = Rotation(6)
+    rows = at[:, None, :, None].expand(-1, 3, -1, 6)
+    torch.testing.assert_close(turn(x.gather(2, rows), x, at)[0], turn(x, x)[0].gather(2, rows))
 
 
-def test_pairs_turn_without_complex_numbers_where_torch_compiles():
+@pytest.mark.parametrize("relative", [Rotation(6), Alibi(3)])
+def test_relative_positions_run_where_torch_compiles(relative):
+    torch.compiler.reset()
     x = torch.randn(2, 3, 7, 6)
-    turn = Rotation(7, 6, x)
-    compiled = torch.compile(lambda y: turn(y), backend="eager", fullgraph=True)
-    torch.testing.assert_close(compiled(x), turn(x))
+    compiled = torch.compile(relative, backend="eager", fullgraph=True)
+    for kept in (compiled(x, x), compiled(x[:, :, :5], x[:, :, :5]), compiled(x, x)):
+        length = kept[0].size(-2)
+        for ours, expected in zip(kept, relative(x[:, :, :length], x[:, :, :length]), strict=True):
+            assert (ours is None) == (expected is None)
+            if ours is not None:
+                torch.testing.assert_close(ours, expected)
+
+
+@pytest.mark.parametrize("relative", [Rotation(6), Alibi(3)])
+def test_what_was_kept_while_a_model_answered_can_be_trained_with(relative):
+    x = torch.randn(2, 3, 7, 6, requires_grad=True)
+    with torch.inference_mode():
+        relative(x, x)
+    q, _, bias = relative(x, x)
+    (q if bias is None else q + bias[..., :6]).sum().backward()
+    assert x.grad.isfinite().all()
 
 
 def test_masks_combine_and_broadcast():

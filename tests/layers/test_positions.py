@@ -8,11 +8,10 @@ import torch
 from tfm_core.layers.positions import (
     FixedPositions,
     LearnedPositions,
-    alibi_bias,
-    alibi_slopes,
     sinusoidal,
     sinusoidal_2d,
 )
+from tfm_core.layers.relative import Alibi, alibi_bias, alibi_slopes
 
 
 def test_dot_product_depends_on_the_offset_alone():
@@ -61,10 +60,20 @@ def test_slopes_of_eight_heads_are_those_of_the_paper():
 
 
 def test_alibi_falls_linearly_with_distance():
-    bias = alibi_bias(3, 7, torch.zeros(1))
+    bias = alibi_bias(3, 7)
     assert bias.shape == (3, 7, 7)
     assert (bias.diagonal(dim1=1, dim2=2) == 0).all()
     torch.testing.assert_close(bias[:, 0, 6], 6 * bias[:, 0, 1])
+
+
+@pytest.mark.parametrize("length", [7, 4, 9])
+def test_what_alibi_adds_is_of_the_length_that_is_asked(length):
+    alibi, x = Alibi(3), torch.zeros(2, 3, length, 5)
+    alibi(torch.zeros(2, 3, 7, 5), torch.zeros(2, 3, 7, 5))
+    torch.testing.assert_close(alibi(x, x)[2], alibi_bias(3, length))
+    at = torch.tensor([[3, 0], [1, 2]])
+    expected = alibi_bias(3, length)[:, at].transpose(0, 1)
+    torch.testing.assert_close(alibi(x[:, :, :2], x, at)[2], expected)
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,19 @@
 """Every registered variant of every family, small, with prime sizes."""
 
-from typing import get_args
-
 import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
+    ACTIVATIONS,
+    CELLS,
     GRID_POSITIONS,
+    NORMS,
     PATCH_POSITIONS,
+    POOLINGS,
     POSITIONS,
+    RECURRENT_ATTENTIONS,
+    STEMS,
     WORD_POSITIONS,
-    ActivationName,
-    CellName,
-    NormName,
-    PoolingName,
-    RecurrentAttentionName,
-    StemName,
 )
 from tfm_core.models.build import (
     CaptionShape,
@@ -36,8 +34,8 @@ def _text_variants():
     """(family, settings) with each choice of each setting once."""
     for family in TEXT_FAMILIES:
         yield from ((family, {"position": name}) for name in POSITIONS)
-        yield from ((family, {"activation": name}) for name in get_args(ActivationName))
-        yield from ((family, {"norm": name}) for name in get_args(NormName))
+        yield from ((family, {"activation": name}) for name in ACTIVATIONS)
+        yield from ((family, {"norm": name}) for name in NORMS)
         for settings in (
             {"norm_first": False},
             {"norm_eps": 1e-12},
@@ -52,8 +50,8 @@ def _text_variants():
 
 def _recurrent_variants():
     """(family, settings): each cell with each attention, and each other setting once."""
-    for cell in get_args(CellName):
-        for attention in get_args(RecurrentAttentionName):
+    for cell in CELLS:
+        for attention in RECURRENT_ATTENTIONS:
             yield "recurrent", {"cell": cell, "attention": attention}
         yield "recurrent", {"cell": cell, "n_layers": 3}
         yield "recurrent", {"cell": cell, "attention": "general", "n_layers": 2, "dropout": 0.1}
@@ -63,8 +61,8 @@ def _recurrent_variants():
 def _vit_variants():
     """Settings with each choice of each setting once."""
     yield from ({"position": name} for name in PATCH_POSITIONS)
-    yield from ({"pooling": name} for name in get_args(PoolingName))
-    yield from ({"stem": name} for name in get_args(StemName))
+    yield from ({"pooling": name} for name in POOLINGS)
+    yield from ({"stem": name} for name in STEMS)
     yield from ({"pooling": "cls", "position": name} for name in PATCH_POSITIONS)
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
@@ -74,9 +72,9 @@ def _captioner_variants():
     """Settings with each choice of each setting once."""
     yield from ({"position": name} for name in GRID_POSITIONS)
     yield from ({"text_position": name} for name in WORD_POSITIONS)
-    yield from ({"stem": name} for name in get_args(StemName))
-    yield from ({"activation": name} for name in get_args(ActivationName))
-    yield from ({"norm": name} for name in get_args(NormName))
+    yield from ({"stem": name} for name in STEMS)
+    yield from ({"activation": name} for name in ACTIVATIONS)
+    yield from ({"norm": name} for name in NORMS)
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
 

@@ -5,13 +5,11 @@ import pandas as pd
 import pytest
 
 from tfm_core.inspect.attention.deletion import deletion
-from tfm_core.inspect.attention.head_statistics import statistics
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.deletion import deletion_curves
 from tfm_core.plots.difference import DIVERGING, difference_map
 from tfm_core.plots.head_scores import best_of, score_lines
-from tfm_core.plots.head_statistics import heads_by_layer, role_bars
-from tfm_core.plots.palette import COLOURS, VERMILION, _luminance
+from tfm_core.plots.palette import COLOURS, _luminance
 from tfm_core.plots.position_tiles import mosaic_of, position_tiles
 
 MODULES = ("decoder.layers.0.cross_attention", "decoder.layers.1.cross_attention")
@@ -62,50 +60,6 @@ def test_a_logarithmic_axis_has_no_step_0_and_a_linear_one_has():
 
 def test_no_scores_make_an_empty_figure():
     assert len(score_lines(scores().iloc[:0]).data) == 0
-
-
-def stats():
-    cells = np.eye(5, k=-1)
-    cells[0, 0] = 1
-    weights = np.broadcast_to(cells, (2, 3, 5, 5)).astype(np.float32)
-    return statistics(weights, np.ones((2, 5, 5), bool))
-
-
-def test_bars_show_the_share_of_each_role_and_what_even_attention_gives():
-    figure = role_bars(stats(), 1)
-    shares = dict(zip(figure.data[0].y, figure.data[0].x, strict=True))
-    assert shares["previous token"] == pytest.approx(1)
-    assert figure.data[1].x.tolist() == pytest.approx([0.2] * 4)
-
-
-def head_table():
-    return pd.DataFrame(
-        {
-            "layer": [1, 1, 2, 2],
-            "head": [1, 2, 1, 2],
-            "label": ["itself, 90 %", "mostly <bos>, 50 %", "a", "b"],
-            "distance": [7.0, 3.0, 2.0, np.nan],
-            "self": [0.9, 0.1, 0.2, 0.3],
-        }
-    )
-
-
-def test_heads_stand_over_their_layer_and_the_chosen_one_is_marked():
-    figure = heads_by_layer(head_table(), "distance", unit="pixels", chosen=(0, 1))
-    dots = figure.data[1]
-    assert dots.y.tolist() == [7, 3, 2]  # a head without a distance has no dot
-    assert np.rint(dots.x).tolist() == [1, 1, 2]
-    assert len(set(dots.x.tolist())) == 3
-    assert list(dots.marker.color).count(VERMILION) == 1
-    assert dots.customdata.tolist() == [[0, 0], [0, 1], [1, 0]]
-    assert dots.hovertext[1] == "layer 1, head 2: mostly &lt;bos>, 50 %"
-    assert figure.layout.yaxis.title.text == "mean attention distance (pixels)"
-
-
-def test_shares_are_shown_as_per_cent_and_unknown_columns_named():
-    assert heads_by_layer(head_table(), "self").layout.yaxis.tickformat == ".0%"
-    with pytest.raises(ValueError, match="not measured by 'colour'; try distance, self"):
-        heads_by_layer(head_table(), "colour")
 
 
 def test_the_difference_scale_is_even_around_zero():

@@ -29,7 +29,7 @@ class Knows(nn.Module):
         super().__init__()
         self.objective = objective
 
-    def forward(self, src, words, read=None):
+    def forward(self, src, words, query_positions=None):
         vocabulary = self.objective.task.src_vocabulary
         logits = torch.full((*src.shape, len(vocabulary)), -30.0)
         for row, ids in enumerate(src.tolist()):
@@ -37,7 +37,7 @@ class Knows(nn.Module):
             for position, shares in posterior(tokens, self.objective.data.n_draws).items():
                 for word, share in shares.items():
                     logits[row, position, vocabulary.id_of(word)] = math.log(share)
-        return logits if read is None else tokens_at(logits, read)
+        return logits if query_positions is None else tokens_at(logits, query_positions)
 
 
 def hidden_batch(trainer, n=1000, seed=3):

@@ -9,6 +9,7 @@ from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig
 from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
+    DEPTHS,
     FAMILIES,
     MODEL_CONFIGS,
     DecoderOnlyConfig,
@@ -35,6 +36,7 @@ from tfm_core.config.training import TrainingConfig
 __all__ = [
     "CAPTION_TASKS",
     "CORPUS_TASKS",
+    "DEPTHS",
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",

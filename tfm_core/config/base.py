@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 
@@ -65,6 +66,11 @@ class OneOf:
         return core_schema.literal_schema(list(self.choices))
 
 
+def choices_of(field: FieldInfo) -> Mapping[str, Labelled] | None:
+    """Return the variants that a field can name, None where it holds another kind of value."""
+    return next((said.choices for said in field.metadata if isinstance(said, OneOf)), None)
+
+
 class Config(BaseModel):
     """Base of all configs. ``parse`` is the way in for anything that a person may have written."""
 
@@ -83,10 +89,10 @@ class Config(BaseModel):
     @classmethod
     def offered(cls, field: str) -> Mapping[str, Labelled]:
         """Return the variants that a field can name. Raises LookupError where it names none."""
-        for said in cls.model_fields[field].metadata:
-            if isinstance(said, OneOf):
-                return said.choices
-        raise LookupError(f"{field} of {cls.__name__} does not name one of several variants.")
+        choices = choices_of(cls.model_fields[field])
+        if choices is None:
+            raise LookupError(f"{field} of {cls.__name__} does not name one of several variants.")
+        return choices
 
     def replace(self, **changes: Any) -> Self:
         """Return the same config with some fields changed, validated again. Raises ConfigError."""

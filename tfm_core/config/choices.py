@@ -4,7 +4,7 @@ The names are the contract; the classes behind them are found in ``tfm_core.laye
 ``tfm_core.training``, in dictionaries with the same keys (a test holds the two together).
 """
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from tfm_core.config.base import Choice, OneOf
 
@@ -15,7 +15,6 @@ POSITIONS: dict[str, Choice] = {
     "rotary": Choice("Rotary", "Queries and keys turn with position (RoPE, Su et al. 2021)."),
     "alibi": Choice("ALiBi", "A penalty on distance in every score (Press et al. 2022)."),
 }
-
 PositionName = Annotated[str, OneOf(POSITIONS)]
 
 PATCH_POSITIONS: dict[str, Choice] = {
@@ -28,19 +27,17 @@ PatchPositionName = Annotated[str, OneOf(PATCH_POSITIONS)]
 
 WORD_POSITIONS = {name: POSITIONS[name] for name in ("none", "sinusoidal", "learned")}
 WordPositionName = Annotated[str, OneOf(WORD_POSITIONS)]
-
 GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
 GridPositionName = Annotated[str, OneOf(GRID_POSITIONS)]
 
-NormName = Literal["layernorm", "rmsnorm"]
 NORMS: dict[str, Choice] = {
     "layernorm": Choice(
         "LayerNorm", "Subtract the mean, divide by the deviation (Ba et al. 2016)."
     ),
     "rmsnorm": Choice("RMSNorm", "Divide by the root mean square only (Zhang & Sennrich 2019)."),
 }
+NormName = Annotated[str, OneOf(NORMS)]
 
-ActivationName = Literal["relu", "gelu", "gelu_tanh", "swiglu"]
 ACTIVATIONS: dict[str, Choice] = {
     "relu": Choice("ReLU", "The original: negative values become zero."),
     "gelu": Choice("GELU", "A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016)."),
@@ -49,14 +46,14 @@ ACTIVATIONS: dict[str, Choice] = {
     ),
     "swiglu": Choice("SwiGLU", "A gated unit with a third matrix (Shazeer 2020; LLaMA)."),
 }
+ActivationName = Annotated[str, OneOf(ACTIVATIONS)]
 
-PoolingName = Literal["cls", "mean"]
 POOLINGS: dict[str, Choice] = {
     "cls": Choice("CLS token", "One extra token gathers what the classifier reads (BERT, ViT)."),
     "mean": Choice("Mean", "Average all patches or words; learns faster on small data."),
 }
+PoolingName = Annotated[str, OneOf(POOLINGS)]
 
-StemName = Literal["patches", "conv"]
 STEMS: dict[str, Choice] = {
     "patches": Choice("Plain patches", "Cut and project each patch linearly (the ViT paper)."),
     "conv": Choice(
@@ -65,20 +62,20 @@ STEMS: dict[str, Choice] = {
         "(Xiao et al. 2021).",
     ),
 }
+StemName = Annotated[str, OneOf(STEMS)]
 
-UnitName = Literal["words", "characters"]
 UNITS: dict[str, Choice] = {
     "words": Choice("Words", "Words, signs and line breaks: few steps, a large vocabulary."),
     "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),
 }
+UnitName = Annotated[str, OneOf(UNITS)]
 
-CellName = Literal["lstm", "gru"]
 CELLS: dict[str, Choice] = {
     "lstm": Choice("LSTM", "Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
     "gru": Choice("GRU", "Two gates, no separate memory, a quarter cheaper (Cho et al. 2014)."),
 }
+CellName = Annotated[str, OneOf(CELLS)]
 
-RecurrentAttentionName = Literal["additive", "dot", "general", "concat"]
 RECURRENT_ATTENTIONS: dict[str, Choice] = {
     "additive": Choice(
         "Additive", "v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."
@@ -87,14 +84,14 @@ RECURRENT_ATTENTIONS: dict[str, Choice] = {
     "general": Choice("General", "s W h: a matrix between the two (Luong et al. 2015)."),
     "concat": Choice("Concat", "v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
 }
+RecurrentAttentionName = Annotated[str, OneOf(RECURRENT_ATTENTIONS)]
 
-LanguageName = Literal["english", "korean"]
 LANGUAGES: dict[str, Choice] = {
     "english": Choice("English", "“a three above a seven”: each number with its article."),
     "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
 }
+LanguageName = Annotated[str, OneOf(LANGUAGES)]
 
-OptimizerName = Literal["adamw", "adam", "sgd"]
 OPTIMIZERS: dict[str, Choice] = {
     "adamw": Choice("AdamW", "Adam with decoupled weight decay: the usual choice."),
     "adam": Choice("Adam", "The original paper's optimiser."),
@@ -102,8 +99,8 @@ OPTIMIZERS: dict[str, Choice] = {
         "SGD", "Plain gradient descent with momentum: Transformers learn slowly with it."
     ),
 }
+OptimizerName = Annotated[str, OneOf(OPTIMIZERS)]
 
-ScheduleName = Literal["constant", "cosine", "linear", "inverse-sqrt"]
 SCHEDULES: dict[str, Choice] = {
     "constant": Choice("Constant", "The same learning rate after the warm-up."),
     "cosine": Choice("Warm-up, cosine", "Rise linearly, then fall along a cosine to zero."),
@@ -112,10 +109,11 @@ SCHEDULES: dict[str, Choice] = {
         "Inverse square root", "Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3)."
     ),
 }
+ScheduleName = Annotated[str, OneOf(SCHEDULES)]
 
-PrecisionName = Literal["fp32", "bf16", "fp16"]
 PRECISIONS: dict[str, Choice] = {
     "fp32": Choice("fp32", "Single precision: works everywhere."),
     "bf16": Choice("bf16 autocast", "Half the bytes, the range of fp32; slow on most CPUs."),
     "fp16": Choice("fp16 with loss scaling", "Half precision for CUDA GPUs without bf16."),
 }
+PrecisionName = Annotated[str, OneOf(PRECISIONS)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -17,6 +17,7 @@ from tfm_core.config.model import (
     ViTConfig,
 )
 from tfm_core.config.recurrent import RecurrentConfig
+from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import (
     TASK_FACTS,
     ImageTaskConfig,
@@ -26,6 +27,8 @@ from tfm_core.config.task import (
     tasks_for,
 )
 from tfm_core.config.training import TrainingConfig
+
+C = TypeVar("C", bound=Config)
 
 
 class Experiment(Config):
@@ -37,6 +40,22 @@ class Experiment(Config):
     seed: int = knob(
         0, "Seed", "The same seed gives the same weights, batches and curve.", ge=0, le=2**31 - 1
     )
+
+    def task_as(self, kind: type[C]) -> C:
+        """Return the task, which must be of a kind. Raises ValueError, in a sentence, otherwise."""
+        if isinstance(self.task, kind):
+            return self.task
+        wanted = kind.model_fields["kind"].default
+        raise ValueError(
+            f"The task {self.task.facts.label} is of kind {self.task.kind}, not {wanted}."
+        )
+
+    def model_as(self, family: type[C]) -> C:
+        """Return the model's settings, which must be of a family. Raises ValueError otherwise."""
+        if isinstance(self.model, family):
+            return self.model
+        wanted = family.model_fields["family"].default
+        raise ValueError(f"The model is of the family {self.model.family}, not {wanted}.")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -55,10 +74,12 @@ def sequence_len(experiment: Experiment) -> int:
     model, task = experiment.model, experiment.task
     if isinstance(model, ViTConfig):
         assert isinstance(task, ImageTaskConfig)
-        return (task.facts.image_size // model.patch_size) ** 2 + (model.pooling == "cls")
+        return patches_per_side(task.facts.image_size, model.patch_size) ** 2 + (
+            model.pooling == "cls"
+        )
     if isinstance(model, CaptionerConfig):
         assert isinstance(task, CaptionTaskConfig)
-        return (task.facts.image_size // model.patch_size) ** 2
+        return patches_per_side(task.facts.image_size, model.patch_size) ** 2
     assert isinstance(task, SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
     if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":

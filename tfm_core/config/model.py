@@ -120,6 +120,9 @@ class ViTConfig(BlockConfig):
     stem: StemName = knob("patches", "Stem", "How pixels become patch embeddings.")
 
 
+DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
+"""The settings that say how many blocks a stack has; each family has some of them."""
+
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
 TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
 ModelConfig = Annotated[

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+
+from tfm_core.config.choices import POOLINGS
 
 CLS_ID = 1
 """The token put in front of a text to gather its label: <bos>."""
@@ -16,13 +17,13 @@ class TextShape:
     one_vocabulary: source and target words share one embedding table (both sizes are then equal).
     output_bias: the output layer has a bias where the model has biases (GPT-2's has none).
     head: ``tokens`` answers every position with a word; ``pooler`` is BERT's, a tanh layer on the
-    first token; ``mean`` and ``cls`` give one label for the text, read from the mean of its words
+    first token; the name of a pooling gives one label for the text, read from the mean of its words
     or from a <bos> put in front of it. n_labels: the last words of the target vocabulary, which
     alone are labels. mask_id: the source token that hides a word, 0 where none does. n_segments:
     BERT's segment embeddings, and the norm behind all embeddings. scale_embedding: embeddings are
     multiplied by sqrt(d_model), as the first Transformer's are; GPT-2's and BERT's are not.
     has_source: False for a language model, which only continues what it wrote.
-    Raises ValueError where one vocabulary has two sizes.
+    Raises ValueError where one vocabulary has two sizes, and for an unknown head.
     """
 
     src_vocabulary: int
@@ -30,7 +31,7 @@ class TextShape:
     pad_id: int = 0
     one_vocabulary: bool = False
     output_bias: bool = True
-    head: Literal["tokens", "pooler", "mean", "cls"] = "tokens"
+    head: str = "tokens"
     n_segments: int = 0
     scale_embedding: bool = True
     n_labels: int = 0
@@ -40,10 +41,12 @@ class TextShape:
     @property
     def is_label(self) -> bool:
         """Whether one label is answered for the whole text."""
-        return self.head in ("mean", "cls")
+        return self.head in POOLINGS
 
     def __post_init__(self) -> None:
-        """Refuse sizes that contradict each other."""
+        """Refuse sizes that contradict each other and heads that there are not."""
+        if self.head not in (known := ("tokens", "pooler", *POOLINGS)):
+            raise ValueError(f"head is {self.head!r}, but must be one of {', '.join(known)}.")
         if self.one_vocabulary and self.src_vocabulary != self.tgt_vocabulary:
             raise ValueError(
                 f"One vocabulary cannot have {self.src_vocabulary} source "
@@ -72,3 +75,13 @@ class CaptionShape:
 
 
 Shape = TextShape | ImageShape | CaptionShape
+
+
+def patches_per_side(image_size: int, patch_size: int) -> int:
+    """Return how many patches stand in a row of a square picture, both sizes in pixels.
+
+    Raises ValueError where the patches do not divide the picture.
+    """
+    if image_size % patch_size:
+        raise ValueError(f"patch_size {patch_size} does not divide image_size {image_size}")
+    return image_size // patch_size

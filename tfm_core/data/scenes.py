@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tfm_core.config.shape import patches_per_side
+
 CANVAS = 49  # pixels to a side
 GRID = 7  # the corner of a drawn place lies on every seventh pixel
 LARGE, SMALL = 21, 14  # sides of places, in pixels
@@ -99,4 +101,6 @@ def covered(box: Sequence[int], patch_size: int) -> list[int]:
     left, top, right, bottom = box
     columns = range(left // patch_size, -(-right // patch_size))
     rows = range(top // patch_size, -(-bottom // patch_size))
-    return [row * (CANVAS // patch_size) + column for row in rows for column in columns]
+    return [
+        row * patches_per_side(CANVAS, patch_size) + column for row in rows for column in columns
+    ]

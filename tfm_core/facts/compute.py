@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tfm_core.config import (
+    DEPTHS,
     CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
@@ -18,7 +19,7 @@ from tfm_core.config import (
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape, patches_per_side
 from tfm_core.facts import compute_recurrent as recurrent
 
 BYTES = 4  # of one number in fp32
@@ -68,11 +69,11 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
     """Return how many tokens each stack sees; a picture has as many as patches."""
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
-        patches = (shape.image_size // config.patch_size) ** 2
+        patches = patches_per_side(shape.image_size, config.patch_size) ** 2
         return Lengths(patches + (config.pooling == "cls"), 0, 1)
     if isinstance(config, CaptionerConfig):
         assert isinstance(shape, CaptionShape)
-        patches = (shape.image_size // config.patch_size) ** 2
+        patches = patches_per_side(shape.image_size, config.patch_size) ** 2
         return Lengths(patches, tgt_len or shape.tgt_len, tgt_len or shape.tgt_len)
     if isinstance(config, (EncoderDecoderConfig, RecurrentConfig)):
         return Lengths(src_len, tgt_len, tgt_len)
@@ -179,9 +180,7 @@ def grown(config: ModelConfig, shape: Shape, axis: str, factor: int) -> tuple[Mo
         wide: dict[str, object] = {name: factor * getattr(config, name) for name in sizes}
         return config.model_copy(update=wide), shape
     if axis == "depth":
-        names = [
-            n for n in ("n_layers", "n_encoder_layers", "n_decoder_layers") if hasattr(config, n)
-        ]
+        names = [name for name in DEPTHS if hasattr(config, name)]
         return config.model_copy(update={n: factor * getattr(config, n) for n in names}), shape
     return config, shape
 
@@ -190,9 +189,9 @@ def _embedding(config: TransformerConfig, shape: Shape) -> int:
     if not isinstance(config, ViTConfig | CaptionerConfig):
         return 0  # a look-up
     assert isinstance(shape, ImageShape | CaptionShape)
-    pixels = (shape.image_size // config.patch_size * config.patch_size) ** 2
+    pixels = shape.image_size**2
     if config.stem == "conv":
-        convolution = shape.image_size**2 * STEM_WIDTH * 9 * shape.channels
+        convolution = pixels * STEM_WIDTH * 9 * shape.channels
         return convolution + pixels * STEM_WIDTH * config.d_model
     return pixels * shape.channels * config.d_model
 

@@ -8,16 +8,13 @@ Axis letters, here and everywhere: B batch, H heads, Q queries, K keys, T tokens
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-
-if TYPE_CHECKING:
-    from tfm_core.layers.positions import Rotation
+from tfm_core.layers.relative import Relative
 
 
 def attention_scores(
@@ -142,20 +139,18 @@ class MultiHeadAttention(nn.Module):
         memory: Tensor | None = None,
         *,
         mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        rotation: Rotation | None = None,
-        places: Tensor | None = None,
+        relative: Relative | None = None,
     ) -> Tensor:
         """Self-attention over ``x``, or cross-attention from ``x`` to ``memory``.
 
-        x: (B, Q, d_model), memory: (B, K, d_model); mask and bias as in ``attention_scores``;
-        rotation: turns queries and keys by position (RoPE); places (B, Q): the queries' positions,
-        where they are not 0, 1, 2... Returns (B, Q, d_model).
+        x: (B, Q, d_model), memory: (B, K, d_model); mask as in ``attention_scores``; relative: the
+        positions that act here, on queries and keys or on scores. Returns (B, Q, d_model).
         """
         q, k, v = self.project(x, memory)
         recorder.record(self, split_query=q, split_key=k)
-        if rotation is not None:
-            q, k = rotation(q, places), rotation(k)
+        bias = None
+        if relative is not None:
+            q, k, bias = relative(q, k)
         dropout = self.dropout if self.training else 0.0
         if recorder.active():
             heads = self._explicit(q, k, v, mask, bias, dropout)

@@ -7,6 +7,7 @@ Post-norm is the paper's ``norm(x + sublayer(x))`` (Vaswani et al. 2017, section
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from torch import Tensor, nn
 
@@ -14,7 +15,7 @@ from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.norms import NORM_EPS, make_norm
-from tfm_core.layers.positions import Rotation
+from tfm_core.layers.relative import Relative
 
 
 class Block(nn.Module):
@@ -60,77 +61,69 @@ class Block(nn.Module):
         mask: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        bias: Tensor | None = None,
-        rotation: Rotation | None = None,
-        asking: Tensor | None = None,
+        relative: Relative | None = None,
     ) -> Tensor:
         """Map x: (B, T, d_model) to the same shape.
 
         mask: over (B, H, T, T); memory: (B, S, d_model) for cross-attention, with memory_mask over
-        (B, H, T, S); bias (ALiBi) and rotation (RoPE) act in self-attention only. asking: places
-        (B, R) of the only tokens that ask and are returned, (B, R, d_model); all are asked.
+        (B, H, T, S); relative: the positions that act in self-attention, if any.
         """
-
-        def attend(y: Tensor) -> Tensor:
-            out: Tensor
-            if asking is None:
-                out = self.self_attention(y, mask=mask, bias=bias, rotation=rotation)
-            else:
-                out = self.self_attention(
-                    tokens_at(y, asking),
-                    y,
-                    mask=_rows_at(mask, asking),
-                    bias=_rows_at(bias, asking),
-                    rotation=rotation,
-                    places=asking,
-                )
-            return out
-
-        x = self._join(x, self.self_attention_norm, attend, asking)
+        attend = partial(self.self_attention, mask=mask, relative=relative)
+        x = self._join(x, self.self_attention_norm, attend)
         if self.has_cross:
-            x = self._join(
-                x,
-                self.cross_attention_norm,
-                lambda y: self.cross_attention(y, memory, mask=memory_mask),
-            )
+            look = partial(self.cross_attention, memory=memory, mask=memory_mask)
+            x = self._join(x, self.cross_attention_norm, look)
         x = self._join(x, self.feed_forward_norm, self.feed_forward)
         recorder.record(self, residual=x)
         return x
 
-    def _join(
+    def at(
         self,
+        query_positions: Tensor,
         x: Tensor,
-        norm: nn.Module,
-        sublayer: Callable[[Tensor], Tensor],
-        asking: Tensor | None = None,
+        *,
+        mask: Tensor | None = None,
+        relative: Relative | None = None,
     ) -> Tensor:
+        """Return what ``forward`` says at positions (B, R), without a memory: (B, R, d_model).
+
+        All tokens are attended to, and only these ask: of the others, keys and values are computed.
+        """
+        y = self.self_attention_norm(x) if self.norm_first else x
+        if relative is not None:
+            relative = partial(relative, query_positions=query_positions)
+        mask = _rows_at(mask, query_positions)
+        change = self.self_attention(tokens_at(y, query_positions), y, mask=mask, relative=relative)
+        x = tokens_at(x, query_positions) + self.dropout(change)
+        x = x if self.norm_first else self.self_attention_norm(x)
+        return self._join(x, self.feed_forward_norm, self.feed_forward)
+
+    def _join(self, x: Tensor, norm: nn.Module, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         if self.norm_first:
             normed: Tensor = norm(x)
             change = sublayer(normed)
-            x = x if asking is None else tokens_at(x, asking)
             total: Tensor = x + self.dropout(change)
             recorder.record(norm, skipped=x, normed=normed, change=change, joined=total)
             return total
         change = sublayer(x)
-        x = x if asking is None else tokens_at(x, asking)
         total = x + self.dropout(change)
         joined: Tensor = norm(total)
         recorder.record(norm, skipped=x, change=change, total=total, joined=joined)
         return joined
 
 
-def tokens_at(x: Tensor, places: Tensor) -> Tensor:
-    """Return the tokens of x: (B, T, d) at places (B, R), (B, R, d)."""
-    return x.gather(1, places[..., None].expand(-1, -1, x.size(-1)))
+def tokens_at(x: Tensor, positions: Tensor) -> Tensor:
+    """Return the tokens of x: (B, T, d) at positions (B, R), (B, R, d)."""
+    return x.gather(1, positions[..., None].expand(-1, -1, x.size(-1)))
 
 
-def _rows_at(table: Tensor | None, places: Tensor) -> Tensor | None:
-    """Return the rows of a mask or bias at places (B, R): (B, 1 or H, R, K), or one row for all."""
-    if table is None or table.size(-2) == 1:
-        return table
-    table = table[(None,) * (4 - table.ndim)]  # (1 or B, 1 or H, Q, K)
-    rows = places[:, None, :, None].expand(-1, table.size(1), -1, table.size(-1))
-    return table.expand(len(places), -1, -1, -1).gather(2, rows)
+def _rows_at(mask: Tensor | None, positions: Tensor) -> Tensor | None:
+    """Return the rows of a mask at positions (B, R): (B, 1 or H, R, K), or one row for all."""
+    if mask is None or mask.size(-2) == 1:
+        return mask
+    mask = mask[(None,) * (4 - mask.ndim)]  # (1 or B, 1 or H, Q, K)
+    rows = positions[:, None, :, None].expand(-1, mask.size(1), -1, mask.size(-1))
+    return mask.expand(len(positions), -1, -1, -1).gather(2, rows)
 
 
 class Stack(nn.Module):
@@ -141,9 +134,9 @@ class Stack(nn.Module):
         blocks: list[Block],
         final_norm: nn.Module | None,
         *,
-        relative: Callable[[Tensor], dict[str, Tensor | Rotation]] | None = None,
+        relative: nn.Module | None = None,
     ) -> None:
-        """``relative(x)`` returns the bias or the rotation that all blocks share, if any."""
+        """relative: the positions that act in the self-attention of all blocks, if any."""
         super().__init__()
         self.layers = nn.ModuleList(blocks)
         self.final_norm = final_norm
@@ -156,27 +149,27 @@ class Stack(nn.Module):
         mask: Tensor | None = None,
         memory: Tensor | None = None,
         memory_mask: Tensor | None = None,
-        read: Tensor | None = None,
     ) -> Tensor:
-        """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'.
-
-        read: places (B, R) of the only tokens of the answer that will be read, so the last block
-        need not compute the others; while a recorder watches it does: (B, R or T, d_model).
-        """
-        shared = self.relative(x) if self.relative is not None else {}
+        """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
         recorder.record(self, input=x)
-        asking = None if recorder.active() else read
-        last = len(self.layers) - 1
-        for place, block in enumerate(self.layers):
-            x = block(
-                x,
-                mask=mask,
-                memory=memory,
-                memory_mask=memory_mask,
-                asking=asking if place == last else None,
-                **shared,
-            )
-        if self.final_norm is not None:
-            x = self.final_norm(x)
+        for block in self.layers:
+            x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, relative=self.relative)
+        return self._normed(x)
+
+    def at(self, query_positions: Tensor, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        """Return what ``forward`` says at positions (B, R) alone: (B, R, d_model).
+
+        The last block computes nothing else, unless somebody watches, who sees everything.
+        """
+        if recorder.active():
+            return tokens_at(self(x, mask=mask), query_positions)
+        *blocks, last = self.layers
+        for block in blocks:
+            x = block(x, mask=mask, relative=self.relative)
+        assert isinstance(last, Block)
+        return self._normed(last.at(query_positions, x, mask=mask, relative=self.relative))
+
+    def _normed(self, x: Tensor) -> Tensor:
+        x = x if self.final_norm is None else self.final_norm(x)
         recorder.record(self, output=x)
         return x

@@ -7,7 +7,7 @@ from functools import partial
 from torch import Tensor, nn
 
 from tfm_core.config import CaptionerConfig, ViTConfig
-from tfm_core.config.shape import CaptionShape, ImageShape
+from tfm_core.config.shape import CaptionShape, ImageShape, patches_per_side
 from tfm_core.layers.patches import STEM_LAYERS
 from tfm_core.layers.positions import (
     FixedPositions,
@@ -29,7 +29,7 @@ def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
 
     Raises ValueError when the patches do not divide the picture.
     """
-    side = _patches_per_side(config, shape)
+    side = patches_per_side(shape.image_size, config.patch_size)
     has_cls = config.pooling == "cls"
     length = side**2 + has_cls
     return VisionTransformer(
@@ -47,7 +47,7 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
 
     Raises ValueError when the patches do not divide the picture.
     """
-    side = _patches_per_side(config, shape)
+    side = patches_per_side(shape.image_size, config.patch_size)
     d_model = config.d_model
     return Captioner(
         stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, d_model),
@@ -60,14 +60,6 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
         pad_id=shape.pad_id,
         dropout=config.dropout,
     )
-
-
-def _patches_per_side(config: PatchConfig, shape: ImageShape | CaptionShape) -> int:
-    if shape.image_size % config.patch_size:
-        raise ValueError(
-            f"patch_size {config.patch_size} does not divide image_size {shape.image_size}"
-        )
-    return shape.image_size // config.patch_size
 
 
 def _patch_positions(config: PatchConfig, side: int, length: int) -> nn.Module:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-from torch import Tensor, nn
+from torch import nn
 
 from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.blocks import Block, Stack
@@ -14,10 +13,9 @@ from tfm_core.layers.positions import (
     FixedPositions,
     LearnedPositions,
     NoPositions,
-    Rotation,
-    alibi_bias,
     sinusoidal,
 )
+from tfm_core.layers.relative import Alibi, Rotation
 
 
 def stack(
@@ -49,22 +47,12 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
     )
 
 
-def _relative(
-    config: TransformerConfig,
-) -> Callable[[Tensor], dict[str, Tensor | Rotation]] | None:
+def _relative(config: TransformerConfig) -> nn.Module | None:
     if config.position == "rotary":
-        return partial(_rotation, d_head=config.d_head)
+        return Rotation(config.d_head)
     if config.position == "alibi":
-        return partial(_bias, n_heads=config.n_heads)
+        return Alibi(config.n_heads)
     return None
-
-
-def _rotation(x: Tensor, *, d_head: int) -> dict[str, Tensor | Rotation]:
-    return {"rotation": Rotation(x.size(1), d_head, x)}
-
-
-def _bias(x: Tensor, *, n_heads: int) -> dict[str, Tensor | Rotation]:
-    return {"bias": alibi_bias(n_heads, x.size(1), x)}
 
 
 def text_positions(position: str, d_model: int, length: int) -> nn.Module:

@@ -127,11 +127,11 @@ class EncoderOnly(nn.Module):
         self.pad_id, self.window = pad_id, window
         self.pooling, self.cls_id, self.mask_id = pooling, cls_id, mask_id
 
-    def forward(self, src: Tensor, tgt_in: Tensor, read: Tensor | None = None) -> Tensor:
+    def forward(self, src: Tensor, tgt_in: Tensor, query_positions: Tensor | None = None) -> Tensor:
         """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
 
-        With ``pooling`` T is 1. read: places (B, R) of the only answers that are wanted, from which
-        less need be computed: (B, R, vocabulary).
+        With ``pooling`` T is 1. query_positions: (B, R), those whose answers alone are asked for,
+        so that less need be computed: (B, R, vocabulary).
         """
         length = 1 if self.pooling else tgt_in.size(1)
         src = F.pad(src, (int(self.pooling == "cls"), 0), value=self.cls_id)
@@ -139,12 +139,15 @@ class EncoderOnly(nn.Module):
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
-        x = self.encoder(x, mask=mask, read=read)
+        is_whole = query_positions is None or recorder.active()  # who watches sees everything
+        if query_positions is None or is_whole:
+            x = self.encoder(x, mask=mask)
+        else:
+            x = self.encoder.at(query_positions, x, mask=mask)
         answering = mean_pool(x, src != self.pad_id) if self.pooling == "mean" else x[:, :length]
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
-        # what a recorder watches is computed whole
-        return out if read is None or not recorder.active() else tokens_at(out, read)
+        return out if query_positions is None or not is_whole else tokens_at(out, query_positions)
 
 
 class DecoderOnly(nn.Module):

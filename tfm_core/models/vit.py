@@ -38,9 +38,11 @@ class VisionTransformer(nn.Module):
         if self.cls is not None:
             x = torch.cat([self.cls.expand(x.size(0), -1, -1), x], 1)
         x = self.dropout(self.positions(x))
-        read = None if self.cls is None else x.new_zeros(len(x), 1, dtype=torch.int64)
-        x = self.encoder(x, read=read)
-        pooled = x.mean(1) if self.cls is None else x[:, 0]
+        if self.cls is None:
+            pooled = self.encoder(x).mean(1)
+        else:
+            first = x.new_zeros(len(x), 1, dtype=torch.int64)
+            pooled = self.encoder.at(first, x)[:, 0]
         out: Tensor = self.head(pooled)
         recorder.record(self.head, pooled=pooled, logits=out)
         return out

@@ -5,18 +5,17 @@ Drawn here from the arrays, so that no browser is needed to make them.
 
 from __future__ import annotations
 
-import base64
-import io
 import unicodedata
 from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, ImageColor
+from PIL import ImageColor
 
 from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
 from tfm_core.plots.palette import BACKGROUNDS, INKS
+from tfm_core.plots.png import png, png_url
 from tfm_core.plots.template import FONT
 
 _CELL = 24  # pixels to a side of a cell with room enough
@@ -89,10 +88,7 @@ def map_png(
     allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
     colours = cell_colours(weights, allowed, scale or SCALES[theme], lowest, end, theme)
     cell = max(1, min(cell, _PNG_LARGEST // max(weights.shape)))
-    image = Image.fromarray(colours.repeat(cell, 0).repeat(cell, 1))
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
+    return png(colours.repeat(cell, 0).repeat(cell, 1))
 
 
 def cell_colours(
@@ -125,14 +121,11 @@ def _cells(
 ) -> list[str]:
     left, upper, size = frame
     if weights.size > _MAX_SQUARES:
-        file = io.BytesIO()
-        Image.fromarray(colours).save(file, "PNG")
-        data = base64.b64encode(file.getvalue()).decode()
         rows, columns = weights.shape
         return [
             f'<image x="{left}" y="{upper}" width="{columns * size}" height="{rows * size}" '
             f'preserveAspectRatio="none" style="image-rendering:pixelated" '
-            f'href="data:image/png;base64,{data}"/>'
+            f'href="{png_url(colours)}"/>'
         ]
     squares = []
     for q, row in enumerate(np.asarray(weights, np.float32).tolist()):

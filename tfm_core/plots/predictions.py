@@ -6,12 +6,8 @@ pixels should stay pixels. What is wrong has a sign and an underline beside its 
 
 from __future__ import annotations
 
-import struct
-import zlib
-from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from html import escape
 from typing import Any, Literal
 
@@ -19,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.png import picture_url
 
 Verdict = Literal["right", "wrong", "missing"]
 N_BARS = 3
@@ -68,7 +65,7 @@ def text_rows(
         if images is None:
             source = escape(item["src_text"])
         else:
-            source = f'<img alt="{escape(item["tgt_text"])}" src="{png_url(images[place])}">'
+            source = f'<img alt="{escape(item["tgt_text"])}" src="{picture_url(images[place])}">'
         rows.append(
             f'<div class="row"><div class="source">{source}</div>'
             f'<div class="truth">{escape(item["tgt_text"])}</div>'
@@ -107,35 +104,11 @@ def picture_cards(
         if not is_right:
             said = f"{_sign(is_right)} {escape(class_names[best[0]])}, truly {truth}"
         cards.append(
-            f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{png_url(image)}">'
+            f'<div class="card {_class(is_right)}"><img alt="{truth}" src="{picture_url(image)}">'
             f'<div class="verdict {_class(is_right)}">{said}</div>{bars}</div>'
         )
     width = "narrow" if max(len(name) for name in class_names) <= 2 else "wide"
     return f'{_STYLE}<div class="tfm-pictures {width}">{"".join(cards)}</div>'
-
-
-def png_url(image: npt.NDArray[np.uint8]) -> str:
-    """Return a picture (C, height, width) as the address that an image in a page points to."""
-    return _encoded(image.tobytes(), image.shape)
-
-
-@lru_cache(maxsize=1024)
-def _encoded(pixels: bytes, shape: tuple[int, int, int]) -> str:
-    """Return a picture (C, height, width) as a data address, lossless."""
-    channels, height, width = shape
-    image = np.frombuffer(pixels, np.uint8).reshape(shape)
-    rows = np.moveaxis(image, 0, -1).reshape(height, width * channels)
-    raw = np.concatenate([np.zeros((height, 1), np.uint8), rows], 1).tobytes()  # 0 = no filter
-    colour = 0 if channels == 1 else 2
-    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", header)
-    png += _chunk(b"IDAT", zlib.compress(raw)) + _chunk(b"IEND", b"")
-    return f"data:image/png;base64,{b64encode(png).decode()}"
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    crc = zlib.crc32(kind + content)
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", crc)
 
 
 def _tokens(marked: Sequence[MarkedToken], sure: npt.NDArray[Any] | None) -> str:

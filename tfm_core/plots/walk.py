@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
+from tfm_core.config.shape import patches_per_side
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
 
@@ -98,7 +99,7 @@ def cut_picture(
     """Draw a picture (C, height, width) with the borders and the numbers of its patches."""
     channels = np.broadcast_to(picture, (3, *picture.shape[1:])) if len(picture) == 1 else picture
     size = picture.shape[-1]
-    per_side = size // patch_size
+    per_side = patches_per_side(size, patch_size)
     figure = go.Figure(
         go.Image(z=np.moveaxis(channels, 0, -1), hovertemplate="%{z}<extra></extra>")
     )

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.config import CaptionTaskConfig
+from tfm_core.config.shape import patches_per_side
 from tfm_core.data.caption_words import Caption, join
 from tfm_core.data.scenes import CANVAS, covered
 from tfm_core.probe.labels import patch_names
@@ -44,7 +45,7 @@ def item_of(
     """
     named = [None if digit is None else list(boxes[digit]) for digit in caption.names]
     return {
-        "src": list(patch_names(CANVAS // patch_size)),
+        "src": list(patch_names(patches_per_side(CANVAS, patch_size))),
         "tgt": list(caption.words),
         "tgt_text": join(caption.words, config),
         "boxes": named,

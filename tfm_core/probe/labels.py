@@ -24,6 +24,7 @@ from tfm_core.config import (
     ImageTaskConfig,
     RecurrentConfig,
     ViTConfig,
+    shape,
 )
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind
 
@@ -134,7 +135,7 @@ def patches_per_side(experiment: Experiment) -> int:
         and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
     ):
         raise ValueError("Only a Vision Transformer cuts pictures into patches; this reads text.")
-    return task.facts.image_size // model.patch_size
+    return shape.patches_per_side(task.facts.image_size, model.patch_size)
 
 
 def patch_names(side: int) -> tuple[str, ...]:

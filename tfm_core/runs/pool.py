@@ -50,11 +50,6 @@ class WorkerProcess:
         """Whether the process runs."""
         return self.process.poll() is None
 
-    @property
-    def is_ready(self) -> bool:
-        """Whether it has warmed up."""
-        return "ready" in self.said()
-
     def said(self) -> list[str]:
         """Return the lines that it wrote before it got a run."""
         try:

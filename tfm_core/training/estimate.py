@@ -13,9 +13,10 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import Experiment, RecurrentConfig, SequenceTaskConfig, sequence_len
+from tfm_core.data.shape import data_shape
 from tfm_core.models.build import CaptionShape, Model, TextShape
 from tfm_core.training.devices import resolve
-from tfm_core.training.models import data_shape, new_model
+from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
 
 _PROBE_BATCHES = (4, 32)

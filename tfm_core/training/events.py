@@ -85,31 +85,17 @@ class Finished:
 
 Event = Started | Step | Measured | SnapshotDue | Finished
 
-_NAMES: dict[str, type[Any]] = {
-    "started": Started,
-    "step": Step,
-    "measured": Measured,
-    "snapshot": SnapshotDue,
-    "finished": Finished,
+_NAMES: dict[type[Any], str] = {
+    Started: "started",
+    Step: "step",
+    Measured: "measured",
+    SnapshotDue: "snapshot",
+    Finished: "finished",
 }
-_TYPES = {kind: name for name, kind in _NAMES.items()}
-_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _TYPES}
+_FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _NAMES}
 
 
 def to_record(event: Event) -> dict[str, Any]:
     """Return an event as a JSON object: ``{"event": "step", ...}``."""
     kind = type(event)  # the values are plain: asdict would copy each of them deeply, at each step
-    return {"event": _TYPES[kind], **{name: getattr(event, name) for name in _FIELDS[kind]}}
-
-
-def from_record(record: dict[str, Any]) -> Event:
-    """Read an event back. Raises ValueError for what is not one."""
-    values = dict(record)
-    kind = _NAMES.get(values.pop("event", ""))
-    if kind is None:
-        raise ValueError(f"{record.get('event')!r} is not an event.")
-    try:
-        event: Event = kind(**values)
-    except TypeError:
-        raise ValueError(f"The event {record.get('event')!r} lacks values.") from None
-    return event
+    return {"event": _NAMES[kind], **{name: getattr(event, name) for name in _FIELDS[kind]}}

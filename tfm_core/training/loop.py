@@ -42,11 +42,10 @@ from tfm_core.training.events import (
 )
 from tfm_core.training.language import LanguageObjective
 from tfm_core.training.masked import MaskedObjective
-from tfm_core.training.models import new_model
+from tfm_core.training.models import mix, new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
 from tfm_core.training.patience import Patience
-from tfm_core.training.seeds import mix
 
 Progress = Callable[[int, int, str], None]
 _AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import small, text_experiment, vit_experiment
-from tfm_core.inspect.attention.deletion import area, deleted, deletion, mean_of, most_first
+from tfm_core.inspect.attention.deletion import area, deleted, deletion, most_first
 from tfm_core.inspect.attention.rollout import rollout, rollout_by_layer, to_patches
 
 torch = pytest.importorskip("torch")
 
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
-from tfm_core.inspect.attention.explanations import EXPLANATIONS, deleted_over_validation, explained  # noqa: E402
+from tfm_core.inspect.attention.explanations import EXPLANATIONS, explained  # noqa: E402
 from tfm_core.inspect.attention.relevance import relevance  # noqa: E402
-from tfm_core.inspect.attention.trained import data_of  # noqa: E402
 from tfm_core.layers.attention import attention_weights  # noqa: E402
 from tfm_core.models.build import ImageShape, build_vit  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
@@ -208,21 +207,7 @@ def test_another_class_can_be_explained(run):
         explained(run, PICTURE, fill="pink")
 
 
-def test_curves_over_the_validation_set_are_the_mean_of_its_pictures(run):
-    found = deleted_over_validation(run, 3)
-    pictures = data_of(run.experiment).validation.images[:3].numpy()
-    each = [explained(run, picture).deletion for picture in pictures]
-    for name, curve in found.curves.items():
-        np.testing.assert_allclose(curve, np.mean([one.curves[name] for one in each], axis=0))
-        assert found.areas[name] == pytest.approx(np.mean([one.areas[name] for one in each]))
-    assert found.random_area == pytest.approx(np.mean([one.random_area for one in each]))
-    with pytest.raises(ValueError, match="no deletion curves"):
-        mean_of([])
-
-
 def test_text_has_no_pictures_to_explain(tmp_path):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     with pytest.raises(ValueError, match="This run reads text"):
         explained(run, PICTURE)
-    with pytest.raises(ValueError, match="This run reads text"):
-        deleted_over_validation(run)

@@ -183,8 +183,8 @@ def test_a_damaged_snapshot_is_a_sentence(store, watch) -> None:
 
 
 def test_watching_imports_no_torch() -> None:
-    modules = "pages.train.live, pages.train.configure"
-    code = f"import sys; import {modules}; sys.exit('torch' in sys.modules)"
+    pages = "pages.train.live, pages.train.configure"
+    code = f"import sys; import {pages}; sys.exit('torch' in sys.modules)"
     assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
 
 

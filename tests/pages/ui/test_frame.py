@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.i18n import PAGES_DIR
-from pages.ui import state
+from pages.ui import page_table, state
 from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.config import from_query
 from tfm_core.presets import PRESETS
@@ -22,9 +22,7 @@ from tfm_core.runs.status import STATES
 from tfm_core.runs.store import RunStore
 
 Open = Callable[..., AppTest]
-PAGES = [
-    str(Path(path).relative_to(PAGES_DIR)) for path in state.PAGES.values() if Path(path).is_file()
-]
+PAGES = [page.file for page in page_table.PAGES.values()]
 
 
 def texts(app: AppTest) -> str:

@@ -8,7 +8,7 @@ to beat. numpy alone: the model is a function.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,28 +81,6 @@ def deletion(
         lowest=by_chance.min(0),
         highest=by_chance.max(0),
         random_area=area(removed, mean),
-    )
-
-
-def mean_of(found: Sequence[Deletion]) -> Deletion:
-    """Return the mean curves of several pictures, of the same explanations and patches.
-
-    The range is the mean of the ranges. Raises ValueError without any.
-    """
-    if not found:
-        raise ValueError("There are no deletion curves to take the mean of.")
-    curves = {
-        name: np.mean([one.curves[name] for one in found], axis=0) for name in found[0].curves
-    }
-    removed, random = found[0].removed, np.mean([one.random for one in found], axis=0)
-    return Deletion(
-        removed=removed,
-        curves=curves,
-        areas={name: area(removed, curve) for name, curve in curves.items()},
-        random=random,
-        lowest=np.mean([one.lowest for one in found], axis=0),
-        highest=np.mean([one.highest for one in found], axis=0),
-        random_area=area(removed, random),
     )
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig
-from tfm_core.inspect.attention.deletion import Deletion, deletion, mean_of
+from tfm_core.inspect.attention.deletion import Deletion, deletion
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.labels import has_cls, modules_by_kind
@@ -111,18 +111,6 @@ def explained(
 
     curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))
     return Explained(step, target, probabilities, maps, curves)
-
-
-def deleted_over_validation(run: Run, n: int = 50, *, fill: str = "mean") -> Deletion:
-    """Return the mean deletion curves of the first ``n`` validation pictures, predicted classes.
-
-    One picture can flatter any explanation; the mean of many tells. About 20 ms a picture.
-    Errors as for ``explained``.
-    """
-    if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise ValueError(_TEXT)
-    pictures = _images(run).validation.images[:n].numpy()
-    return mean_of([explained(run, picture, fill=fill).deletion for picture in pictures])
 
 
 def _fill(run: Run, name: str) -> Floats:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tfm_core.inspect.by_hand.attention import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
 
@@ -96,12 +97,12 @@ def text_of_places(places: Sequence[int]) -> str:
     return "-".join(str(place + 1) for place in places)
 
 
-def rounded(values: Floats) -> Floats:
+def rounded(values: npt.ArrayLike) -> Floats:
     """Return numbers as a link holds them, so that it gives back the same ones: four digits."""
     return np.round(np.asarray(values, np.float64), 4).astype(np.float32)
 
 
-def checked(vectors: Floats) -> Floats:
+def checked(vectors: npt.ArrayLike) -> Floats:
     """Return the numbers, rounded. Raises ValueError for a missing or a too large one."""
     values = rounded(vectors)
     if not np.isfinite(values).all():

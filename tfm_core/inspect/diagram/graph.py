@@ -17,7 +17,7 @@ from tfm_core.config import (
     RecurrentConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape, patches_per_side
 from tfm_core.facts.compute import Lengths, lengths
 from tfm_core.inspect.diagram.blocks import stack
 from tfm_core.inspect.diagram.drawing import DiagramColours, Drawing
@@ -85,7 +85,7 @@ def _vit(drawing: Drawing, config: ViTConfig, n: int) -> tuple[str, str]:
     """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
     shape, d, has_cls = drawing.shape, config.d_model, config.pooling == "cls"
     assert isinstance(shape, ImageShape)
-    side = shape.image_size // config.patch_size
+    side = patches_per_side(shape.image_size, config.patch_size)
     x = stem(drawing, config, shape)
     if has_cls:
         cls = drawing.node("cls", f"CLS token in front\\n{d} parameters", "embedding")

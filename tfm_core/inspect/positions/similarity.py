@@ -14,7 +14,6 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import has_cls, patches_per_side
 from tfm_core.probe.types import Snapshot
-from tfm_core.runs.run import Run
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -64,11 +63,6 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
             "nothing in them that training changes."
         )
     return tiles(table, side, has_cls=has_cls(experiment))
-
-
-def tiles_over_training(run: Run) -> dict[int, Floats]:
-    """Return step -> tiles for every snapshot that can be read. Errors as for ``tiles_of``."""
-    return {step: tiles_of(run.experiment, run.snapshot(step)) for step in run.snapshot_steps()}
 
 
 def geometry(tiles: Floats) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.probe.types import Snapshot
+from tfm_core.variants.record import resolve
 
 Array = npt.NDArray[np.floating[Any]]
 
@@ -73,22 +74,22 @@ def rotary_scores(
 ) -> Array:
     """Return (length, length): scores of one query and one key turned to every pair of positions.
 
-    By ``layers.positions.Rotation``. seed: of a random query and key; None takes ones for both,
+    By ``layers.relative.Rotation``. seed: of a random query and key; None takes ones for both,
     which shows the decay of RoPE with distance (Su et al. 2021, section 3.4.3).
     Raises ValueError for an odd d_head.
     """
     import torch
 
-    from tfm_core.layers.positions import Rotation
+    from tfm_core.layers.relative import Rotation
 
     if seed is None:
         q = k = torch.ones(d_head)
     else:
         draw = torch.Generator().manual_seed(seed)
         q, k = torch.randn(2, d_head, generator=draw)
-    turn = Rotation(length, d_head, torch.zeros(1, dtype=torch.float64), base)
-    queries, keys = (turn(x.double().expand(1, 1, length, d_head))[0, 0] for x in (q, k))
-    scores: Array = (queries @ keys.mT / math.sqrt(d_head)).float().numpy()
+    everywhere = (x.double().expand(1, 1, length, d_head) for x in (q, k))
+    queries, keys, _bias = Rotation(d_head, base)(*everywhere)
+    scores: Array = (queries @ keys.mT / math.sqrt(d_head)).float()[0, 0].numpy()
     return scores
 
 
@@ -106,7 +107,7 @@ def by_offset(scores: Array) -> tuple[npt.NDArray[np.int64], Array, float]:
 
 def slopes(n_heads: int) -> Array:
     """Return ALiBi's slopes (H,)."""
-    from tfm_core.layers.positions import alibi_slopes
+    from tfm_core.layers.relative import alibi_slopes
 
     found: Array = alibi_slopes(n_heads).numpy()
     return found
@@ -134,9 +135,7 @@ def learned_table(snapshot: Snapshot, name: str) -> Array:
     return np.asarray(snapshot.positions[name], np.float32)
 
 
-def source_of(name: str) -> type:
-    """Return a class or function of ``tfm_core.layers.positions``, to show its code."""
-    from tfm_core.layers import positions
-
-    found: type = getattr(positions, name)
+def source_of(place: str) -> type:
+    """Return a class or function of ``tfm_core.layers``, to show its code: ``"positions:NAME"``."""
+    found: type = resolve(f"tfm_core.layers.{place}")
     return found

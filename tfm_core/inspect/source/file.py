@@ -17,7 +17,14 @@ from tfm_core.config import (
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.config.shape import (
+    CLS_ID,
+    CaptionShape,
+    ImageShape,
+    Shape,
+    TextShape,
+    patches_per_side,
+)
 from tfm_core.inspect.source import embedding, layers, models, recurrent
 from tfm_core.inspect.source import embedding as answers
 from tfm_core.inspect.source.functions import functions
@@ -114,13 +121,13 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         values["N_LAYERS"] = config.n_layers
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
-        side = shape.image_size // config.patch_size
+        side = patches_per_side(shape.image_size, config.patch_size)
         values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
         values |= {"PATCH": config.patch_size, "SIDE": side}
         values |= {"N_TOKENS": side**2 + (config.pooling == "cls"), "N_CLASSES": shape.n_classes}
     elif isinstance(config, CaptionerConfig):
         assert isinstance(shape, CaptionShape)
-        side = shape.image_size // config.patch_size
+        side = patches_per_side(shape.image_size, config.patch_size)
         values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
         values |= {"PATCH": config.patch_size, "SIDE": side, "N_TOKENS": side**2}
         values |= {"TGT_WORDS": shape.tgt_vocabulary, "PAD": shape.pad_id}

@@ -20,9 +20,9 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.training_step.loss import Listening, LossCall
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build
+from tfm_core.training.models import mix
 from tfm_core.training.objectives import StepMetrics
 from tfm_core.training.optimisation import learning_rate
-from tfm_core.training.seeds import mix
 
 MOST_PARAMETERS = 5_000_000
 MOST_ROWS = 256

@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import CaptionerConfig, CaptionTaskConfig, Experiment
-from tfm_core.config.shape import CaptionShape
+from tfm_core.config.shape import CaptionShape, patches_per_side
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
+from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
@@ -23,7 +24,6 @@ from tfm_core.models.build import Model
 from tfm_core.models.captioner import Captioner
 from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.labels import patch_names
-from tfm_core.training.models import data_shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ def of_captions(
         images = data.validation.pictures(torch.tensor(rows)).numpy()
     tgt = padded([[BOS, *data.vocabulary.encode(tuple(item["tgt"]))] for item in items])
     inputs = on_device(model, data.normalise(torch.from_numpy(np.array(images))), tgt)
-    patches = patch_names(shape.image_size // patch_size)
+    patches = patch_names(patches_per_side(shape.image_size, patch_size))
     words: dict[str, Sequence[Sequence[str]]] = {
         "tokens": [patches],
         "patches": [patches],

@@ -10,11 +10,11 @@ def decoder_attention(place: BlockView, number: int = 16) -> WalkStep:
     """The target looks at itself, and not ahead."""
     subject, got, axes = place.subject, place.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
-    relative = getattr(subject.model.get_submodule("decoder"), "relative", None)
+    relative = subject.model.get_submodule("decoder").relative
     names: dict[str, object] = {"attention": place.module("self_attention")}
-    shared = ""
+    inside = ""
     if relative is not None:
-        shared, names["shared"] = ", **shared", relative(x)
+        inside, names["relative"] = ", relative=relative", relative
     batch, length, n_heads, _, d_model = place.sizes
     if weights.is_meta:
         question = shape_question(
@@ -32,7 +32,7 @@ def decoder_attention(place: BlockView, number: int = 16) -> WalkStep:
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
         number, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
-        f"output = attention(x, mask=tgt_mask{shared})",
+        f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", "the target so far", x, axes),
             seen("tgt_mask", "target mask: 1 = may attend", got("self_attention.mask"), mask_axes),

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.config.shape import patches_per_side
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
+from tfm_core.data.shape import data_shape
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
-from tfm_core.training.models import data_shape
 
 N_PICTURES = 10
 
@@ -39,7 +40,7 @@ def of_pictures(
     mean, std = _statistics(config, experiment.seed, pixels)
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = on_device(model, scaled)
-    side = shape.image_size // experiment.model.patch_size
+    side = patches_per_side(shape.image_size, experiment.model.patch_size)
     patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
     tokens = ["CLS", *patches] if experiment.model.pooling == "cls" else patches
     names = config.facts.class_names

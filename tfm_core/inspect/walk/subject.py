@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import (
+    DEPTHS,
     CaptionTaskConfig,
     EncoderDecoderConfig,
     Experiment,
@@ -53,8 +54,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
     """
     from tfm_core.inspect.walk.build import walk
 
-    depths = ("n_layers", "n_encoder_layers", "n_decoder_layers")
-    flat = config.model_copy(update={name: 1 for name in depths if hasattr(config, name)})
+    flat = config.model_copy(update={name: 1 for name in DEPTHS if hasattr(config, name)})
     steps = walk(by_shape(flat, shape, batch=1, src_len=3, tgt_len=3))
     return tuple(Entry(step.number, step.name, step.title) for step in steps)
 

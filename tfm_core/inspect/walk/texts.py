@@ -9,13 +9,13 @@ import torch
 from torch import Tensor
 
 from tfm_core.config import Experiment, SequenceTaskConfig
+from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.data.text_data import distinct_pairs, encode_src
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import Model, TextShape
 from tfm_core.probe.labels import CLS, has_cls
-from tfm_core.training.models import data_shape
 
 N_TEXTS = 6
 

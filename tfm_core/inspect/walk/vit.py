@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from tfm_core.config import CaptionerConfig, ViTConfig
+from tfm_core.config.shape import patches_per_side
 from tfm_core.inspect.walk import answer, attention, tokens, weights
 from tfm_core.inspect.walk import block as walk_block
 from tfm_core.inspect.walk import block as walk_stack
@@ -95,7 +96,7 @@ def patches(subject: Subject) -> WalkStep:
         after.append(seen("seen", "what the convolution saw", subject.cache["stem.convolved"],
                           "B C Y X"))  # fmt: skip
     side = subject.inputs[0].size(-1)
-    per_side = side // config.patch_size
+    per_side = patches_per_side(side, config.patch_size)
     return WalkStep(
         2, "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
         number_question(

@@ -1,0 +1,136 @@
+"""The pages: one row each. Navigation, links, the sidebar and the tests read this table.
+
+A page is added by its package, a row here, and its words in ``content/en``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import PAGES_DIR
+
+SECTIONS = {  # name -> title, translated where it is drawn
+    "start": "Start",
+    "train": "Train",
+    "look": "Look inside",
+    "model": "The model",
+    "learn": "Learn",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What is known of a page without drawing it.
+
+    section: a key of ``SECTIONS``. file: its script, below ``pages/``. title: translated where it
+    is drawn. icon: Streamlit's name of it. shows_run: it shows the current run, so its address
+    names the run. has_view: the rest of its address says what it shows, so a link to it does too.
+    follows_run: how the sidebar calls it below the current run; empty where it does not stand
+    there.
+    """
+
+    name: str
+    section: str
+    file: str
+    title: str
+    icon: str
+    shows_run: bool = False
+    has_view: bool = False
+    follows_run: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a section that the navigation does not have."""
+        if self.section not in SECTIONS:
+            known = ", ".join(SECTIONS)
+            raise ValueError(f"The page {self.name} stands in {self.section}, not in {known}.")
+
+    @property
+    def url_path(self) -> str:
+        """Its path in the address; Home has none."""
+        return "" if self.name == HOME else self.name
+
+    @property
+    def path(self) -> str:
+        """Where its script is, for ``st.Page``, ``st.page_link`` and ``st.switch_page``."""
+        return str(PAGES_DIR / self.file)
+
+
+HOME = "home"
+_ROWS = (
+    PageFacts("home", "start", "home/page.py", "Home", ":material/home:"),
+    PageFacts(
+        "train", "train", "train/page.py", "Train", ":material/model_training:",
+        shows_run=True, follows_run="Watch it learn",
+    ),
+    PageFacts("runs", "train", "runs/page.py", "Runs", ":material/stacked_line_chart:"),
+    PageFacts(
+        "attention", "look", "attention/page.py", "Attention", ":material/visibility:",
+        shows_run=True, has_view=True, follows_run="Look inside",
+    ),
+    PageFacts(
+        "build", "model", "architecture/build.py", "Build", ":material/account_tree:",
+        has_view=True,
+    ),
+    PageFacts(
+        "parameters", "model", "architecture/parameters.py", "Parameters", ":material/table_chart:",
+        has_view=True,
+    ),
+    PageFacts("masks", "model", "masks/page.py", "Masks", ":material/grid_off:", has_view=True),
+    PageFacts(
+        "positions", "model", "positions/page.py", "Positions", ":material/waves:", has_view=True
+    ),
+    PageFacts(
+        "walk", "model", "walk/page.py", "Walk through", ":material/footprint:",
+        shows_run=True, has_view=True, follows_run="Walk through",
+    ),
+    PageFacts(
+        "words", "learn", "words/page.py", "Words into tensors", ":material/text_fields:",
+        shows_run=True, has_view=True,
+    ),
+    PageFacts(
+        "tensors", "learn", "tensors/page.py", "Tensors by sight", ":material/view_in_ar:",
+        has_view=True,
+    ),
+    PageFacts(
+        "by-hand", "learn", "by_hand/page.py", "Attention by hand", ":material/calculate:",
+        has_view=True,
+    ),
+    PageFacts(
+        "before", "learn", "before/page.py", "Before the Transformer", ":material/history:",
+        has_view=True,
+    ),
+    PageFacts(
+        "encoders", "learn", "encoders/page.py", "Reading: encoders", ":material/auto_stories:",
+        shows_run=True, has_view=True,
+    ),
+    PageFacts(
+        "gpt", "learn", "gpt/page.py", "Writing: GPT", ":material/edit_note:",
+        shows_run=True, has_view=True,
+    ),
+    PageFacts(
+        "captions", "learn", "captions/page.py", "Pictures to words", ":material/image_search:",
+        shows_run=True,
+    ),
+    PageFacts(
+        "training-step", "learn", "training_step/page.py", "One training step", ":material/sync:",
+        shows_run=True, has_view=True,
+    ),
+    PageFacts(
+        "speed", "learn", "speed/page.py", "Making it fast", ":material/speed:", has_view=True
+    ),
+    PageFacts(
+        "practice", "learn", "practice/page.py", "Good practice", ":material/verified:",
+        shows_run=True, has_view=True,
+    ),
+)  # fmt: skip
+PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}
+
+
+def path_of(name: str) -> str:
+    """Return where the script of a page is, for a button or link that leads there."""
+    return PAGES[name].path
+
+
+def at(url_path: str) -> PageFacts:
+    """Return the page of a url path; Home's is empty."""
+    return PAGES[url_path or HOME]

@@ -1,0 +1,50 @@
+"""The table of pages: what it says is there, and what is there stands in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pages.i18n import PAGES_DIR, content
+from pages.ui import page_table
+from pages.ui.page_table import PAGES, PageFacts
+
+README = PAGES_DIR.parent / "README.md"
+
+
+def test_every_script_of_a_page_stands_in_the_table() -> None:
+    packages = [path.parent for path in PAGES_DIR.glob("*/__init__.py")]
+    listed = {Path(page.path).parent for page in PAGES.values()}
+    assert listed == {path for path in packages if path.name not in {"ui", "components"}}
+    assert all(Path(page.path).is_file() for page in PAGES.values())
+
+
+def test_no_two_pages_share_a_script_a_title_or_an_icon() -> None:
+    for what in ("file", "title", "icon"):
+        said = [getattr(page, what) for page in PAGES.values()]
+        assert len(set(said)) == len(said), what
+
+
+@pytest.mark.parametrize("page", PAGES.values(), ids=lambda page: page.name)
+def test_every_page_has_its_words(page: PageFacts) -> None:
+    assert content(page.name.replace("-", "_")).startswith("# ")
+
+
+def test_the_readme_lists_the_pages_in_the_order_of_the_navigation() -> None:
+    table = README.read_text(encoding="utf-8").partition("| page | what it does |\n|---|---|\n")[2]
+    rows = table.partition("\n\n")[0].splitlines()
+    titles = [re.split(r"\s*\|\s*", row)[1] for row in rows]
+    assert titles == [page.title for page in PAGES.values()]
+
+
+def test_home_is_the_page_without_a_path_and_every_other_page_has_its_name() -> None:
+    assert page_table.at("") is PAGES["home"]
+    assert all(page_table.at(page.url_path) is page for page in PAGES.values())
+    assert {page.url_path for page in PAGES.values()} == {"", *PAGES} - {"home"}
+
+
+def test_a_page_of_no_section_says_which_there_are() -> None:
+    with pytest.raises(ValueError, match="stands in cellar, not in start, train, look, model"):
+        PageFacts("wine", "cellar", "wine/page.py", "Wine", ":material/wine_bar:")

@@ -1,0 +1,114 @@
+"""Positions inside attention: rotary positions turn queries and keys, ALiBi lowers scores.
+
+Each is one module, called between projections and scores: ``q, k, bias = relative(q, k)`` returns
+queries and keys, turned or as they came, and what is added to their scores, or None.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from tfm_core.layers.positions import Table, sinusoidal
+
+HALF = (torch.float16, torch.bfloat16)
+
+
+class Relative(Protocol):
+    """What acts between the projections of self-attention and its scores."""
+
+    def __call__(
+        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return q (B, H, Q, D), k (B, H, K, D), and a bias broadcastable to (B, H, Q, K), or None.
+
+        query_positions: (B, Q), where the queries do not stand at 0, 1, 2...
+        """
+
+
+class Rotation(nn.Module):
+    """Turns pairs of dimensions by an angle that grows with position: RoPE, Su et al. 2021, Eq. 34.
+
+    A pair is a complex number, and turning it is one product. The score of two turned vectors
+    depends on the offset of their positions only.
+    """
+
+    def __init__(self, d_head: int, base: float = 10000.0) -> None:
+        """d_head must be even; base: the slowest pair turns once in almost 2 pi base tokens."""
+        super().__init__()
+        self.waves = Table(partial(_waves, d_head=d_head, base=base))
+
+    def forward(
+        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, None]:
+        """Turn q: (B, H, Q, D) and k: (B, H, K, D); nothing is added to their scores."""
+        waves = self.waves(k.size(-2), k)  # (K, D / 2, 2)
+        ours = waves if query_positions is None else waves[query_positions][:, None]
+        return turned(q, ours), turned(k, waves), None
+
+
+def turned(x: Tensor, waves: Tensor) -> Tensor:
+    """Turn the pairs of x: (..., T, D) by angles given as cosine and sine, (..., T, D / 2, 2)."""
+    wide = x.float() if x.dtype in HALF else x  # no half of a complex number
+    pairs = wide.view(*x.shape[:-1], -1, 2)
+    if torch.compiler.is_compiling():  # which fuses these, and knows no complex numbers
+        (even, odd), (cos, sin) = pairs.unbind(-1), waves.unbind(-1)
+        both = torch.stack((even * cos - odd * sin, even * sin + odd * cos), -1)
+    else:
+        both = torch.view_as_real(torch.view_as_complex(pairs) * torch.view_as_complex(waves))
+    return both.flatten(-2).to(x.dtype)
+
+
+def _waves(length: int, *, d_head: int, base: float) -> Tensor:
+    """Return (length, d_head / 2, 2): cosine and sine of each pair's angle."""
+    return sinusoidal(length, d_head, base).view(length, d_head // 2, 2).flip(-1)
+
+
+class Alibi(nn.Module):
+    """Takes a slope times the distance off every score (Press et al. 2022, section 3)."""
+
+    def __init__(self, n_heads: int) -> None:
+        """Each head has a slope of its own, which is never trained."""
+        super().__init__()
+        self.penalties = Table(partial(_penalties, n_heads=n_heads))
+
+    def forward(
+        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return q and k as they are, and what is added: (H, Q, K), or (B, H, Q, K) at positions.
+
+        q: (B, H, Q, D), k: (B, H, K, D).
+        """
+        length = k.size(-2)
+        rows = self.penalties(length, k)  # (Q, H, all keys so far)
+        rows = rows if query_positions is None else rows[query_positions]
+        return q, k, rows[..., :length].transpose(-3, -2)
+
+
+def _penalties(length: int, *, n_heads: int) -> Tensor:
+    """Return (length, H, length): ``alibi_bias`` with the queries first."""
+    return alibi_bias(n_heads, length).transpose(0, 1).contiguous()
+
+
+def alibi_slopes(n_heads: int) -> Tensor:
+    """Return (H,): how fast each head's score falls with distance, Press et al. 2022, section 3.
+
+    Powers of 2^(-8 / n) for n heads; between powers of two, every other slope of the next one.
+    """
+
+    def powers(n: int) -> list[float]:
+        return [2.0 ** (-8.0 * (i + 1) / n) for i in range(n)]
+
+    below = 2 ** math.floor(math.log2(n_heads))
+    return torch.tensor(powers(below) + powers(2 * below)[0::2][: n_heads - below])
+
+
+def alibi_bias(n_heads: int, length: int) -> Tensor:
+    """Return (H, T, T): minus slope times distance."""
+    positions = torch.arange(length, dtype=torch.float32)
+    distance = (positions[:, None] - positions[None, :]).abs()
+    return -alibi_slopes(n_heads)[:, None, None] * distance
