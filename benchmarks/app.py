@@ -108,11 +108,11 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
     for page in pages:
         page.context.close()
     rows = []
-    for place, clock in enumerate(("wall clock", "CPU of the worker")):
-        alone, watched = ([pair[place] for pair in taken[kind]] for kind in ("alone", "watched"))
+    for row, clock in enumerate(("wall clock", "CPU of the worker")):
+        alone, watched = ([pair[row] for pair in taken[kind]] for kind in ("alone", "watched"))
         slower = ratio(watched, alone)
         found = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
-        verdict = _verdict(SLOWDOWN, found.median) if place == 0 else ""
+        verdict = _verdict(SLOWDOWN, found.median) if row == 0 else ""
         rows.append([clock, *(_milliseconds(values) for values in (alone, watched)),
                      found.show(" %", 1), verdict])  # fmt: skip
     return Table(

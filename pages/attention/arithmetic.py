@@ -30,7 +30,7 @@ from tfm_core.probe.labels import Axes
 from tfm_core.runs.run import Run
 
 
-def place_of(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
+def cell_at(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
     """Return the cell that is looked at: the chosen one, else the strongest of the head."""
     if selection.cell is not None:
         query, key = selection.cell
@@ -40,20 +40,20 @@ def place_of(example: Example, selection: Selection, module: str, names: Axes) -
     return int(row), int(column)
 
 
-def outline(figure: go.Figure, place: tuple[int, int], names: Axes) -> None:
+def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
     """Outline the cell on the map."""
     cells = np.zeros(names.may_attend.shape, np.bool_)
-    cells[place] = True
+    cells[cell] = True
     outline_cells(figure, cells, VERMILION, 3)
 
 
 def arithmetic(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:
     """Show how the weight of the chosen cell is computed, with the model's own numbers."""
-    place = place_of(example, selection, module, names)
-    _pickers(run, place, names)
+    cell = cell_at(example, selection, module, names)
+    _pickers(run, cell, names)
     try:
         trace = _trace(run, example)
-        found = cell_of(run.experiment, trace, module, selection.head, *place)
+        found = cell_of(run.experiment, trace, module, selection.head, *cell)
     except ValueError as error:
         show.problem(str(error))
         return
@@ -68,9 +68,9 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
     _steps(found)
 
 
-def _pickers(run: Run, place: tuple[int, int], names: Axes) -> None:
+def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
     query_key, key_key = "attention-cell-query", "attention-cell-key"
-    st.session_state[query_key], st.session_state[key_key] = place
+    st.session_state[query_key], st.session_state[key_key] = cell
 
     def picked() -> None:
         chosen.choose(run.id, cell=(st.session_state[query_key], st.session_state[key_key]))

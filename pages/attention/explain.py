@@ -67,7 +67,7 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
     target = left.selectbox(
         _("The class to explain"),
         [None, *range(len(names))],
-        format_func=lambda place: _("The one it predicts") if place is None else names[place],
+        format_func=lambda index: _("The one it predicts") if index is None else names[index],
         key=_CLASS,
         persist_state="session",
         help=_("Rollout and attention are the same for every class; relevance is not."),

@@ -160,8 +160,8 @@ def _map(
     )
     is_known = alignment.outline(figure, run.experiment, example, module)
     if selection.view == "arithmetic":
-        place = arithmetic.place_of(example, selection, module, names)
-        arithmetic.outline(figure, place, names)
+        cell = arithmetic.cell_at(example, selection, module, names)
+        arithmetic.outline(figure, cell, names)
     figure.update_layout(uirevision=f"{selection.kind} {names.query} {names.key}")
     live_figure.live_figure(
         figure,

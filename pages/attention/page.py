@@ -110,7 +110,7 @@ def _draw(
     st.caption(_(KINDS[chosen.kind].help))
     modules = modules_by_kind(run.experiment)[chosen.kind]
     labels = statistics.labels_near(run, chosen, modules, example.step, offer.steps)
-    place = chosen.layer * offer.n_heads + chosen.head
+    number = chosen.layer * offer.n_heads + chosen.head
     try:
         left, right = st.columns(2, gap="medium")
         with left:
@@ -128,7 +128,7 @@ def _draw(
         with right:
             if example.picture is not None:
                 patches.over_picture(run, example, chosen, offer)
-            figures.one_head(run, example, chosen, top=top, label=labels[place] if labels else "")
+            figures.one_head(run, example, chosen, top=top, label=labels[number] if labels else "")
             st.page_link(
                 page_table.path_of("walk"),
                 label=_("How this map comes about, step by step"),

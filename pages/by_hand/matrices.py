@@ -71,7 +71,7 @@ def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
 
 
 def _editor(name: str, values: Floats, version: int) -> Floats:
-    columns = [str(place + 1) for place in range(values.shape[1])]
+    columns = [str(index + 1) for index in range(values.shape[1])]
     rows = [dict(zip(columns, map(float, row), strict=True)) for row in values.tolist()]
     number = st.column_config.NumberColumn
     st.markdown(f"**{LETTERS[name].replace('_', chr(92) + '_')}**")
@@ -167,7 +167,7 @@ def lesson(given: Given, start: Matrices) -> Matrices:
 
 
 def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[str]:
-    """Ask which word should attend to which; the link says the pairs as places, ``3-2``."""
+    """Ask which word should attend to which; the link says the pairs as indices, ``3-2``."""
     first, key = [f"{len(words)}-2"], f"wanted-{len(words)}"
     labels = {name: _arrow(words, pair) for name, pair in pairs.items()}
     url_choice.renamed_several(key, _WANTED, labels)
@@ -212,8 +212,8 @@ def _said(found: learning.Lesson, step: int) -> None:
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    places = range(len(words))
-    return {f"{q + 1}-{k + 1}": (q, k) for q in places for k in places}
+    indices = range(len(words))
+    return {f"{q + 1}-{k + 1}": (q, k) for q in indices for k in indices}
 
 
 def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:

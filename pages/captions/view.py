@@ -130,12 +130,12 @@ def word_by_word(look: CaptionReading, chosen: Heads) -> None:
     )
     rows = [
         {
-            "n": place + 1,
+            "n": index + 1,
             "word": word.text,
             "probability": word.likely[0][1],
             "instead": _instead(word.likely[1:]),
         }
-        for place, word in enumerate(look.words)
+        for index, word in enumerate(look.words)
     ]
     st.dataframe(
         pd.DataFrame(rows),

@@ -57,9 +57,9 @@ def head_grid(
     n_layers, n_heads = weights.shape[:2]
 
     def picked() -> None:
-        place = valid_place(st.session_state[key].get("pick"), n_layers, n_heads)
-        if place is not None:
-            on_pick(*place)
+        head = valid_place(st.session_state[key].get("pick"), n_layers, n_heads)
+        if head is not None:
+            on_pick(*head)
 
     def moved() -> None:
         to = st.session_state[key].get("step")

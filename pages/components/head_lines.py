@@ -17,7 +17,7 @@ from pages.components.files import joined
 from pages.components.packing import is_place, packed
 from pages.i18n import _
 
-Pin = tuple[str, int]  # "q" or "k", and a place from 0
+Pin = tuple[str, int]  # "q" or "k", and a index from 0
 
 _component = st.components.v2.component(
     "head_lines",
@@ -101,9 +101,9 @@ def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None
     if value == []:
         return True, None
     if is_place(value, 2, max(n_query, n_key)):
-        side, place = value
-        if place < (n_query, n_key)[side]:
-            return True, ("qk"[side], place)
+        side, index = value
+        if index < (n_query, n_key)[side]:
+            return True, ("qk"[side], index)
     return False, None
 
 

@@ -65,11 +65,11 @@ def _draw(run: Run) -> None:
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Offer the words to be hidden by a press, those that already are being pressed."""
     names = [token if token.isalpha() else GAP for token in tokens]
-    gaps = [place for place, name in enumerate(names) if name == GAP]
+    gaps = [position for position, name in enumerate(names) if name == GAP]
     pressed = st.pills(
         _("Press a word to hide it"),
         list(range(len(tokens))),
-        format_func=lambda place: run_words.escape(names[place]),
+        format_func=lambda position: run_words.escape(names[position]),
         selection_mode="multi",
         default=gaps,
         key=f"encoders-hide-{' '.join(names)}",
@@ -79,9 +79,9 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
 
 def _blank(found: Filled, blank: Blank) -> None:
     """Show one gap: words, how sure one can be, and where the model looked for it."""
-    words = [GAP if place != blank.place and not token.isalpha() else token
-             for place, token in enumerate(found.tokens)]  # fmt: skip
-    words[blank.place] = "[ ? ]"
+    words = [GAP if position != blank.position and not token.isalpha() else token
+             for position, token in enumerate(found.tokens)]  # fmt: skip
+    words[blank.position] = "[ ? ]"
     st.header(run_words.escape(" ".join(words)), anchor=False, divider="grey")
     shown = blank.top(N_WORDS)
     left, right = st.columns(2, gap="medium")
@@ -97,13 +97,13 @@ def _blank(found: Filled, blank: Blank) -> None:
                 "The model of step {step} beside the exact chances of the grammar: the bars of a "
                 "perfect reader would be equal."
             ).format(step=f"{found.step:,}"),
-            key=f"encoders-choice-{blank.place}",
+            key=f"encoders-choice-{blank.position}",
         )
     with right:
         show.figure(
-            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.place]),
+            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
             _("Where the gap (▸) looks, head by head: to both sides, which GPT could not."),
-            key=f"encoders-gap-{blank.place}",
+            key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
 

@@ -74,10 +74,10 @@ def _rule(found: Sentence) -> str:
     mark = ":green-badge[:material/check: agrees]"
     if rule.label != said:
         mark = ":orange-badge[:material/close: differs]"
-    deciding = " · ".join(run_words.escape(found.words[place]) for place in rule.decides)
+    deciding = " · ".join(run_words.escape(found.words[index]) for index in rule.decides)
     worths = [
-        f"**{clause.worth:+d}**" if place in rule.counted else f"~~{clause.worth:+d}~~"
-        for place, clause in enumerate(rule.clauses)
+        f"**{clause.worth:+d}**" if index in rule.counted else f"~~{clause.worth:+d}~~"
+        for index, clause in enumerate(rule.clauses)
     ]
     return _(
         "The rule says **{label}**, the model **{said}** {mark}\n\n"
@@ -105,7 +105,7 @@ def _words(found: Sentence) -> None:
                 found.heads,
                 found.keys,
                 theme=state.theme(),
-                marked=[place + shift for place in marked],
+                marked=[index + shift for index in marked],
             ),
             _("Where {who} looks, head by head: does any head pick the words that decide?").format(
                 who=who

@@ -31,9 +31,9 @@ def part(run: Run) -> None:
     unit = run.experiment.task_as(CorpusTaskConfig).unit
     _figures(found, unit)
     n = len(found.tokens)
-    place = f"gpt-read-token-{run.id}-{n}"
-    st.session_state.setdefault(place, int(found.nats.argmax()) + 1)
-    picked = st.session_state[place] - 1
+    key = f"gpt-read-token-{run.id}-{n}"
+    st.session_state.setdefault(key, int(found.nats.argmax()) + 1)
+    picked = st.session_state[key] - 1
     with st.container(border=True):
         st.html(surprise_text(found.tokens, found.nats, picked, " " if unit == "words" else ""))
     if n > 1:
@@ -41,7 +41,7 @@ def part(run: Run) -> None:
             _("Token to look at"),
             1,
             n,
-            key=place,
+            key=key,
             help=_("It has a frame in the text; the first choice is the greatest surprise."),
         )
     _guesses(found, picked)

@@ -96,9 +96,11 @@ def projected(choice: MaskChoice) -> Projected:
     why = choice.note
     if choice.run is not None:
         try:
-            place = _place(choice.run, choice.kind)
-            if place is not None:
-                found = scores.of_run(choice.run, choice.kind, choice.tokens, choice.target, place)
+            location = _location(choice.run, choice.kind)
+            if location is not None:
+                found = scores.of_run(
+                    choice.run, choice.kind, choice.tokens, choice.target, location
+                )
                 _say(_("Real projections: {origin}.").format(origin=found.origin), choice.note)
                 return found
         except ValueError as error:
@@ -199,7 +201,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
     return window, prefix
 
 
-def _place(run: Run, chosen: str) -> scores.HeadLocation | None:
+def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -220,7 +222,7 @@ def _number(label: str, n: int, key: str) -> int:
     picked = st.selectbox(
         label,
         range(n),
-        format_func=lambda place: str(place + 1),
+        format_func=lambda index: str(index + 1),
         key=key,
         width=110,
         persist_state="session",

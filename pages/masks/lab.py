@@ -46,7 +46,7 @@ def _facts(
 ) -> None:
     n, total = int(flow.allowed.sum()), flow.allowed.size
     words = _("**{n}** of {total} pairs are allowed.").format(n=n, total=total)
-    blind = [projected.query[place] for place in flow.blind]
+    blind = [projected.query[query] for query in flow.blind]
     if blind:
         words += " " + ngettext(
             "**{n} query may attend to nothing** and gets zeros: {which}.",

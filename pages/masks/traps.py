@@ -112,8 +112,8 @@ def half_precision(projected: Projected) -> None:
 def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     """Show a row where nothing is allowed, by who computes the softmax."""
     st.markdown(content("masks_blind_row"))
-    place = flow.blind[0] if flow.blind else 0
-    found = traps.blind_row(projected, place)
+    query = flow.blind[0] if flow.blind else 0
+    found = traps.blind_row(projected, query)
     names = {
         "naive": _("−inf, then softmax"),
         "-1e9": _("−1e9, then softmax"),
@@ -121,7 +121,7 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     }
     _side_by_side(
         {names[name]: weights[None] for name, weights in found.items()},
-        [projected.query[place]],
+        [projected.query[query]],
         projected.key,
         [
             _("0/0 is not a number, and it spreads to the whole output."),
@@ -148,10 +148,10 @@ def _side_by_side(
     captions: Sequence[str],
     name: str,
 ) -> None:
-    for place, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
+    for index, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
         with column:
             drawn = plots.weight_map(maps[title], query, key, title, state.theme())
-            show.figure(drawn, captions[place], key=f"masks-{name}-{place}")
+            show.figure(drawn, captions[index], key=f"masks-{name}-{index}")
 
 
 def _short(value: float) -> str:

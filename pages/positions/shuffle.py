@@ -54,7 +54,7 @@ def view() -> None:
         show.problem(str(error))
         return
     order = shuffle.shuffled(len(tokens), seed)
-    moved = [tokens[place] for place in order] if own is None else own[2]
+    moved = [tokens[index] for index in order] if own is None else own[2]
     st.markdown(_("Shuffled: **{words}**").format(words=run_words.escape(" ".join(moved))))
     _bars(tokens, order, run, own)
     if own is not None:
@@ -112,12 +112,12 @@ def _picture(run: Run) -> None:
             return
         left, right = st.columns([4, 1], vertical_alignment="bottom")
         with left:
-            place = st.slider(
+            index = st.slider(
                 _("Picture of the current run"), 1, len(images), key="shuffle-picture"
             )
         with right:
             _button("shuffle-patches")
-        picture = images[place - 1]
+        picture = images[index - 1]
         found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
     except ValueError as error:
         show.problem(str(error))

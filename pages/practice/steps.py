@@ -46,10 +46,10 @@ def choose(found: Runs) -> str:
         _("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False
     )
     marks = " ".join(
-        f":green-badge[:material/check_circle: {place}]"
+        f":green-badge[:material/check_circle: {number}]"
         if name in done
-        else f":gray-badge[:material/radio_button_unchecked: {place}]"
-        for place, name in enumerate(STEPS, 1)
+        else f":gray-badge[:material/radio_button_unchecked: {number}]"
+        for number, name in enumerate(STEPS, 1)
     )
     st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
     return picked

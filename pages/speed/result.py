@@ -70,7 +70,7 @@ def _equal(found: list[Equality]) -> None:
 def _pair(report: Report, case: CaseReport, number: int) -> None:
     labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
     st.markdown(f"**{_(case.part[:1].upper() + case.part[1:])}**")
-    numbers = speed_words.places(report.name, case)
+    numbers = speed_words.indices(report.name, case)
     seconds = {labels[side]: case.time(side) for side in case.sides}
     gains = {labels[side]: case.gain(side) for side in case.sides[1:]}
     show.figure(
@@ -129,6 +129,6 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
 def code(name: str) -> None:
     """Show the source of both sides."""
     with st.expander(_("The code of both sides"), icon=":material/code:"):
-        for label, place in COMPARISONS[name].code.items():
-            st.markdown(f"**{_(label)}** · `{place.replace(':', '.')}`")
-            st.code(source_of(place), language="python")
+        for label, path in COMPARISONS[name].code.items():
+            st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
+            st.code(source_of(path), language="python")

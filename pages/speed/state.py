@@ -33,14 +33,14 @@ class BenchmarkRequest:
 
 @st.cache_resource(show_spinner=False)
 def runner() -> BenchmarkRunner:
-    """Return the one place of this server where measurements run."""
+    """Return the one path of this server where measurements run."""
     from tfm_core.inspect.speed.runner import BenchmarkRunner
 
     return BenchmarkRunner()
 
 
 def ask(asked: BenchmarkRequest) -> None:
-    """Want a measurement; it begins as soon as the place is free."""
+    """Want a measurement; it begins as soon as the path is free."""
     st.session_state[_ASKED] = asked
 
 
@@ -55,7 +55,7 @@ def running() -> BenchmarkProcess | None:
 
 
 def begun(measurement: BenchmarkProcess) -> None:
-    """Remember that the place is this session's."""
+    """Remember that the path is this session's."""
     st.session_state[_RUNNING] = measurement
 
 

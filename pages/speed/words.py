@@ -22,7 +22,7 @@ def side_label(name: str, side: str) -> str:
     return _(COMPARISONS[name].sides[side])
 
 
-def places(name: str, case: CaseReport) -> list[int]:
+def indices(name: str, case: CaseReport) -> list[int]:
     """Return where the sides of an case stand among all of their comparison."""
     known = list(COMPARISONS[name].sides)
     return [known.index(side) if side in known else i for i, side in enumerate(case.sides)]

@@ -12,9 +12,9 @@ from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
 from tfm_core.inspect.tensors.operations import TensorOperation
 from tfm_core.inspect.tensors.sight import OperationResult, TensorView
-from tfm_core.plots import tensor_sight as plots
+from tfm_core.plots import tensor_ops as plots
 from tfm_core.plots.sheet import Board, SheetLine
-from tfm_core.plots.tensor_sight import Colours, Index
+from tfm_core.plots.tensor_ops import Colours, Index
 
 _PICK = "tensors-pick"
 
@@ -55,12 +55,12 @@ def result(seen: OperationResult) -> None:
     after = seen.after
     assert after is not None
     kind = seen.operation.kind
-    place, used_places, told = _picked(seen, after)
+    index, used_indices, told = _picked(seen, after)
     sizes = tuple(look.storage.size for look in seen.before)
     with_origin = len(sizes) > 1 or any(_is_own(look) for look in seen.before)
-    inputs = Colours(sizes, with_origin, used=used_places)
+    inputs = Colours(sizes, with_origin, used=used_indices)
     is_new = kind in {"computes", "makes", "places"}
-    output = Colours(sizes, with_origin and not is_new, is_new, place, used_places)
+    output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
     sentence = {
         "moves": _("Follow a colour: pointing at an element lights it up wherever it went."),
         "fills": _("Hatched elements are new; the others stayed where they were."),
@@ -71,7 +71,7 @@ def result(seen: OperationResult) -> None:
     boards = [plots.tensor_board(one, one.name, inputs) for one in seen.before]
     boards.append(
         plots.tensor_board(
-            after, "y", output, name="y" if place is not None else "", sign="→" if boards else "",
+            after, "y", output, name="y" if index is not None else "", sign="→" if boards else "",
             extra=_sharing(seen),
         )
     )  # fmt: skip
@@ -166,11 +166,11 @@ def _picked(
     if seen.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
     kept: Index = st.session_state.get(_PICK, ())
-    place = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
-    place = tuple(min(i, size - 1) for i, size in zip(place, after.shape, strict=True))
+    index = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
+    index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
     shapes = [look.shape for look in seen.before]
-    found = products.terms(seen.operation.name, seen.values, shapes, place)
-    used_places = frozenset(
+    found = products.terms(seen.operation.name, seen.values, shapes, index)
+    used_indices = frozenset(
         int(look.origins[at])
         for term in found
         for look, at in zip(seen.before, term, strict=False)
@@ -181,8 +181,8 @@ def _picked(
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
     left, right = [a for a, _b in pairs], [b for _a, b in pairs]
-    at = "".join(f"[{i}]" for i in place)
-    return place, used_places, (f"y{at} = " + _written(left, right, float(after.values[place])),)
+    at = "".join(f"[{i}]" for i in index)
+    return index, used_indices, (f"y{at} = " + _written(left, right, float(after.values[index])),)
 
 
 def _written(left: list[float], right: list[float], total: float) -> str:

@@ -58,11 +58,11 @@ def _why_not(checked: Checked) -> None:
         setting.path: setting.label
         for setting in settings_of(drafts.family_of(state.draft()), drafts.task_of(state.draft()))
     }
-    places = dict.fromkeys(
+    sections = dict.fromkeys(
         known.get(problem.field, problem.field or _("the configuration"))
         for problem in checked.problems
     )
-    sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(places))
+    sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(sections))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{controls.plain(sentence)}**]")
         for problem in checked.problems:

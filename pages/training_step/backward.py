@@ -27,10 +27,10 @@ _TALL = 12  # groups of a graph that gets a window of its own to scroll in
 _WINDOW = 32  # rows and columns of the heatmap
 
 
-def view(place: ModelAtStep) -> None:
+def view(model_at: ModelAtStep) -> None:
     """Show the graph, then every parameter's gradient, then one of them."""
-    _graph(place)
-    found = training_step_state.kept("gradients", place, (), _gradients)
+    _graph(model_at)
+    found = training_step_state.kept("gradients", model_at, (), _gradients)
     names = list(found)
     norms = np.array([np.linalg.norm(one) for one in found.values()], np.float32)
     show.figure(
@@ -42,10 +42,10 @@ def view(place: ModelAtStep) -> None:
     _heatmap(found)
 
 
-def _graph(place: ModelAtStep) -> None:
+def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
-    graph: Graph = training_step_state.kept("graph", place, (), _make_graph)
+    graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
     st.markdown(
         _("`loss.backward()` walks this graph from the top: **{n} operations**, each handing its "
           "gradient to those that made its inputs. It was read from `loss.grad_fn`.").format(

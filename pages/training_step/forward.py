@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _SHOWN = 64  # rows of the table
 
 
-def batch(place: ModelAtStep) -> None:
+def batch(model_at: ModelAtStep) -> None:
     """Show the rows of the next batch, and the loss of each."""
-    rows, losses, loss = state.kept("batch", place, (), _batch)
+    rows, losses, loss = state.kept("batch", model_at, (), _batch)
     st.markdown(
-        _("The loop drew **{n} examples** by their places in the shuffled training set, and sent "
-          "them through the model at once.").format(n=len(rows.places))
+        _("The loop drew **{n} examples** by their numbers in the shuffled training set, and sent "
+          "them through the model at once.").format(n=len(rows.indices))
     )  # fmt: skip
     if losses is None:
         st.info(_("The loss of this model is no cross-entropy, so it has one number only."))
@@ -49,10 +49,10 @@ def _names(rows: Rows) -> list[str]:
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
-    columns: dict[str, Sequence[object] | Floats] = {_("place"): rows.places[:_SHOWN]}
+    columns: dict[str, Sequence[object] | Floats] = {_("number"): rows.indices[:_SHOWN]}
     config = {
-        _("place"): st.column_config.NumberColumn(
-            width="small", help=_("Its place in the training set, from 0.")
+        _("number"): st.column_config.NumberColumn(
+            width="small", help=_("Its number in the training set, from 0.")
         )
     }
     if losses is not None:  # before the sentences, which may be wider than the page
@@ -65,13 +65,13 @@ def _table(rows: Rows, losses: Floats | None) -> None:
         columns[_("input")] = rows.inputs[:_SHOWN]
     columns[_("target")] = rows.targets[:_SHOWN]
     st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config, height=320)
-    if len(rows.places) > _SHOWN:
-        st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.places)))
+    if len(rows.indices) > _SHOWN:
+        st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.indices)))
 
 
-def loss(place: ModelAtStep) -> None:
+def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
-    counted = state.kept("counted", place, (), _counted)
+    counted = state.kept("counted", model_at, (), _counted)
     if counted is None:
         st.info(_("The loss of this model is no cross-entropy, so there are no classes to show."))
         return
@@ -98,7 +98,7 @@ def loss(place: ModelAtStep) -> None:
         st.caption(_("No answer of this example counts in this step; choose another one."))
         return
     number = there[at or 0]
-    found = state.kept("answer", place, (number,), lambda trainer: _answer(trainer, number))
+    found = state.kept("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
     if rows.pictures is not None:
         st.image(picture_url(rows.pictures[example]), width=84, caption=rows.targets[example])
     show.figure(
@@ -112,8 +112,8 @@ def loss(place: ModelAtStep) -> None:
 
 
 def _arithmetic(found: Answer) -> None:
-    place = found.names.index(found.target)
-    logit, p = float(found.logits[place]), float(found.probabilities[place])
+    index = found.names.index(found.target)
+    logit, p = float(found.logits[index]), float(found.probabilities[index])
     st.markdown(
         _("1. **Logits** come out of the model; that of “{target}” is {logit:.4f}.\n"
           "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
@@ -146,7 +146,7 @@ def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
     rows, found = batch_rows(trainer), answers(trainer)
     if found is None:
         return rows, None, 0.0
-    return rows, example_losses(found, len(rows.places)), found.loss
+    return rows, example_losses(found, len(rows.indices)), found.loss
 
 
 def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
@@ -155,7 +155,7 @@ def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
     rows, found = batch_rows(trainer), answers(trainer)
     if found is None:
         return None
-    return rows, [found.of(example) for example in range(len(rows.places))]
+    return rows, [found.of(example) for example in range(len(rows.indices))]
 
 
 def _answer(trainer: Trainer, number: int) -> Answer:

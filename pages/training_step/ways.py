@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def two_ways(place: ModelAtStep, rate: float) -> None:
+def two_ways(model_at: ModelAtStep, rate: float) -> None:
     """Show both codes, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
     from tfm_core.inspect.training_step import update
 
-    kind = Experiment.model_validate_json(place.text).training.optimizer
+    kind = Experiment.model_validate_json(model_at.text).training.optimizer
     rule = update.sgd if kind == "sgd" else update.adam
-    taken = state.taken(state.after(place, rate))
+    taken = state.taken(state.after(model_at, rate))
     found: TwoWays = state.kept(
-        "ways", place, (rate,), lambda trainer: code.two_ways(trainer, taken)
+        "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, taken)
     )
     words = _(
         "Both were run just now: losses {one:.6f} and {other:.6f}; gradients differ by at most "
@@ -57,22 +57,22 @@ def two_ways(place: ModelAtStep, rate: float) -> None:
         st.code(inspect.getsource(rule), "python", wrap_lines=True)
 
 
-def mistakes(place: ModelAtStep) -> None:
+def mistakes(model_at: ModelAtStep) -> None:
     """Show four mistakes, made on a copy just now."""
     from tfm_core.inspect.training_step import mistakes as made
 
-    _mistake(place, 0, made.argmax_before_loss, _argmax)
-    _mistake(place, 1, made.forgotten_zero_grad, _zero_grad)
-    _mistake(place, 2, made.softmax_before_loss, _softmax)
-    _mistake(place, 3, made.forgotten_eval, _eval)
+    _mistake(model_at, 0, made.argmax_before_loss, _argmax)
+    _mistake(model_at, 1, made.forgotten_zero_grad, _zero_grad)
+    _mistake(model_at, 2, made.softmax_before_loss, _softmax)
+    _mistake(model_at, 3, made.forgotten_eval, _eval)
 
 
 def _mistake(
-    place: ModelAtStep, number: int, work: Callable[[Trainer], T], draw: Callable[[T], None]
+    model_at: ModelAtStep, number: int, work: Callable[[Trainer], T], draw: Callable[[T], None]
 ) -> None:
     with st.container(border=True):
         try:
-            draw(state.kept(f"mistake {number}", place, (), work))
+            draw(state.kept(f"mistake {number}", model_at, (), work))
         except ValueError as error:
             st.info(str(error), icon=":material/info:")
 

@@ -130,10 +130,10 @@ def _measured(name: str, curves: Curves, split: str, column: str) -> Measurement
 
 def best(curves: Curves, column: str) -> Measurements | None:
     """Return the validation with the lowest loss so far, after step 0, as a series of one point."""
-    place = curves.best_validation()
-    if place is None:
+    best = curves.best_validation()
+    if best is None:
         return None
-    row = slice(place, place + 1)
+    row = slice(best, best + 1)
     steps = curves.validation["step"][row]
     name = _("best: step {n}").format(n=f"{int(steps[0]):,}")
     return Measurements(name, steps, curves.validation[column][row])

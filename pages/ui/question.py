@@ -21,11 +21,11 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     """Back, the list of steps, next."""
     numbers = [step.number for step in steps]
     titles = {step.number: f"{step.number} · {_(step.title)}" for step in steps}
-    place = numbers.index(number)
+    index = numbers.index(number)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(_("Back"), "arrow_back", "Left", numbers[max(0, place - 1)], place == 0)
+        _move(_("Back"), "arrow_back", "Left", numbers[max(0, index - 1)], index == 0)
         last = len(numbers) - 1
-        _move(_("Next"), "arrow_forward", "Right", numbers[min(last, place + 1)], place == last)
+        _move(_("Next"), "arrow_forward", "Right", numbers[min(last, index + 1)], index == last)
         walk_state.hold("walk-list", number)
         st.selectbox(
             _("Step"),
@@ -34,7 +34,7 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
             key="walk-list",
             on_change=lambda: walk_state.go(walk_state.picked("walk-list", number)),
         )
-    st.progress((place + 1) / len(numbers))
+    st.progress((index + 1) / len(numbers))
 
 
 def _move(label: str, icon: str, shortcut: str, to: int, is_end: bool) -> None:

@@ -25,7 +25,7 @@ def example_picker(subject: Subject) -> int:
     return st.selectbox(
         _("Example"),
         range(subject.n_examples),
-        format_func=lambda place: _example_name(subject, place),
+        format_func=lambda index: _example_name(subject, index),
         key=f"walk-example-{subject.n_examples}",
         persist_state="session",
     )
@@ -38,21 +38,21 @@ def layer_picker(subject: Subject) -> int:
     count = n_blocks(subject.config)
     key = f"walk-layer-{count}"
     problem = walk_state.read_block(key, count)
-    place = 0
+    index = 0
     if count > 1:
-        place = st.selectbox(
+        index = st.selectbox(
             _("Block"),
             range(count),
             width=150,
-            format_func=lambda place: str(place + 1),
+            format_func=lambda index: str(index + 1),
             key=key,
             persist_state="session",
             help=_("The block whose inside the steps show; of a stack with fewer, its last one."),
         )
     if problem is not None:
         st.warning(problem, icon=":material/link_off:")
-    walk_state.say_block(key, place)
-    return place
+    walk_state.say_block(key, index)
+    return index
 
 
 def tensor(step: WalkStep, subject: Subject, example: int) -> None:
@@ -100,8 +100,8 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
     from tfm_core.inspect.walk.steps import cut, extent, picked_axes
 
     at = {"B": example}
-    for place in picked_axes(chosen):
-        axis, size = chosen.axes[place], chosen.shape[place]
+    for index in picked_axes(chosen):
+        axis, size = chosen.axes[index], chosen.shape[index]
         if axis != "B" and size > 1:
             label = {"H": _("Head"), "C": _("Channel")}.get(axis, axis)
             at[axis] = st.selectbox(
@@ -136,8 +136,8 @@ def _names(
         tokens = subject.tokens(list_name, example) if list_name else None
         if chosen.axes[0] == "B" and len(chosen.axes) == 2:
             tokens = None if list_name not in {"vocabulary", "classes"} else tokens
-        places = range(start, start + size)
-        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in places])
+        positions = range(start, start + size)
+        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in positions])
     return names[0], names[1]
 
 
@@ -177,13 +177,13 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     show.live_figure(figure, words, key="walk-mistake")
 
 
-def _example_name(subject: Subject, place: int) -> str:
+def _example_name(subject: Subject, index: int) -> str:
     if subject.pictures is not None:
-        name = " ".join(subject.truth[place]) if subject.truth else ""
+        name = " ".join(subject.truth[index]) if subject.truth else ""
         if subject.described is not None:
-            name = subject.described.truth[place]
-        return _("Picture {n}: {name}").format(n=place + 1, name=name).removesuffix(": ")
-    src = [word for word in subject.tokens("src", place) or () if word != "<pad>"]
+            name = subject.described.truth[index]
+        return _("Picture {n}: {name}").format(n=index + 1, name=name).removesuffix(": ")
+    src = [word for word in subject.tokens("src", index) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is
-        src = [word for word in subject.tokens("tgt", place) or () if word != "<pad>"]
-    return f"{place + 1}: {' '.join(src)}"
+        src = [word for word in subject.tokens("tgt", index) or () if word != "<pad>"]
+    return f"{index + 1}: {' '.join(src)}"

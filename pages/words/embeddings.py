@@ -24,9 +24,9 @@ def view() -> None:
     table = table_to_show()
     if table is None:
         return
-    place = _word(table)
-    _lookup(table, place)
-    _alike(table, place)
+    index = _word(table)
+    _lookup(table, index)
+    _alike(table, index)
 
 
 def table_to_show() -> EmbeddingTable | None:
@@ -70,17 +70,17 @@ def _word(table: EmbeddingTable) -> int:
     picked = st.selectbox(
         _("Word"),
         choices,
-        format_func=lambda place: f"{table.tokens[place]} ({table.classes[place]})",
+        format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
         key=f"words-word-{table.name}-{len(table.tokens)}",
         help=_("Type to find one."),
     )
     return choices[0] if picked is None else int(picked)
 
 
-def _lookup(table: EmbeddingTable, place: int) -> None:
+def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
-    found = embeddings.look_up(last, place)
-    name = run_words.escape(table.tokens[place])
+    found = embeddings.look_up(last, index)
+    name = run_words.escape(table.tokens[index])
     show.figure(
         plots.lookup(last, found, table.tokens, state.theme()),
         _(
@@ -93,12 +93,12 @@ def _lookup(table: EmbeddingTable, place: int) -> None:
         _(
             "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
             "difference of the two vectors for “{word}”: **{difference:g}**."
-        ).format(n=f"{found.n_products:,}", id=place, word=name, difference=found.difference)
+        ).format(n=f"{found.n_products:,}", id=index, word=name, difference=found.difference)
     )
     show.code(embeddings.look_up)
 
 
-def _alike(table: EmbeddingTable, place: int) -> None:
+def _alike(table: EmbeddingTable, index: int) -> None:
     st.header(_("Words that grew alike"), anchor=False)
     order = by_class(table.classes)
     for column, at, title in zip(
@@ -108,7 +108,7 @@ def _alike(table: EmbeddingTable, place: int) -> None:
         with column:
             step = f"{table.steps[at]:,}"
             st.markdown(f"**{title}** " + _("(step {n})").format(n=step))
-            st.dataframe(_nearest(table, at, place), hide_index=True, key=f"words-near{at}")
+            st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
@@ -120,11 +120,11 @@ def _alike(table: EmbeddingTable, place: int) -> None:
             )
 
 
-def _nearest(table: EmbeddingTable, at: int, place: int) -> pd.DataFrame:
-    found = embeddings.neighbours(table.values[at], place, skip=table.n_special)
+def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
+    found = embeddings.neighbours(table.values[at], index, skip=table.n_special)
     return pd.DataFrame(
         {
-            _("nearest to {word}").format(word=table.tokens[place]): [
+            _("nearest to {word}").format(word=table.tokens[index]): [
                 table.tokens[i] for i, _like in found
             ],
             _("class"): [table.classes[i] for i, _like in found],

@@ -27,7 +27,7 @@ def await_animation(tab: Tab, condition: str, arg: Any = None) -> Any:
 
     The page itself looks, in every frame that it draws, so that no step of it is missed.
     """
-    parts = [tab.main.locator(place).element_handle() for place in (".heads", ".say")]
+    parts = [tab.main.locator(selector).element_handle() for selector in (".heads", ".say")]
     return tab.page.wait_for_function(
         f"""([heads, said, arg]) => {{
             const text = place => heads.querySelector(place).textContent;

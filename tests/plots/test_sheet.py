@@ -9,13 +9,13 @@ from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.inspect.tensors.sight import InputSpec, read, sight
 from tfm_core.inspect.tensors.text import shape_of
 from tfm_core.plots import by_hand as plots
-from tfm_core.plots import tensor_sight
+from tfm_core.plots import tensor_ops
 from tfm_core.plots.attention import SCALES
 from tfm_core.plots.by_hand_boards import Pick
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import contrast
 from tfm_core.plots.sheet import described, ink_on, mixed, written
-from tfm_core.plots.tensor_sight import FIRST, SECOND, Colours
+from tfm_core.plots.tensor_ops import FIRST, SECOND, Colours
 
 WORDS = ("I", "love", "AI")
 TITLES = ("1", "2", "3", "4")
@@ -102,14 +102,14 @@ def looked(name, **source):
 def test_every_operation_is_drawn_with_each_element_in_its_colour(name):
     seen = looked(name)
     colours = Colours(tuple(look.storage.size for look in seen.before), True)
-    board = tensor_sight.tensor_board(seen.after, "y", colours)
+    board = tensor_ops.tensor_board(seen.after, "y", colours)
     cells = [cell for panel in board.panels for row in panel.cells for cell in row]
     assert len(cells) == seen.after.values.size
     for cell, origin in zip(cells, seen.after.origins.ravel().tolist(), strict=True):
         if origin >= 0:
             assert cell.fill == (colours.fill(origin),) * 2
             assert f"e{origin}" in cell.links
-    memory = tensor_sight.memory_board(seen.after, "Memory", colours)
+    memory = tensor_ops.memory_board(seen.after, "Memory", colours)
     assert len(memory.panels[0].cells[0]) == seen.after.storage.size
     assert described([], {}) == []
 
@@ -123,9 +123,9 @@ def test_neighbouring_elements_of_two_inputs_differ_in_colour():
 @pytest.mark.parametrize("name", ["view", "einsum", "stack", "unsqueeze", "arange"])
 def test_a_click_finds_its_element(name):
     seen = looked(name)
-    place = tensor_sight.place_of
+    place = tensor_ops.place_of
     found, row = [], 0
-    for panel in tensor_sight.tensor_board(seen.after, "y", Colours((99, 99))).panels:
+    for panel in tensor_ops.tensor_board(seen.after, "y", Colours((99, 99))).panels:
         for cells in panel.cells:
             found += [place(seen.after, row, column) for column in range(len(cells))]
             row += 1
@@ -134,7 +134,7 @@ def test_a_click_finds_its_element(name):
 
 def test_the_order_of_reading_is_drawn_as_it_is():
     seen = looked("transpose")
-    figure = tensor_sight.reading([*seen.before, seen.after])
+    figure = tensor_ops.reading([*seen.before, seen.after])
     assert [line.name for line in figure.data] == ["x", "y"]
     assert figure.data[1].y.tolist() == [0, 3, 1, 4, 2, 5]
     assert figure.layout.xaxis.title.text

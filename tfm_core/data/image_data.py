@@ -102,9 +102,9 @@ def split_off(
     return _mixed(split, order[chosen], generator), _mixed(split, order[~chosen], generator)
 
 
-def _mixed(split: ImageSplit, places: Tensor, generator: torch.Generator) -> ImageSplit:
-    places = places[torch.randperm(len(places), generator=generator)]
-    return ImageSplit(split.images[places], split.labels[places])
+def _mixed(split: ImageSplit, indices: Tensor, generator: torch.Generator) -> ImageSplit:
+    indices = indices[torch.randperm(len(indices), generator=generator)]
+    return ImageSplit(split.images[indices], split.labels[indices])
 
 
 def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:

@@ -39,7 +39,7 @@ class Reader(nn.Module):
         self.back = SEQUENCES[cell](d_model, width, batch_first=True) if is_bidirectional else None
 
     def forward(self, x: Tensor, turned: Tensor) -> Tensor:
-        """Return states (B, S, d_model). turned: (B, S), the place of each token read from the end.
+        """Return states (B, S, d_model). turned: (B, S), where each token stands from the end.
 
         Padding stands on the right either way, so it is read last and changes no real state.
         """
@@ -65,8 +65,8 @@ class RecurrentEncoder(nn.Module):
         x: (B, S, d_model); keep: bool (B, S), False = padding.
         """
         lengths = keep.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
-        places = torch.arange(x.size(1), device=x.device)[None]
-        turned = torch.where(places < lengths, lengths - 1 - places, places)
+        positions = torch.arange(x.size(1), device=x.device)[None]
+        turned = torch.where(positions < lengths, lengths - 1 - positions, positions)
         for layer in self.layers:
             x = layer(self.dropout(x), turned)
         ends = _placed(x, lengths - 1)[:, 0]  # where reading onward ended
@@ -112,12 +112,12 @@ class AdditiveDecoder(nn.Module):
 
     def _step(self, x: Tensor, state: State) -> State:
         hidden, cells = [], []
-        for place, step in enumerate(self.steps):
+        for layer, step in enumerate(self.steps):
             if state.cells:
-                x, memory = step(x, (state.hidden[place], state.cells[place]))
+                x, memory = step(x, (state.hidden[layer], state.cells[layer]))
                 cells.append(memory)
             else:
-                x = step(x, state.hidden[place])
+                x = step(x, state.hidden[layer])
             hidden.append(x)
         return State(tuple(hidden), tuple(cells))
 
@@ -211,6 +211,6 @@ class RecurrentTranslator(nn.Module):
         return self.decode(tgt_in, self.encode(src))[0]
 
 
-def _placed(x: Tensor, places: Tensor) -> Tensor:
-    """Return of x (B, S, D) the rows at ``places`` (B, N): (B, N, D)."""
-    return x.gather(1, places[..., None].expand(-1, -1, x.size(-1)))
+def _placed(x: Tensor, positions: Tensor) -> Tensor:
+    """Return of x (B, S, D) the rows at ``positions`` (B, N): (B, N, D)."""
+    return x.gather(1, positions[..., None].expand(-1, -1, x.size(-1)))

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 def projection_line(
     title: str, kind: str, vectors: Floats, matrix: Floats, made: Floats,
-    words: Sequence[str], place: tuple[int, int], say: Say = str,
+    words: Sequence[str], cell: tuple[int, int], say: Say = str,
 ) -> SheetLine:  # fmt: skip
-    """Return ``X × W = Q``; place: the word and the dimension that are written out."""
-    word, dimension = place
+    """Return ``X × W = Q``; cell: the word and the dimension that are written out."""
+    word, dimension = cell
     letter = {"query": "Q", "key": "K", "value": "V"}[kind]
     n = matrix.shape[0]
     used = {(word, i): "used" for i in range(n)}
@@ -37,7 +37,7 @@ def projection_line(
             board(f"W_{letter}", matrix, names, names, sign="×", roles=column, hue=kind),
             board(
                 letter, made, words, names, sign="=", hue=kind, name=f"made-{kind}",
-                roles={place: "picked"},
+                roles={cell: "picked"},
             ),
         ),
         arithmetic=(f"{letter}({words[word]}, {dimension + 1}) = {terms}",),
@@ -91,22 +91,22 @@ def _masked(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
 ) -> SheetLine:  # fmt: skip
-    place = (pick.query, pick.key)
+    cell = (pick.query, pick.key)
     width = found.query.shape[1]
     sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else say("QKᵀ, not divided =")
     boards = [
         board(say("Scaled scores"), found.scores, words, words, sign=sign, name="scaled",
-              axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
+              axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
         mask_board(found.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
-    told = [arithmetic.scaled(found, *place, say)]
+    told = [arithmetic.scaled(found, *cell, say)]
     if not found.allowed.all():
         boards.append(
             board(say("Masked scores"), found.masked, words, words, sign="=", name="masked",
-                  lowest=say("lowest"), axes=(say("query"), say("key")), roles={place: "picked"},
+                  lowest=say("lowest"), axes=(say("query"), say("key")), roles={cell: "picked"},
                   links=_pair)
         )  # fmt: skip
-        if not found.allowed[place]:
+        if not found.allowed[cell]:
             told.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
     return SheetLine(title, tuple(boards), sentence, tuple(told))
 
@@ -115,18 +115,18 @@ def _softmax(
     found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
 ) -> SheetLine:  # fmt: skip
-    place = (pick.query, pick.key)
+    cell = (pick.query, pick.key)
     row = {(pick.query, j): "used" for j in range(len(words))}
     boards = (
         board(say("e^(score − largest)"), found.exponentials, words, words, is_share=True,
               name="exp", axes=(say("query"), say("key")), links=_pair,
-              roles=row | {place: "picked"}),
+              roles=row | {cell: "picked"}),
         board(say("Sum"), found.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
               roles={(pick.query, 0): "used"}, links=lambda i, _j: (f"t{i}",)),
         board(say("Weights"), found.weights, words, words, is_share=True, sign="=", name="weights",
-              axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
+              axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
     )  # fmt: skip
-    return SheetLine(title, boards, sentence, arithmetic.softmaxed(found, *place, say))
+    return SheetLine(title, boards, sentence, arithmetic.softmaxed(found, *cell, say))
 
 
 def _summed(
@@ -180,14 +180,14 @@ def joined_line(
               sign="|" if h else "", roles={(pick.query, i): "used" for i in range(width)})
         for h, head in enumerate(found.heads)
     ]  # fmt: skip
-    place = pick.query, pick.dimension
+    cell = pick.query, pick.dimension
     boards += [
         board("W_O", matrix, names, names, sign="×",
               roles={(i, pick.dimension): "used" for i in range(width)}),
         board(say("Output"), found.output, words, names, sign="=", name="final",
-              roles={place: "picked"}),
+              roles={cell: "picked"}),
     ]  # fmt: skip
-    total = float(found.output[place])
+    total = float(found.output[cell])
     terms = arithmetic.product(found.joined[pick.query], matrix[:, pick.dimension], total)
     told = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
     return SheetLine(title, tuple(boards), sentence, (told,))

@@ -39,7 +39,7 @@ def _of(pick: Pick) -> tuple[int, int, int]:
 
 def numbered(n: int) -> tuple[str, ...]:
     """Return the names of dimensions: 1, 2, 3."""
-    return tuple(str(place + 1) for place in range(n))
+    return tuple(str(i + 1) for i in range(n))
 
 
 def board(

@@ -20,7 +20,7 @@ def likeness(
     like: Floats, tokens: Sequence[str], order: Sequence[int], theme: Theme = "light"
 ) -> go.Figure:
     """Draw the cosines (V, V) of all words with all, in an order."""
-    names = [escape(tokens[place], quote=False) for place in order]
+    names = [escape(tokens[index], quote=False) for index in order]
     figure = matrix(
         like[np.ix_(order, order)], "word", "word", theme, names=names, is_square=True, limit=1.0
     )

@@ -75,26 +75,26 @@ def _group(
     table: EmbeddingTable,
     points: Floats,
     name: str,
-    places: list[int],
+    indices: list[int],
     *,
     in_space: bool,
     sides: list[str],
 ) -> go.Scatter | go.Scatter3d:
     colour, symbol = LOOKS[name]
-    words = [_label(table.tokens[place], in_space=in_space) for place in places]
+    words = [_label(table.tokens[index], in_space=in_space) for index in indices]
     values: dict[str, Any] = {
-        "x": points[places, 0],
-        "y": points[places, 1],
+        "x": points[indices, 0],
+        "y": points[indices, 1],
         "text": words,
         "name": name,
         "mode": "markers+text" if sides else "markers",
-        "textposition": [sides[place] for place in places] if sides else "top center",
+        "textposition": [sides[index] for index in indices] if sides else "top center",
         "textfont": {"size": 11},
         "marker": {"color": colour, "symbol": symbol, "size": 5 if in_space else 9},
     }
     if in_space:
         hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>"
-        return go.Scatter3d(z=points[places, 2], hovertemplate=hover, **values)
+        return go.Scatter3d(z=points[indices, 2], hovertemplate=hover, **values)
     hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>"
     return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
 
@@ -125,8 +125,8 @@ def _place_axes(
     figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
 ) -> None:
     titles = [
-        f"component {place + 1} ({share:.0%} of the variance)"
-        for place, share in enumerate(projection.explained)
+        f"component {index + 1} ({share:.0%} of the variance)"
+        for index, share in enumerate(projection.explained)
     ]
     if in_space:
         axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}

@@ -27,12 +27,12 @@ def shares(splits: Splits) -> go.Figure:
         [
             go.Bar(
                 x=list(splits.class_names),
-                y=splits.counts[place],
+                y=splits.counts[i],
                 name=f"{name}: {splits.totals[name]:,}",
                 marker={"color": COLOURS[name], "pattern": {"shape": _PATTERNS[name]}},
                 hovertemplate=f"digit %{{x}}: %{{y:,}} pictures<extra>{name}</extra>",
             )
-            for place, name in enumerate(SPLITS)
+            for i, name in enumerate(SPLITS)
         ]
     )
     axes(figure, "class", "pictures")

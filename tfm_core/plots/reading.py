@@ -42,7 +42,7 @@ def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
 def _name_places(figure: go.Figure, words: Sequence[str], marked: Sequence[int]) -> list[str]:
     """Write the words along the axis, the marked ones with a sign; return them for hover texts."""
     names = [escape(word, quote=False) for word in words]
-    ticks = [f"▸ {name}" if place in marked else name for place, name in enumerate(names)]
+    ticks = [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
     figure.update_xaxes(tickvals=list(range(len(names))), ticktext=ticks, tickangle=-40)
     return names
 

@@ -110,10 +110,10 @@ def shades(
 @lru_cache(maxsize=4096)
 def mixed(stops: tuple[str, ...], share: float) -> str:
     """Return the colour at a share, 0 to 1, of the way along ``#rrggbb`` stops."""
-    place = share * (len(stops) - 1)
-    left = min(int(place), len(stops) - 2)
+    at = share * (len(stops) - 1)
+    left = min(int(at), len(stops) - 2)
     pair = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[left : left + 2]]
-    parts = [round(a + (b - a) * (place - left)) for a, b in zip(*pair, strict=True)]
+    parts = [round(a + (b - a) * (at - left)) for a, b in zip(*pair, strict=True)]
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 

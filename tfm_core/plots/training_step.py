@@ -87,10 +87,10 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     """
     norms = np.asarray(norms, np.float32)
     kept = sorted(np.argsort(-norms)[:_MOST_BARS].tolist())
-    places = list(range(len(kept)))
+    rows = list(range(len(kept)))
     figure = go.Figure(
         go.Bar(
-            y=places,
+            y=rows,
             x=norms[kept],
             orientation="h",
             marker={"color": COLOURS["gradient"], "opacity": 0.55},
@@ -103,7 +103,7 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     )
     figure.add_scatter(  # names lie over their bars: beside them they would leave a phone no room
         x=[0] * len(kept),
-        y=places,
+        y=rows,
         mode="text",
         text=[f" {escape(names[i])}" for i in kept],
         textposition="middle right",

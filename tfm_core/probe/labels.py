@@ -114,8 +114,8 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
         allowed[:, len(item["src"]) :] = False
     window = getattr(experiment.model, "window", 0)
     if window and kind.name not in {"cross", "picture"}:
-        places = np.arange(len(query))
-        allowed &= np.abs(places[:, None] - places[None, :]) <= window
+        positions = np.arange(len(query))
+        allowed &= np.abs(positions[:, None] - positions[None, :]) <= window
     return Axes(query, key, allowed)
 
 
@@ -140,8 +140,8 @@ def patches_per_side(experiment: Experiment) -> int:
 
 def patch_names(side: int) -> tuple[str, ...]:
     """Return the names of patches, ``row,column`` from 1, row by row."""
-    places = range(1, side + 1)
-    return tuple(f"{row},{column}" for row in places for column in places)
+    numbers = range(1, side + 1)
+    return tuple(f"{row},{column}" for row in numbers for column in numbers)
 
 
 def has_cls(experiment: Experiment) -> bool:

@@ -125,8 +125,8 @@ class RunQueue:
     def _turn(self) -> None:
         waiting = tickets.waiting(self.store.root)
         if waiting:
-            places = self.max_running - self.n_running()
-            for run_id in waiting[: max(0, places)]:
+            slots = self.max_running - self.n_running()
+            for run_id in waiting[: max(0, slots)]:
                 self._start(run_id)
         if not self._closed.is_set() and time.monotonic() >= self._refill_at:
             self.pool.fill()

@@ -203,8 +203,8 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     run = recorded()
     item = run.probe().items[0]
     tokens = (*item["src"], PAD_TOKEN)
-    place = scores.HeadLocation(0, 2)
-    found = scores.of_run(run, kind, tokens, tuple(item["tgt"]), place)
+    location = scores.HeadLocation(0, 2)
+    found = scores.of_run(run, kind, tokens, tuple(item["tgt"]), location)
     assert "head 3 of “English to Korean, recorded” at step 1,000" in found.origin
     if kind not in {"padding", "cross"}:
         return

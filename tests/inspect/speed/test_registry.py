@@ -141,10 +141,10 @@ def test_every_reason_names_a_comparison_and_only_pictures_have_patches():
 
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_the_code_shown_is_the_code_that_runs(name):
-    for place in COMPARISONS[name].code.values():
-        module, _colon, function = place.partition(":")
+    for path in COMPARISONS[name].code.values():
+        module, _colon, function = path.partition(":")
         shown = getattr(import_module(module), function)
-        assert source_of(place) == inspect.getsource(shown).rstrip("\n")
+        assert source_of(path) == inspect.getsource(shown).rstrip("\n")
 
 
 def test_a_report_holds_what_was_measured_and_becomes_a_table():

@@ -170,12 +170,12 @@ def test_loops_give_what_einsum_gives(equation, first, second):
 def test_the_products_of_a_cell_sum_to_it(first, second):
     seen = looked("matmul", first, second)
     shapes = [look.shape for look in seen.before]
-    for place in np.ndindex(*seen.after.shape):
+    for index in np.ndindex(*seen.after.shape):
         total = sum(
             seen.before[0].values[left] * seen.before[1].values[right]
-            for left, right in products.terms("matmul", {}, shapes, place)
+            for left, right in products.terms("matmul", {}, shapes, index)
         )
-        assert total == seen.after.values[place]
+        assert total == seen.after.values[index]
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])

@@ -99,13 +99,13 @@ def test_a_text_longer_than_the_context_is_read_from_at_least_half_a_context():
     with torch.no_grad():
         found = predictions(model, ids, 8)
         assert found.shape == (37, 19)
-        for place in range(37):  # what was read before it: a window that begins at a multiple of 4
-            starts = [s for s in range(0, 37, 4) if s <= place < s + 8]
+        for position in range(37):  # it is read in a window that begins at a multiple of 4
+            starts = [s for s in range(0, 37, 4) if s <= position < s + 8]
             start = starts[0]
-            tgt_in = torch.cat([torch.tensor([BOS]), ids[start:place]])[None]
+            tgt_in = torch.cat([torch.tensor([BOS]), ids[start:position]])[None]
             wanted = model(tgt_in[:, :0], tgt_in)[0, -1]
-            torch.testing.assert_close(found[place], wanted, atol=1e-5, rtol=1e-4)
-            assert place - start >= min(place, 4)
+            torch.testing.assert_close(found[position], wanted, atol=1e-5, rtol=1e-4)
+            assert position - start >= min(position, 4)
 
 
 def test_texts_that_cannot_be_read_get_a_sentence(run, adder):

@@ -241,16 +241,16 @@ def aligned_run(store):
     """Return a run whose third head of the second decoder layer aligns at its last step."""
     run = constructed_run(store, text_experiment())
     items = [
-        {**item, "alignment": [[place % len(item["src"])] for place in range(len(item["tgt"]))]}
+        {**item, "alignment": [[index % len(item["src"])] for index in range(len(item["tgt"]))]}
         for item in items_of_text()
     ]
     write_probe(run.folder, {"kind": "text", "items": items})
     last = run.snapshot(STEPS[-1])
     maps = last.attention["decoder.layers.1.cross_attention"]
     maps[:, 2] = 0
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for row, sources in enumerate(item["alignment"]):
-            maps[place, 2, row, sources] = 1
-        maps[place, 2, len(item["tgt"]), 0] = 1
+            maps[index, 2, row, sources] = 1
+        maps[index, 2, len(item["tgt"]), 0] = 1
     write(run.folder, last)
     return run

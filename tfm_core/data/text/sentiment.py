@@ -99,8 +99,8 @@ class SentimentTask:
 
     def _words(self, rng: random.Random) -> list[str]:
         words: list[str] = []
-        for place in range(rng.randint(1, self.most)):
-            if place:
+        for index in range(rng.randint(1, self.most)):
+            if index:
                 words.append(rng.choice(JOINS))
             words += _clause(rng)
         return words
@@ -150,9 +150,9 @@ def judged(words: Sequence[str]) -> Judged | None:
             return None
         joins.append(clause.end)
         at = clause.end + 1
-    buts = [i for i, place in enumerate(joins) if words[place] == BUT]
+    buts = [i for i, index in enumerate(joins) if words[index] == BUT]
     first = buts[-1] + 1 if buts else 0
-    although = [i for i, place in enumerate(joins) if words[place] == ALTHOUGH and i >= first]
+    although = [i for i, index in enumerate(joins) if words[index] == ALTHOUGH and i >= first]
     last = although[0] if although else len(clauses) - 1
     counted = tuple(range(first, last + 1))
     ruling = [joins[i] for i in (buts[-1:] + although[:1])]
@@ -170,7 +170,7 @@ def _deciding(counted: Sequence[SentimentClause]) -> Iterator[int]:
 
 
 def _read(words: Sequence[str], at: int) -> SentimentClause | None:
-    """Read a clause that starts at a place; None where there is none."""
+    """Read a clause that starts at an index; None where there is none."""
     start = words[at : at + 3]
     if len(start) == 3 and start[0] == _THE and start[1] in THINGS and start[2] in VERBS:
         at += 3

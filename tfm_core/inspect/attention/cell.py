@@ -207,9 +207,9 @@ def row_table(found: AttentionCell) -> pd.DataFrame:
     )
 
 
-def _check(what: str, place: int, count: int) -> None:
-    if not 0 <= place < count:
-        raise ValueError(f"There is no {what} {place + 1}: this map has {count}.")
+def _check(what: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
+        raise ValueError(f"There is no {what} {index + 1}: this map has {count}.")
 
 
 def _bias(score: float, scaled: float) -> float:

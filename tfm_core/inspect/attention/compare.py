@@ -57,12 +57,12 @@ def check_same_tokens(
     """
     for name, first, second in zip(("query", "key"), left, right, strict=True):
         if tuple(first) != tuple(second):
-            place = next(
+            index = next(
                 (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
                 min(len(first), len(second)),
             )
             raise ValueError(
-                f"The two maps have other {name} tokens from number {place + 1} on; choose an "
+                f"The two maps have other {name} tokens from number {index + 1} on; choose an "
                 "example that both models read alike."
             )
 

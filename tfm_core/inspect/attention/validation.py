@@ -18,7 +18,7 @@ from tfm_core.inspect.attention.alignment import (
     scored_modules,
     true_cells,
 )
-from tfm_core.inspect.attention.head_roles import places_of
+from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
@@ -90,9 +90,9 @@ class _Tallies:
         maps = {name: value.float().numpy() for name, value in weights.items()}
         for kind, names in self.kinds.items():
             rows, columns = maps[names[0]].shape[2:]
-            places = places_of(self.experiment, items, kind, (rows, columns))
+            relations = relations_of(self.experiment, items, kind, (rows, columns))
             for name in names:
-                self.statistics[name].add(maps[name], places)
+                self.statistics[name].add(maps[name], relations)
         for name, tally in self.alignment.items():
             for item, map_ in zip(items, maps[name], strict=True):
                 tally.add(rows_that_write(self.experiment, item, name, map_), true_cells(item))
@@ -121,11 +121,11 @@ def _batches(
             yield (src, part.tgt[rows, :length]), items
         elif isinstance(data, CaptionData):
             assert isinstance(experiment.model, CaptionerConfig)
-            places = range(rows.start, rows.stop)
+            indices = range(rows.start, rows.stop)
             size = experiment.model.patch_size
-            items = list(items_of(data.config, data.validation, places, size))
+            items = list(items_of(data.config, data.validation, indices, size))
             length = 1 + max(len(item["tgt"]) for item in items)
-            images = data.normalise(data.validation.pictures(torch.tensor(places)))
+            images = data.normalise(data.validation.pictures(torch.tensor(indices)))
             yield (images, data.validation.tgt[rows, :length]), items
         else:
             images = data.validation.images[rows]

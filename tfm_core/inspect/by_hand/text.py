@@ -74,27 +74,27 @@ def pairs_of(text: str, n_words: int) -> tuple[tuple[int, int], ...]:
     """
     found = set()
     for pair in filter(None, text[:_MOST_TEXT].split(",")):
-        found.add(places_of(pair, (n_words, n_words)))
+        found.add(indices_of(pair, (n_words, n_words)))
     return tuple(sorted((query, key) for query, key in found))
 
 
-def places_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Read places counted from 1, ``3-2-1``, one within each size; returned from 0.
+def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Read indices counted from 1, ``3-2-1``, one within each size; returned from 0.
 
     Raises ValueError, in a sentence, where they are not that many or beyond a size.
     """
     parts = text.split("-")
-    places = tuple(int(part) - 1 for part in parts if re.fullmatch(r"[1-9]\d?", part))
-    is_there = len(places) == len(parts) == len(sizes)
-    if not is_there or any(at >= size for at, size in zip(places, sizes, strict=True)):
+    indices = tuple(int(part) - 1 for part in parts if re.fullmatch(r"[1-9]\d?", part))
+    is_there = len(indices) == len(parts) == len(sizes)
+    if not is_there or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         ranges = ", ".join(f"1 to {size}" for size in sizes)
         raise ValueError(f"“{text[:20]}” of the link is not {len(sizes)} places ({ranges}).")
-    return places
+    return indices
 
 
-def text_of_places(places: Sequence[int]) -> str:
-    """Write places for a link, counted from 1: ``3-2-1``."""
-    return "-".join(str(place + 1) for place in places)
+def text_of_indices(indices: Sequence[int]) -> str:
+    """Write indices for a link, counted from 1: ``3-2-1``."""
+    return "-".join(str(index + 1) for index in indices)
 
 
 def rounded(values: npt.ArrayLike) -> Floats:

@@ -78,7 +78,7 @@ class MaskedAttention:
     @property
     def blind(self) -> list[int]:
         """The queries that may attend to nothing."""
-        return [int(place) for place in np.flatnonzero(~self.allowed.any(1))]
+        return [int(i) for i in np.flatnonzero(~self.allowed.any(1))]
 
 
 def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def of_run(
     model, _step = load(run)
     assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
-    moved = tuple(tokens[place] for place in order)
+    moved = tuple(tokens[index] for index in order)
     ids = torch.tensor([task.src_vocabulary.encode(tokens)])
     answers = []
     for source in (ids, ids[:, order]):

@@ -130,10 +130,10 @@ def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] |
     """
     found: list[tuple[float, Kind, int]] = []
     for kind, (_run, curves) in runs.items():
-        place = curves.best_validation()
-        if place is not None:
+        best = curves.best_validation()
+        if best is not None:
             row = curves.validation
-            found.append((float(row["loss"][place]), kind, int(row["step"][place])))
+            found.append((float(row["loss"][best]), kind, int(row["step"][best])))
     if not found:
         return None
     loss, kind, step = min(found)
@@ -142,21 +142,21 @@ def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] |
 
 def overfitting(curves: Curves) -> Overfitting | None:
     """Return where the validation loss turned, None before two validations after step 0."""
-    place = curves.best_validation()
+    best = curves.best_validation()
     rows = curves.validation
-    if place is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
+    if best is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
         return None
-    step, last = int(rows["step"][place]), int(rows["step"][-1])
+    step, last = int(rows["step"][best]), int(rows["step"][-1])
     accuracy = _trained_to(curves, "accuracy", last) - float(rows["accuracy"][-1])
     return Overfitting(
         step,
         last,
-        float(rows["loss"][place]),
+        float(rows["loss"][best]),
         float(rows["loss"][-1]),
         _trained_to(curves, "loss", step),
         _trained_to(curves, "loss", last),
         accuracy,
-        len(rows) - 1 - place,
+        len(rows) - 1 - best,
     )
 
 

@@ -90,8 +90,8 @@ def pictures_taken(data: ImageData, order: Tensor, size: int) -> list[Batch]:
     """Take rows out of one uint8 tensor that lies on the device, and make them floats there."""
     train = data.train
     return [
-        (train.images.index_select(0, places).to(torch.float32).div_(255), train.labels[places])
-        for places in torch.split(order.to(train.labels.device), size)
+        (train.images.index_select(0, indices).to(torch.float32).div_(255), train.labels[indices])
+        for indices in torch.split(order.to(train.labels.device), size)
     ]
 
 
@@ -100,9 +100,9 @@ def pairs_taken(
 ) -> list[Batch]:
     """Take rows out of two tensors of ids that lie on the device, cut to the longest of a batch."""
     train, found = data.train, []
-    for places in torch.split(order, size):
-        there = places.to(train.src.device)
-        src_len, tgt_len = (int(all_[places].max()) for all_ in lengths)
+    for indices in torch.split(order, size):
+        there = indices.to(train.src.device)
+        src_len, tgt_len = (int(all_[indices].max()) for all_ in lengths)
         found.append((train.src[there, :src_len], train.tgt[there, :tgt_len]))
     return found
 
@@ -130,13 +130,13 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     theirs = through_loader(loader, bench.device)
     equal = [
         one
-        for place, (left, right) in enumerate(zip(theirs, ours(), strict=True))
+        for number, (left, right) in enumerate(zip(theirs, ours(), strict=True))
         for one in compare(
             {"inputs": left[0], "targets": left[1]},
             {"inputs": right[0], "targets": right[1]},
             "one tensor",
             relative=0.0,
-            part=f"batch {place + 1}, ",
+            part=f"batch {number + 1}, ",
         )
     ]
     yield BenchmarkCase(

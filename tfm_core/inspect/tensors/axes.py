@@ -32,9 +32,9 @@ def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
         ]
     if name == "einsum":
         parts = values["equation"].partition("->")[0].split(",")
-        for place, (part, n) in enumerate(zip(parts, dims, strict=False)):
+        for axis, (part, n) in enumerate(zip(parts, dims, strict=False)):
             if len(part) == n:
-                found[place] = tuple(part)
+                found[axis] = tuple(part)
     return found
 
 

@@ -15,7 +15,7 @@ from tfm_core.inspect.tensors.operations import Values
 Array = npt.NDArray[Any]
 Index = tuple[int, ...]
 Term = tuple[Index, ...]
-"""The place in each input of the factors of one product."""
+"""The index in each input of the factors of one product."""
 
 
 def terms(name: str, values: Values, shapes: Sequence[Index], cell: Index) -> list[Term]:
@@ -38,10 +38,10 @@ def terms(name: str, values: Values, shapes: Sequence[Index], cell: Index) -> li
 
 
 def _batch(batch: Index, shape: Index) -> Index:
-    """Return a place among the leading axes of a shape; an axis of size 1 is the same for all."""
+    """Return an index among the leading axes of a shape; an axis of size 1 is the same for all."""
     own = shape[:-2]
     used = batch[len(batch) - len(own) :]
-    return tuple(0 if size == 1 else place for place, size in zip(used, own, strict=True))
+    return tuple(0 if size == 1 else index for index, size in zip(used, own, strict=True))
 
 
 def letters(equation: str) -> tuple[list[str], str, str]:
@@ -65,8 +65,8 @@ def _einsum_terms(equation: str, shapes: Sequence[Index], cell: Index) -> list[T
     sizes = _sizes(parts, shapes)
     fixed = dict(zip(out, cell, strict=True))
     found = []
-    for places in product(*(range(sizes[letter]) for letter in summed)):
-        at = {**fixed, **dict(zip(summed, places, strict=True))}
+    for indices in product(*(range(sizes[letter]) for letter in summed)):
+        at = {**fixed, **dict(zip(summed, indices, strict=True))}
         found.append(
             tuple(
                 tuple(min(at[letter], n - 1) for letter, n in zip(part, shape, strict=True))
@@ -84,7 +84,7 @@ def by_loops(equation: str, inputs: Sequence[Array]) -> Array:
     made = np.zeros([sizes[letter] for letter in out])
     for cell in np.ndindex(*made.shape):
         made[cell] = sum(
-            math.prod(float(one[place]) for one, place in zip(inputs, term, strict=False))
+            math.prod(float(one[index]) for one, index in zip(inputs, term, strict=False))
             for term in _einsum_terms(equation, shapes, cell)
         )
     return made

@@ -1,7 +1,7 @@
 """Tensors by sight: one operation on a small tensor, before and after, with its memory.
 
 Everything is measured on the tensors themselves: shape, strides, storage offset, whether two share
-memory. Where each element came from is found by sending numbered places through the operation.
+memory. Where each element came from is found by sending numbered elements through the operation.
 torch is imported where it is needed.
 """
 
@@ -56,7 +56,7 @@ class TensorView:
     """A tensor as it can be seen.
 
     values: of its shape. axes: a name each. strides, offset: in elements. storage: the memory
-    behind it, in order. visits: the place in the storage of each element, in the order in which
+    behind it, in order. visits: the index in the storage of each element, in the order in which
     they are read. origins, storage_origins: which element of the inputs it is, counted over the
     memory of all inputs, or NEW.
     """
@@ -126,11 +126,11 @@ def sight(
     be prepared so; an error of PyTorch's is no exception here, but part of what is seen.
     """
     operation = OPERATIONS[name]
-    code, inputs, places = _inputs(operation, source, second)
+    code, inputs, numbered = _inputs(operation, source, second)
     axes = axes_before(name, [one.dim() for one in inputs], values)
     before = tuple(
-        look(letter, one, place, names)
-        for letter, one, place, names in zip("xb", inputs, places, axes, strict=False)
+        look(letter, one, numbers, names)
+        for letter, one, numbers, names in zip("xb", inputs, numbered, axes, strict=False)
     )
     lines = "\n".join([*code, operation.code(values)])
     try:
@@ -144,7 +144,7 @@ def sight(
             f"The result has shape {tupled(tuple(made.shape))}, {made.numel()} elements; up to "
             f"{text.MOST_RESULT} can be followed by eye. Take smaller inputs."
         )
-    origins = _traced(operation, inputs, places, values, made)
+    origins = _traced(operation, inputs, numbered, values, made)
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
     after = look("y", made, origins, names)
@@ -157,8 +157,8 @@ def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> T
     import torch
 
     whole = _memory(tensor)
-    places = torch.arange(len(whole))
-    seen = places.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+    addresses = torch.arange(len(whole))
+    seen = addresses.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
     return TensorView(
         name=name,
         values=tensor.detach().numpy().copy(),
@@ -187,7 +187,7 @@ def _same_memory(one: Tensor, other: Tensor) -> bool:
 def _inputs(
     operation: TensorOperation, source: InputSpec, second: tuple[int, ...] | None
 ) -> tuple[list[str], tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the lines that make the inputs, the inputs, and their elements' places."""
+    """Return the lines that make the inputs, the inputs, and the numbers of their elements."""
     import torch
 
     if operation.kind == "makes":
@@ -202,14 +202,14 @@ def _inputs(
         line = f"x = torch.tensor([{numbers}], dtype=torch.{source.dtype})"
     line += f".view({listed(source.shape)})" + PREPARED[source.prepared]
     x = _prepared(flat.view(source.shape), source.prepared)
-    places = _prepared(torch.arange(count).view(source.shape), source.prepared)
+    numbered = _prepared(torch.arange(count).view(source.shape), source.prepared)
     if second is None:
-        return [line], (x,), (places,)
+        return [line], (x,), (numbered,)
     n = math.prod(second)
     start = 0 if operation.kind == "computes" else count
     b = torch.arange(start, start + n, dtype=torch.float32).view(second)
     code = f"b = torch.arange({float(start):g}., {start + n}.).view({listed(second)})"
-    return [line, code], (x, b), (places, torch.arange(count, count + n).view(second))
+    return [line, code], (x, b), (numbered, torch.arange(count, count + n).view(second))
 
 
 def _prepared(tensor: Tensor, how: str) -> Tensor:
@@ -227,7 +227,7 @@ def _prepared(tensor: Tensor, how: str) -> Tensor:
 def _traced(
     operation: TensorOperation,
     inputs: tuple[Tensor, ...],
-    places: tuple[Tensor, ...],
+    numbered: tuple[Tensor, ...],
     values: Values,
     made: Tensor,
 ) -> Tensor:
@@ -235,11 +235,11 @@ def _traced(
     import torch
 
     if operation.kind == "moves":
-        return operation.run(places, values)
+        return operation.run(numbered, values)
     if operation.name == "masked_fill":
-        return places[0].masked_fill(mask_for(inputs[0], values), NEW)
+        return numbered[0].masked_fill(mask_for(inputs[0], values), NEW)
     if operation.kind == "fills":
-        return operation.run(tuple(place + 1 for place in places), values) - 1
+        return operation.run(tuple(numbers + 1 for numbers in numbered), values) - 1
     if operation.kind == "places":
-        return torch.empty_like(made, dtype=torch.int64).copy_(places[0])
+        return torch.empty_like(made, dtype=torch.int64).copy_(numbered[0])
     return torch.full_like(made, NEW, dtype=torch.int64)

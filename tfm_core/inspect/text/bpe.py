@@ -58,7 +58,7 @@ class Bpe:
         Different merges may write the same token, which then keeps its number.
         """
         tokens = dict.fromkeys([*self.alphabet, *(merge.merged for merge in self.merges[:k])])
-        return {token: len(SPECIALS) + place for place, token in enumerate(tokens)}
+        return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
 
 
 def learn(words: Sequence[str], most: int = MOST_MERGES) -> Bpe:
@@ -114,14 +114,14 @@ def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
     if left not in pieces:
         return list(pieces)
     merged: list[str] = []
-    place = 0
-    while place < len(pieces):
-        if pieces[place] == left and place + 1 < len(pieces) and pieces[place + 1] == right:
+    i = 0
+    while i < len(pieces):
+        if pieces[i] == left and i + 1 < len(pieces) and pieces[i + 1] == right:
             merged.append(left + right)
-            place += 2
+            i += 2
         else:
-            merged.append(pieces[place])
-            place += 1
+            merged.append(pieces[i])
+            i += 1
     return merged
 
 

@@ -120,20 +120,20 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     from tfm_core.data.compose import compose, ink_boxes
 
     for i, piece in enumerate(pieces):
-        place = piece.placed
-        if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
+        square = piece.placed
+        if min(square.left, square.top) < 0 or max(square.right, square.bottom) > CANVAS:
             raise ValueError(
                 f"Digit {i + 1} leaves the picture of {CANVAS} by {CANVAS} pixels; move it inside."
             )
         for j, other in enumerate(pieces[:i]):
-            if not are_disjoint(place, other.placed):
+            if not are_disjoint(square, other.placed):
                 raise ValueError(
                     f"Digits {j + 1} and {i + 1} overlap, so that no relation between them is "
                     "true; move one of them."
                 )
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
-    places = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
-    return compose(digits, places)[0].numpy(), ink_boxes(digits, places)[0].tolist()
+    squares = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
+    return compose(digits, squares)[0].numpy(), ink_boxes(digits, squares)[0].tolist()
 
 
 def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
@@ -216,18 +216,18 @@ def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[s
     “seven” written is the first one of the truth.
     """
     left: dict[str, list[int]] = {}
-    for place, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
+    for index, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
         if box is not None:
-            left.setdefault(word, []).append(place)
-    places = [left[word].pop(0) if left.get(word) else None for word in said]
+            left.setdefault(word, []).append(index)
+    indices = [left[word].pop(0) if left.get(word) else None for word in said]
     return {
         "src": truth["src"],
         "tgt": list(said),
         "said": text,
         "truth": list(truth["tgt"]),
         "tgt_text": truth["tgt_text"],
-        "boxes": [None if place is None else truth["boxes"][place] for place in places],
-        "alignment": [[] if place is None else truth["alignment"][place] for place in places],
+        "boxes": [None if index is None else truth["boxes"][index] for index in indices],
+        "alignment": [[] if index is None else truth["alignment"][index] for index in indices],
     }
 
 
@@ -239,14 +239,14 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
     boxes = [*example.item["boxes"], None]
     patches = [*example.item["alignment"], []]
     words, even = [], []
-    for place, (text, row) in enumerate(zip(ends, probabilities, strict=True)):
+    for index, (text, row) in enumerate(zip(ends, probabilities, strict=True)):
         share = None
-        if patches[place]:
-            share = weights[:, :, place, patches[place]].sum(-1)
-            even.append(len(patches[place]) / weights.shape[-1])
+        if patches[index]:
+            share = weights[:, :, index, patches[index]].sum(-1)
+            even.append(len(patches[index]) / weights.shape[-1])
         best = np.argsort(-row)[:N_LIKELY]
         likely = tuple((names[i], float(row[i])) for i in best)
-        words.append(Word(text, likely, boxes[place], share))
+        words.append(Word(text, likely, boxes[index], share))
     return CaptionReading(
         example,
         tuple(words),

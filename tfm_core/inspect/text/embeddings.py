@@ -140,14 +140,14 @@ def look_up(table: Array, id: int) -> Lookup:
 
 
 def neighbours(
-    table: Array, place: int, *, most: int = 5, skip: int = 0
+    table: Array, index: int, *, most: int = 5, skip: int = 0
 ) -> list[tuple[int, float]]:
     """Return the rows most alike to a row of a table (V, D) by cosine, the most alike first.
 
     skip: leave out so many first rows, the special tokens.
     """
-    like = cosines(table)[place]
-    order = [int(i) for i in np.argsort(-like, kind="stable") if i != place and i >= skip]
+    like = cosines(table)[index]
+    order = [int(i) for i in np.argsort(-like, kind="stable") if i != index and i >= skip]
     return [(i, float(like[i])) for i in order[:most]]
 
 

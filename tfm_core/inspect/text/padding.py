@@ -74,7 +74,7 @@ def batch(
     """Number the words and lay the sentences into a rectangle of the longest, at most ``length``.
 
     A sentence that is too long loses its last words; <bos> and <eos> keep their places.
-    Raises ValueError where ``length`` has no place for a single word.
+    Raises ValueError where ``length`` has no room for a single word.
     """
     room = length - has_bos - has_eos
     if room < 1:
@@ -87,8 +87,8 @@ def batch(
     rows = [[*start, *known.encode(sentence[:room]), *end] for sentence in sentences]
     width = max(map(len, rows))
     ids = np.full((len(rows), width), PAD, np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
     words = tuple(tuple(known.token(int(id)) for id in row) for row in ids)
     cut = tuple(tuple(sentence[room:]) for sentence in sentences)
     return Batch(ids, ids != PAD, words, cut, known)

@@ -53,7 +53,7 @@ class Sentence:
 
     @property
     def said(self) -> int:
-        """The place of the likeliest label."""
+        """The index of the likeliest label."""
         return int(self.probabilities.argmax())
 
     @property
@@ -147,7 +147,7 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     else:
         weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
         changed[f"“{weaker}” for “{words[start]}”"] = (*words[:start], weaker, *words[start + 1 :])
-    joins = [place for place, word in enumerate(words) if word in JOINS]
+    joins = [index for index, word in enumerate(words) if word in JOINS]
     if joins:
         at = joins[-1]
         other = AND if words[at] != AND else BUT
@@ -188,7 +188,7 @@ def _shares(model: nn.Module, inputs: tuple[Tensor, Tensor], task: TextTask) -> 
 def _without(model: nn.Module, task: TextTask, words: tuple[str, ...]) -> Floats:
     if len(words) < 2:
         return np.zeros((0, len(task.tgt_vocabulary.tokens)), np.float32)
-    shorter = [(*words[:place], *words[place + 1 :]) for place in range(len(words))]
+    shorter = [(*words[:index], *words[index + 1 :]) for index in range(len(words))]
     return _shares(model, _inputs(task, shorter), task)
 
 

@@ -44,7 +44,7 @@ def class_of(task: str, token: str) -> str:
 
 def by_class(classes: tuple[str, ...]) -> list[int]:
     """Return the places of tokens ordered by class, those of one class as they stand."""
-    return sorted(range(len(classes)), key=lambda place: CLASSES.index(classes[place]))
+    return sorted(range(len(classes)), key=lambda index: CLASSES.index(classes[index]))
 
 
 @cache
@@ -60,8 +60,8 @@ def _grammar() -> dict[str, str]:
     for group, nouns in korean_words.NOUNS.items():
         for noun in nouns:
             found |= dict.fromkeys((noun.english, noun.korean), group)
-    for place in korean_words.PLACES:
-        found |= dict.fromkeys((place.english, place.korean), "place")
+    for location in korean_words.PLACES:
+        found |= dict.fromkeys((location.english, location.korean), "place")
     for english, (korean, _when) in korean_words.TIMES.items():
         found |= dict.fromkeys((english, korean), "time")
     function = (*korean_words.PREPOSITIONS, *korean_words.ARTICLES, korean_words.AND)

@@ -23,12 +23,12 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The examples of a batch: their places in the training set, and what they are.
+    """The examples of a batch: their indices in the training set, and what they are.
 
     pictures: uint8 (B, C, H, W) where the data are pictures.
     """
 
-    places: list[int]
+    indices: list[int]
     inputs: list[str]
     targets: list[str]
     pictures: npt.NDArray[np.uint8] | None = None
@@ -54,23 +54,23 @@ class Answer:
 
 def batch_rows(trainer: Trainer) -> Rows:
     """Return the examples of the next step."""
-    places, data = rows(trainer), trainer.data
+    indices, data = rows(trainer), trainer.data
     if isinstance(data, ImageData):
-        labels = data.train.labels[places].tolist()
+        labels = data.train.labels[indices].tolist()
         names = [data.facts.class_names[label] for label in labels]
-        pictures = data.train.images[places].numpy()
-        return Rows(places.tolist(), [f"picture {n:,}" for n in places.tolist()], names, pictures)
+        pictures = data.train.images[indices].numpy()
+        return Rows(indices.tolist(), [f"picture {n:,}" for n in indices.tolist()], names, pictures)
     if isinstance(data, TextData):
-        pairs = [data.train.pairs[place] for place in places.tolist()]
+        pairs = [data.train.pairs[index] for index in indices.tolist()]
         return Rows(
-            places.tolist(),
+            indices.tolist(),
             [data.task.join_src(pair.src) for pair in pairs],
             [data.task.join_tgt(pair.tgt) for pair in pairs],
         )
-    numbers = places.tolist()
+    numbers = indices.tolist()
     if isinstance(data, CaptionData):
         captions = [join(data.train.captions[n].words, data.config) for n in numbers]
-        pictures = data.train.pictures(places).numpy()
+        pictures = data.train.pictures(indices).numpy()
         return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
     return Rows(numbers, [f"example {n:,}" for n in numbers], ["" for _ in numbers])
 

@@ -59,9 +59,9 @@ def top(module: str, stacks: Collection[str]) -> str:
     if module in {LOSS, MODEL}:
         return module
     parts = module.split(".")
-    for place, part in enumerate(parts):
+    for i, part in enumerate(parts):
         if part.isdigit():
-            return ".".join(parts[: place + 1])
+            return ".".join(parts[: i + 1])
     return ".".join(parts[:2]) if parts[0] in stacks else parts[0]
 
 

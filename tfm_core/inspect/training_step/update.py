@@ -72,19 +72,19 @@ def sgd(
 
 
 def one_weight(
-    taken: Taken, name: str, place: tuple[int, ...], kind: str
+    taken: Taken, name: str, index: tuple[int, ...], kind: str
 ) -> tuple[list[UpdateLine], float, float]:
     """Return the lines for one weight, its value by hand, and the optimiser's.
 
     kind: ``adamw``, ``adam`` or ``sgd``. The arithmetic by hand is in double precision.
     """
-    weight, raw = (float(one[name][place]) for one in (taken.before, taken.gradients))
+    weight, raw = (float(one[name][index]) for one in (taken.before, taken.gradients))
     gradient = raw * taken.scale
     lines = [UpdateLine("w", "before", weight), UpdateLine("g", "gradient", raw)]
     if taken.scale != 1.0:
         lines.append(UpdateLine("g", f"clipped: · {taken.scale:.4g}", gradient))
     memory = {
-        key: float(value[place] if value.dim() else value)
+        key: float(value[index] if value.dim() else value)
         for key, value in taken.state_before[name].items()
     }
     options = {**taken.options[name], "lr": taken.rate}
@@ -94,7 +94,7 @@ def one_weight(
         m, v, t = (memory.get(key, 0.0) for key in ("exp_avg", "exp_avg_sq", "step"))
         lines += [UpdateLine("m", "before", m), UpdateLine("v", "before", v)]
         more, after = adam(weight, gradient, m, v, int(t) + 1, options, is_w=kind == "adamw")
-    return [*lines, *more, UpdateLine("w", "after", after)], after, float(taken.after[name][place])
+    return [*lines, *more, UpdateLine("w", "after", after)], after, float(taken.after[name][index])
 
 
 def whole(taken: Taken, name: str, gradient: Tensor, kind: str) -> Tensor:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 
 
@@ -22,16 +22,16 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(place: BlockView, number: int = 15) -> WalkStep:
+def encoder_stack(view: BlockView, number: int = 15) -> WalkStep:
     """All blocks of the encoder, one after the other."""
-    subject, axis = place.subject, place.axis
+    subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
     batch, length, d_model = memory.shape
     through = blocks(subject, "encoder", axis)
     before = [seen("placed", "vectors with their place", placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
-    if place.has("self_attention.mask"):
-        before.append(mask_seen(place.got("self_attention.mask"), axis.partition(":")[2]))
+    if view.has("self_attention.mask"):
+        before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
     return WalkStep(
@@ -54,10 +54,10 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(place: BlockView, number: int, sublayer: str = "self_attention") -> WalkStep:
+def add_norm(view: BlockView, number: int, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
-    config, axes = place.subject.block, f"B {place.axis} d_model"
-    got = place.got
+    config, axes = view.subject.block, f"B {view.axis} d_model"
+    got = view.got
     change = seen("output", "output of the attention", got(f"{sublayer}_norm.change"), axes)
     after = [seen("joined", "after add and norm", got(f"{sublayer}_norm.joined"), axes)]
     extra = []
@@ -68,7 +68,7 @@ def add_norm(place: BlockView, number: int, sublayer: str = "self_attention") ->
     else:
         code = "total = x + output\njoined = norm(total)"
         after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
-    width = place.sizes[-1]
+    width = view.sizes[-1]
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
     return WalkStep(
@@ -86,15 +86,15 @@ def add_norm(place: BlockView, number: int, sublayer: str = "self_attention") ->
             "no say.",
         ),
         extra=tuple(extra),
-        names={"norm": place.module(f"{sublayer}_norm")},
-        block=place.path,
+        names={"norm": view.module(f"{sublayer}_norm")},
+        block=view.path,
     )
 
 
-def feed_forward(place: BlockView, number: int) -> WalkStep:
+def feed_forward(view: BlockView, number: int) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
-    config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
-    batch, length, _, _, d_model = place.sizes
+    config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
+    batch, length, _, _, d_model = view.sizes
     read = "norm(x)" if config.norm_first else "x"
     hidden = ACTIVATION_CODE[config.activation].format(x="y")
     total = "x + ff.down(hidden)"
@@ -108,7 +108,7 @@ def feed_forward(place: BlockView, number: int) -> WalkStep:
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),
         (
-            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {place.axis} d_ff"),
+            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {view.axis} d_ff"),
             seen("output", "output of the block", got("feed_forward_norm.joined"), axes),
         ),
         shape_question(
@@ -120,7 +120,7 @@ def feed_forward(place: BlockView, number: int) -> WalkStep:
             (batch, config.n_heads, length, config.d_ff),
         ),
         names={
-            **MODULES, "ff": place.module("feed_forward"), "norm": place.module("feed_forward_norm")
+            **MODULES, "ff": view.module("feed_forward"), "norm": view.module("feed_forward_norm")
         },
-        block=place.path,
+        block=view.path,
     )  # fmt: skip

@@ -7,8 +7,8 @@ from dataclasses import replace
 from tfm_core.inspect.walk import answer, block, decoder, masks, tokens, vit
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, BlockView, place_of
 from tfm_core.inspect.walk.steps import WalkStep
 
 _CROSS = """\
@@ -20,8 +20,8 @@ output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that steps 5 to 12 and 18 to 21 open, from 0."""
-    reading = place_of(subject, "encoder", "N:tokens", layer, example)
-    writing = place_of(subject, "decoder", "T:tgt", layer, example)
+    reading = block_view(subject, "encoder", "N:tokens", layer, example)
+    writing = block_view(subject, "decoder", "T:tgt", layer, example)
     return (
         vit.picture(subject),
         vit.patches(subject),
@@ -49,10 +49,10 @@ def _word_positions(subject: Subject, number: int) -> WalkStep:
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(place: BlockView, number: int) -> WalkStep:
+def _cross_attention(view: BlockView, number: int) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
-    step = decoder.cross_attention(place, number)
-    heads = place.subject.block.d_head
+    step = decoder.cross_attention(view, number)
+    heads = view.subject.block.d_head
     return replace(
         step,
         topics=("cross-attention-captioner",),

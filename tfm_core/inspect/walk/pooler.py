@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from tfm_core.inspect.walk import block
+from tfm_core.inspect.walk.block_view import BlockView
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import BlockView
 from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
 
 
@@ -26,9 +26,9 @@ def positions(subject: Subject, step: WalkStep) -> WalkStep:
     )  # fmt: skip
 
 
-def answer(place: BlockView, number: int = 18) -> WalkStep:
+def answer(view: BlockView, number: int = 18) -> WalkStep:
     """One vector for the whole text."""
-    cache, axis = place.subject.cache, "T:tgt"
+    cache, axis = view.subject.cache, "T:tgt"
     answering, pooled = cache["output.answering"], cache["output.logits"]
     batch, length, d_model = answering.shape
     return WalkStep(
@@ -40,8 +40,8 @@ def answer(place: BlockView, number: int = 18) -> WalkStep:
             (batch, d_model), (batch, length, d_model), (batch, length), (length, d_model),
             (d_model,),
         ),
-        extra=block.blocks(place.subject, "encoder", place.axis),
-        names={"torch": torch, "dense": place.subject.model.get_submodule("output.dense")},
+        extra=block.blocks(view.subject, "encoder", view.axis),
+        names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
     )  # fmt: skip
 
 

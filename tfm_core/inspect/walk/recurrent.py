@@ -7,8 +7,8 @@ from torch import Tensor
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, tokens
+from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES
 from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State

@@ -47,7 +47,7 @@ def extent(tensor: Seen) -> tuple[int, int]:
 def cut(
     tensor: Seen, at: Mapping[str, int], rows: tuple[int, int], columns: tuple[int, int]
 ) -> Slice:
-    """Return the last two axes at a place of the others.
+    """Return the last two axes at a view of the others.
 
     at: axis -> index, clipped to what there is. rows, columns: first and behind the last.
     """

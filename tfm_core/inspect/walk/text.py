@@ -7,56 +7,56 @@ from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, attention, block, decoder, masks, pooler, tokens, weights
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
+from tfm_core.inspect.walk.block_view import BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import BlockView, place_of
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that steps 6 to 14, 16 and 17 open, from 0."""
-    place = _place(subject, layer, example)
+    view = _first_view(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
     found = [
         walk_tokens.tokens(subject, example),
-        heads(place),
-        masks.masks(subject, place),
-        walk_tokens.embedding(subject, place.axis),
-        positions(subject, place),
-        attention.projections(place, 6),
-        attention.split(place, 7),
-        weights.scores(place, 8),
-        weights.masking(place, 9, ("causal",) if is_causal else ("padding",)),
-        weights.softmax(place, 10),
-        attention.weighted_sum(place, 11),
-        attention.merge(place, 12),
-        block.add_norm(place, 13),
-        block.feed_forward(place, 14),
+        heads(view),
+        masks.masks(subject, view),
+        walk_tokens.embedding(subject, view.axis),
+        positions(subject, view),
+        attention.projections(view, 6),
+        attention.split(view, 7),
+        weights.scores(view, 8),
+        weights.masking(view, 9, ("causal",) if is_causal else ("padding",)),
+        weights.softmax(view, 10),
+        attention.weighted_sum(view, 11),
+        attention.merge(view, 12),
+        block.add_norm(view, 13),
+        block.feed_forward(view, 14),
     ]
     if not is_causal:
-        found.append(walk_stack.encoder_stack(place))
+        found.append(walk_stack.encoder_stack(view))
     if subject.shape.is_label:
-        found.append(answer.pooling(place))
+        found.append(answer.pooling(view))
     if isinstance(subject.config, EncoderDecoderConfig):
-        other = place_of(subject, "decoder", "T:tgt", layer, example)
+        other = block_view(subject, "decoder", "T:tgt", layer, example)
         found += [decoder.decoder_attention(other), decoder.cross_attention(other)]
     if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
-        return (*found, pooler.answer(place), pooler.whole(subject))
-    return (*found, answer.logits(place), answer.whole(subject, example))
+        return (*found, pooler.answer(view), pooler.whole(subject))
+    return (*found, answer.logits(view), answer.whole(subject, example))
 
 
-def _place(subject: Subject, layer: int, example: int) -> BlockView:
+def _first_view(subject: Subject, layer: int, example: int) -> BlockView:
     if isinstance(subject.config, DecoderOnlyConfig):
-        return place_of(subject, "decoder", "L:sequence", layer, example)
+        return block_view(subject, "decoder", "L:sequence", layer, example)
     axis = "S:src" if isinstance(subject.config, EncoderDecoderConfig) else "S:slots"
-    return place_of(subject, "encoder", axis, layer, example)
+    return block_view(subject, "encoder", axis, layer, example)
 
 
-def heads(place: BlockView) -> WalkStep:
+def heads(view: BlockView) -> WalkStep:
     """The one condition on the number of heads."""
-    *_, n_heads, d_head, d_model = place.sizes
-    projection = place.subject.model.get_parameter(
-        f"{place.path}.self_attention.in_projection.weight"
+    *_, n_heads, d_head, d_model = view.sizes
+    projection = view.subject.model.get_parameter(
+        f"{view.path}.self_attention.in_projection.weight"
     )
     weight = projection.detach()[:d_model]
     return WalkStep(
@@ -73,9 +73,9 @@ def heads(place: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def positions(subject: Subject, place: BlockView) -> WalkStep:
+def positions(subject: Subject, view: BlockView) -> WalkStep:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    step = tokens.positions(subject, place.axis, name, 5)
+    step = tokens.positions(subject, view.axis, name, 5)
     has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
     return pooler.positions(subject, step) if has_segments else step

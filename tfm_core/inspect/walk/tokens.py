@@ -8,8 +8,8 @@ from torch import Tensor
 
 from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES
 from tfm_core.inspect.walk.steps import (
     Question,
     Seen,

@@ -10,15 +10,15 @@ from tfm_core.config.shape import patches_per_side
 from tfm_core.inspect.walk import answer, attention, tokens, weights
 from tfm_core.inspect.walk import block as walk_block
 from tfm_core.inspect.walk import block as walk_stack
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, BlockView, place_of
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.patches import patchify
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that steps 6 to 13 open, from 0. No CLS, no step 4."""
-    place = place_of(subject, "encoder", "N:tokens", layer, example)
+    view = block_view(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
     found = [picture(subject), patches(subject), projection(subject)]
     if subject.config.pooling == "cls":
@@ -26,25 +26,25 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     return (
         *found,
         tokens.positions(subject, "N:tokens", "positions", 5),
-        *block(place, 6),
-        walk_stack.encoder_stack(place, 14),
+        *block(view, 6),
+        walk_stack.encoder_stack(view, 14),
         pooling(subject),
         head(subject),
         whole(subject, example),
     )
 
 
-def block(place: BlockView, first: int) -> tuple[WalkStep, ...]:
+def block(view: BlockView, first: int) -> tuple[WalkStep, ...]:
     """Return the eight steps inside a block that nothing is hidden from, numbered from first."""
     return (
-        attention.projections(place, first),
-        attention.split(place, first + 1),
-        weights.scores(place, first + 2),
-        weights.softmax(place, first + 3),
-        attention.weighted_sum(place, first + 4),
-        attention.merge(place, first + 5),
-        walk_block.add_norm(place, first + 6),
-        walk_block.feed_forward(place, first + 7),
+        attention.projections(view, first),
+        attention.split(view, first + 1),
+        weights.scores(view, first + 2),
+        weights.softmax(view, first + 3),
+        attention.weighted_sum(view, first + 4),
+        attention.merge(view, first + 5),
+        walk_block.add_norm(view, first + 6),
+        walk_block.feed_forward(view, first + 7),
     )
 
 

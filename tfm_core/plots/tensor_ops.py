@@ -48,16 +48,16 @@ class Colours:
     def name(self, origin: int) -> str:
         """Return ``x3``, or ``b0`` for an element of the second input."""
         first = self.sizes[0] if self.sizes else 0
-        letter, place = ("x", origin) if origin < first else ("b", origin - first)
-        return f"{letter}{place}" if len(self.sizes) > 1 else f"#{place}"
+        letter, index = ("x", origin) if origin < first else ("b", origin - first)
+        return f"{letter}{index}" if len(self.sizes) > 1 else f"#{index}"
 
     def fill(self, origin: int) -> str:
         """Return the colour of an element."""
         first = self.sizes[0]
-        stops, place, size = (
+        stops, index, size = (
             (FIRST, origin, first) if origin < first else (SECOND, origin - first, self.sizes[1])
         )
-        return mixed(stops, place / max(1, size - 1))
+        return mixed(stops, index / max(1, size - 1))
 
 
 def tensor_board(
@@ -100,11 +100,11 @@ def _cells(look: TensorView, title: str, colours: Colours) -> Array:
     shaded = _by_value(look.values) if colours.by_value else None
     digits = 0 if _is_whole(look.values) else 2
     made = np.empty(look.shape, dtype=object)
-    for flat, place in enumerate(np.ndindex(*look.shape)):
-        value, origin = float(look.values[place]), int(look.origins[place])
-        at = "".join(f"[{i}]" for i in place)
+    for flat, index in enumerate(np.ndindex(*look.shape)):
+        value, origin = float(look.values[index]), int(look.origins[index])
+        at = "".join(f"[{i}]" for i in index)
         said = f"{title}{at} = {value:.6g}, place {int(look.visits[flat])} in memory"
-        made[place] = _cell(value, origin, colours, digits, said, (flat, place, shaded))
+        made[index] = _cell(value, origin, colours, digits, said, (flat, index, shaded))
     return made
 
 
@@ -112,7 +112,7 @@ def _cell(
     value: float, origin: int, colours: Colours, digits: int, said: str,
     where: tuple[int, Index, list[tuple[str, str]] | None],
 ) -> SheetCell:  # fmt: skip
-    flat, place, shaded = where
+    flat, index, shaded = where
     fill = _GREY
     if shaded is not None:
         fill = shaded[flat]
@@ -120,7 +120,7 @@ def _cell(
         fill = (colours.fill(origin),) * 2
     is_new = origin == NEW
     role = "out" if is_new and shaded is None else ""
-    if place == colours.picked:
+    if index == colours.picked:
         role = "picked"
     elif not is_new and origin in colours.used:
         role = "used"
@@ -155,10 +155,10 @@ def _panels(look: TensorView, cells: Array) -> list[Panel]:
     lead = cells.shape[:-2]
     return [
         Panel(
-            _rows(cells[place]), rows, columns, look.axes[-2], look.axes[-1],
-            ", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, place, strict=False)),
+            _rows(cells[index]), rows, columns, look.axes[-2], look.axes[-1],
+            ", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, index, strict=False)),
         )
-        for place in np.ndindex(*lead)
+        for index in np.ndindex(*lead)
     ]  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def _rows(cells: Array) -> tuple[tuple[SheetCell, ...], ...]:
 
 
 def place_of(look: TensorView, row: int, column: int) -> Index:
-    """Return the place of a clicked cell; its rows are counted through all slices."""
+    """Return the index of a clicked cell; its rows are counted through all slices."""
     if look.values.ndim < 2:
         return (column,)[: look.values.ndim]
     *lead, height, _width = look.shape
@@ -176,33 +176,33 @@ def place_of(look: TensorView, row: int, column: int) -> Index:
 
 
 def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
-    """Return the memory behind a tensor, in order; small: when each place is read."""
+    """Return the memory behind a tensor, in order; small: when each index is read."""
     order: dict[int, list[int]] = {}
-    for nth, place in enumerate(look.visits.tolist()):
-        order.setdefault(place, []).append(nth)
+    for nth, index in enumerate(look.visits.tolist()):
+        order.setdefault(index, []).append(nth)
     digits = 0 if _is_whole(look.storage) else 2
     shaded = _by_value(look.storage) if colours.by_value else None
     cells = []
-    for place, (value, origin) in enumerate(
+    for index, (value, origin) in enumerate(
         zip(look.storage.tolist(), look.storage_origins.tolist(), strict=True)
     ):
-        reads = order.get(place, [])
+        reads = order.get(index, [])
         when = f"read {', '.join(f'{n + 1}.' for n in reads[:8])}" if reads else "never read"
         fill = _GREY
         if reads and shaded is not None:
-            fill = shaded[place]
+            fill = shaded[index]
         elif reads and origin != NEW:
             fill = (colours.fill(origin),) * 2
         corner = f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
-        said = f"place {place}: {value:.6g}, {when}"
+        said = f"place {index}: {value:.6g}, {when}"
         role = "" if reads and fill != _GREY else "out"
-        links = (f"e{origin}",) if origin != NEW else (f"m{title}{place}",)
+        links = (f"e{origin}",) if origin != NEW else (f"m{title}{index}",)
         cells.append(SheetCell(written(float(value), digits), fill, said, corner, links, role))
     return Board(title, (Panel((tuple(cells),), wraps=True),))
 
 
 def reading(looks: Sequence[TensorView]) -> go.Figure:
-    """Draw which place in memory is read when: contiguous is a straight line up by one."""
+    """Draw which index in memory is read when: contiguous is a straight line up by one."""
     figure = go.Figure()
     looked = {
         "x": {"color": GREY, "dash": "dot", "symbol": "circle-open", "size": 9},

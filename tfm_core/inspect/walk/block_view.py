@@ -53,7 +53,7 @@ class BlockView:
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
-def place_of(subject: Subject, stack: str, axis: str, layer: int, example: int) -> BlockView:
+def block_view(subject: Subject, stack: str, axis: str, layer: int, example: int) -> BlockView:
     """Return a block of a stack, from 0; its last one where it has fewer."""
     count = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
     return BlockView(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
