@@ -12,6 +12,7 @@ from pages.i18n import _
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
 from tfm_core.config import Experiment
+from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.functional import TwoWays
@@ -24,11 +25,10 @@ T = TypeVar("T")
 def two_ways(model_at: ModelAtStep, rate: float) -> None:
     """Show both codes, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
-    from tfm_core.inspect.training_step import update
 
-    kind = Experiment.model_validate_json(model_at.text).training.optimizer
-    rule = update.sgd if kind == "sgd" else update.adam
-    taken = state.taken(state.after(model_at, rate))
+    chosen = Experiment.model_validate_json(place.text).training.optimizer
+    rules = OPTIMISERS[chosen].arithmetic
+    taken = state.taken(state.after(place, rate))
     found: TwoWays = state.kept(
         "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, taken)
     )
@@ -54,7 +54,7 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
             _("**Functions**: weights are handed in, gradients handed out; nothing is changed.")
         )
         st.code(inspect.getsource(code.with_functions), "python", wrap_lines=True)
-        st.code(inspect.getsource(rule), "python", wrap_lines=True)
+        st.code("\n\n".join(map(inspect.getsource, rules)), "python", wrap_lines=True)
 
 
 def mistakes(model_at: ModelAtStep) -> None:

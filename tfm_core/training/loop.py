@@ -46,9 +46,9 @@ from tfm_core.training.models import mix, new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
 from tfm_core.training.patience import Patience
+from tfm_core.variants.precisions import PRECISIONS
 
 Progress = Callable[[int, int, str], None]
-_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
 
@@ -129,6 +129,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         kind = MaskedObjective if task.facts.answer == "blanks" else TextObjective
         objective = kind(data, label_smoothing=smoothing)
     model = new_model(experiment).to(torch_device)
+    precision = PRECISIONS[experiment.training.precision]
     return Trainer(
         experiment=experiment,
         device=torch_device,
@@ -137,9 +138,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         model=model,
         patience=Patience(experiment.training.patience),
         optimizer=make_optimizer(model, experiment.training),
-        scaler=torch.amp.GradScaler(
-            torch_device.type, enabled=experiment.training.precision == "fp16"
-        ),
+        scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )
 
 
@@ -221,10 +220,10 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
 
 def autocast(trainer: Trainer) -> AbstractContextManager[object]:
     """Return the context in which forward passes run at the configured precision."""
-    precision = trainer.experiment.training.precision
-    if precision == "fp32":
+    precision = PRECISIONS[trainer.experiment.training.precision]
+    if precision.autocast is None:
         return nullcontext()
-    return torch.autocast(trainer.device.type, dtype=_AUTOCAST[precision])
+    return torch.autocast(trainer.device.type, dtype=getattr(torch, precision.autocast))
 
 
 def _started(trainer: Trainer) -> Started:
