@@ -146,12 +146,12 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
 def evaluated(run: Run, split: str) -> Evaluation:
     """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
-        return _judged(run.id, judgement.best_mark(run), split, run)
+        return _evaluated(run.id, evaluation.best_mark(run), split, run)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
-def _judged(run_id: str, mark: int, split: str, _run: Run) -> Judgement:
-    return judgement.judge(_run, split)
+def _evaluated(run_id: str, mark: int, split: str, _run: Run) -> Evaluation:
+    return evaluation.evaluate(_run, split)
 
 
 def _is_done(name: str, found: Runs) -> bool:

@@ -28,8 +28,8 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     """Show the optimiser's lines for one weight, and its real result beside them."""
     from tfm_core.inspect.training_step.update import one_weight as lines_of
 
-    optimiser = OPTIMISERS[Experiment.model_validate_json(place.text).training.optimizer]
-    taken = state.taken(state.after(place, rate))
+    optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
+    taken = state.taken(state.after(model_at, rate))
     name, at = _weight(taken)
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
     st.markdown(

@@ -26,9 +26,9 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
     """Show both codes, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
 
-    chosen = Experiment.model_validate_json(place.text).training.optimizer
+    chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
-    taken = state.taken(state.after(place, rate))
+    taken = state.taken(state.after(model_at, rate))
     found: TwoWays = state.kept(
         "ways", model_at, (rate,), lambda trainer: code.two_ways(trainer, taken)
     )

@@ -153,5 +153,5 @@ def _recorded() -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
-def _table(run_id: str, mark: int, name: str, _run: Run) -> Table:
+def _table(run_id: str, mark: int, name: str, _run: Run) -> EmbeddingTable:
     return embeddings.table_of(_run, name)

@@ -105,8 +105,8 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
     for _ in range(3):  # from the second step on there is a memory
         trainer, taken = take(trainer, 0.02)
         for name, gradient in taken.gradients.items():
-            place = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
-            lines, by_hand, real = one_weight(taken, name, place, OPTIMISERS[optimizer])
+            index = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
+            lines, by_hand, real = one_weight(taken, name, index, OPTIMISERS[optimizer])
             assert by_hand == pytest.approx(real, rel=1e-4, abs=1e-6)
             assert lines[0].value == float(taken.before[name][index])
 

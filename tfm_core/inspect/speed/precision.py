@@ -58,7 +58,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
                 equal.append(
                     Equality(what, precision.name, difference, precision.tolerance * largest)
                 )
-    yield Arm(
+    yield BenchmarkCase(
         "forward and backward",
         sides,
         tuple(equal),

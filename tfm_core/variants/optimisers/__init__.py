@@ -2,7 +2,7 @@
 
 from tfm_core.variants.optimisers.adam import ADAM
 from tfm_core.variants.optimisers.adamw import ADAMW
-from tfm_core.variants.optimisers.record import Line, Optimiser
+from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 from tfm_core.variants.optimisers.sgd import SGD
 from tfm_core.variants.record import Registry
 

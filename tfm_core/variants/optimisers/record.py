@@ -10,7 +10,7 @@ from tfm_core.variants.record import Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UpdateLine:
     """One line of the arithmetic: a name, its formula, and the number."""
 
     name: str
