@@ -6,6 +6,6 @@ from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 from tfm_core.variants.optimisers.sgd import SGD
 from tfm_core.variants.record import Registry
 
-__all__ = ["OPTIMISERS", "Line", "Optimiser"]
+__all__ = ["OPTIMISERS", "Optimiser", "UpdateLine"]
 
 OPTIMISERS = Registry("optimiser", ADAMW, ADAM, SGD)
