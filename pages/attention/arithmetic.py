@@ -53,7 +53,7 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
     _pickers(run, cell, names)
     try:
         trace = _trace(run, example)
-        found = cell_of(run.experiment, trace, module, selection.head, *cell)
+        traced = cell_of(run.experiment, trace, module, selection.head, *cell)
     except ValueError as error:
         show.problem(str(error))
         return
@@ -65,7 +65,7 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
             ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
             icon=":material/history:",
         )
-    _steps(found)
+    _steps(traced)
 
 
 def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
@@ -92,10 +92,10 @@ def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
     )
 
 
-def _steps(found: AttentionCell) -> None:
-    dims = dimensions_table(found)
+def _steps(cell: AttentionCell) -> None:
+    dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
-    if found.is_tanh:
+    if cell.is_tanh:
         st.markdown(
             _("**1. v times tanh(query + key)**, dimension by dimension, and summed; the query is "
               "the decoder’s state and the key the encoder’s, each through its matrix")
@@ -113,33 +113,33 @@ def _steps(found: AttentionCell) -> None:
             "product": number(_("Product"), format="%.4f"),
         },
     )
-    formula = r"v \cdot \tanh(q + k)" if found.is_tanh else r"q \cdot k"
-    show.formula(rf"{formula} = {found.dot:.4f}")
-    if found.scale == 1:
+    formula = r"v \cdot \tanh(q + k)" if cell.is_tanh else r"q \cdot k"
+    show.formula(rf"{formula} = {cell.dot:.4f}")
+    if cell.scale == 1:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
     else:
         st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
-        bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
+        bias = rf" {cell.bias:+.4f}\ (\text{{ALiBi}})" if cell.bias else ""
         show.formula(
-            rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
-            rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
+            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{len(cell.query)}}}}} "
+            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias} = {cell.score:.4f}"
         )
     st.caption(
         _("The mask lets this query read this key.")
-        if found.may_attend
+        if cell.may_attend
         else _("The mask forbids this key: its score becomes minus infinity, its weight exactly 0.")
     )
-    _softmax(found)
-    _output(found)
+    _softmax(cell)
+    _output(cell)
 
 
-def _softmax(found: AttentionCell) -> None:
+def _softmax(cell: AttentionCell) -> None:
     st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
     number = st.column_config.NumberColumn
-    rows = row_table(found)
+    rows = row_table(cell)
     if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
         rows = rows.drop(columns="may_attend")
-    here = np.arange(len(rows)) == found.key_place  # in the cell: another column would hide weights
+    here = np.arange(len(rows)) == cell.key_index  # in the cell: another column would hide weights
     rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])
     st.dataframe(
         rows,
@@ -156,13 +156,13 @@ def _softmax(found: AttentionCell) -> None:
             ),
         },
     )
-    mine = float(found.exponentials[found.key_place])
-    show.formula(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
+    mine = float(cell.exponentials[cell.key_index])
+    show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
 
 
-def _output(found: AttentionCell) -> None:
+def _output(cell: AttentionCell) -> None:
     st.markdown(_("**4. What it brings**: the weight times the value of the key"))
-    dims = dimensions_table(found)
+    dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     st.dataframe(
         dims[["dimension", "value", "contribution", "output"]],
@@ -180,10 +180,10 @@ def _output(found: AttentionCell) -> None:
             "“{key}” makes **{share}** of what the head hands on at “{query}” (by direction; by "
             "length {norm})."
         ).format(
-            key=found.key_token,
-            query=found.query_token,
-            share=f"{found.share * 100:.1f} %",
-            norm=f"{found.norm_share * 100:.1f} %",
+            key=cell.key_token,
+            query=cell.query_token,
+            share=f"{cell.share * 100:.1f} %",
+            norm=f"{cell.norm_share * 100:.1f} %",
         )
     )
 

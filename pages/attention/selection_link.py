@@ -74,8 +74,8 @@ class Selection:
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""
-        found, _dash, rest = self.own.partition("-")
-        return rest if found == kind else ""
+        said, _dash, rest = self.own.partition("-")
+        return rest if said == kind else ""
 
 
 def to_query(selection: Selection) -> dict[str, str]:

@@ -44,15 +44,15 @@ def statistics(run: Run, step: int) -> dict[str, HeadStatistics]:
 def labels(run: Run, step: int, modules: list[str]) -> tuple[str, ...]:
     """Return a few words for each head of the modules, layer by layer; none where unknown."""
     try:
-        found = statistics(run, step)
+        figures = statistics(run, step)
     except ValueError:
         return ()
-    if any(module not in found for module in modules):
+    if any(module not in figures for module in modules):
         return ()
     return tuple(
-        _short(head_statistics.describe(found[module], head))
+        _short(head_statistics.describe(figures[module], head))
         for module in modules
-        for head in range(len(found[module].entropy))
+        for head in range(len(figures[module].entropy))
     )
 
 

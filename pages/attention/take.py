@@ -213,8 +213,8 @@ def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
 
 
 def _figures(run: Run, step: int) -> bytes:
-    found = statistics.statistics(run, step)
-    return export.csv(head_statistics.table(run.experiment, found))
+    figures = statistics.statistics(run, step)
+    return export.csv(head_statistics.table(run.experiment, figures))
 
 
 def _title(run: Run, example: Example, selection: Selection) -> str:

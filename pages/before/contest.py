@@ -92,9 +92,9 @@ def _draw(contest: Contest, was_live: bool) -> None:
 def _curves(contest: Contest) -> None:
     series = {}
     for name, run in contest.runs.items():
-        found = runs_access.curves(run).validation
-        if len(found):
-            series[name] = (_(LABELS[name]), found["step"], found["sequence_accuracy"])
+        validation = runs_access.curves(run).validation
+        if len(validation):
+            series[name] = (_(LABELS[name]), validation["step"], validation["sequence_accuracy"])
     if not series:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
         return

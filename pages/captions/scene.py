@@ -56,11 +56,11 @@ def pieces(run: Run) -> list[Piece]:
             ).format(n=GRID),
         )
     tabs = st.tabs([_("Digit {n}").format(n=i + 1) for i in range(task.n_digits)])
-    found = []
+    composed = []
     for i, tab in enumerate(tabs):
         with tab:
-            found.append(_piece(run, task, i, 1 if is_free else GRID))
-    return found
+            composed.append(_piece(run, task, i, 1 if is_free else GRID))
+    return composed
 
 
 def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:

@@ -90,8 +90,8 @@ def picture(look: CaptionReading) -> None:
 
 def inside(look: CaptionReading, chosen: Heads) -> None:
     """Say how much of the attention lies inside the true box, for each digit that is named."""
-    found = scores(look, chosen)
-    if not found or look.even is None:
+    rows = scores(look, chosen)
+    if not rows or look.even is None:
         st.caption(_("The model named none of these digits, so there is no box to score it by."))
         return
     st.markdown(_("**Attention inside the true box**"))
@@ -103,7 +103,7 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
             head=row["head"],
             best=show.percent(row["best"]),
         )
-        for row in found
+        for row in rows
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
     st.caption(

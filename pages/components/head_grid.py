@@ -16,7 +16,7 @@ import streamlit as st
 
 from pages.components.files import joined
 from pages.components.film import SnapshotAnimation, single_frame
-from pages.components.packing import is_place, packed
+from pages.components.packing import is_index, packed
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
@@ -57,7 +57,7 @@ def head_grid(
     n_layers, n_heads = weights.shape[:2]
 
     def picked() -> None:
-        head = valid_place(st.session_state[key].get("pick"), n_layers, n_heads)
+        head = valid_head(st.session_state[key].get("pick"), n_layers, n_heads)
         if head is not None:
             on_pick(*head)
 
@@ -128,9 +128,9 @@ def pack(
     return packed(header, values)
 
 
-def valid_place(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | None:
+def valid_head(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | None:
     """Return layer and head as the browser sent them, or None where they are no such thing."""
-    if not is_place(value, n_layers, n_heads):
+    if not is_index(value, n_layers, n_heads):
         return None
     layer, head = value
     return layer, head

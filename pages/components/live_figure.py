@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.components.files import joined
-from pages.components.packing import is_place
+from pages.components.packing import is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
 
@@ -57,7 +57,7 @@ def live_figure(
     def picked() -> None:
         assert key is not None
         cell = st.session_state[key].get("cell")
-        if on_pick is not None and is_place(cell, *np.shape(fig.data[0].z)):
+        if on_pick is not None and is_index(cell, *np.shape(fig.data[0].z)):
             on_pick(*cell)
 
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")

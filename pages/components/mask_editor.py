@@ -84,8 +84,8 @@ def pack(
 
 def _short(values: Array) -> list[list[float]]:
     """Return values with the digits that are shown, and one more: less to send."""
-    found: list[list[float]] = np.round(values.astype(np.float64), 7).tolist()
-    return found
+    rounded: list[list[float]] = np.round(values.astype(np.float64), 7).tolist()
+    return rounded
 
 
 def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[SheetCell, ...] | None:
@@ -95,7 +95,7 @@ def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[She
     cells = value.get("cells")
     if not isinstance(cells, list) or len(cells) > shape[0] * shape[1]:
         return None
-    found: list[SheetCell] = []
+    edited: list[SheetCell] = []
     for cell in cells:
         if not (isinstance(cell, list) and len(cell) == 2):
             return None
@@ -103,8 +103,8 @@ def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[She
             return None
         if not (0 <= cell[0] < shape[0] and 0 <= cell[1] < shape[1]):
             return None
-        found.append((cell[0], cell[1]))
-    return tuple(dict.fromkeys(found))
+        edited.append((cell[0], cell[1]))
+    return tuple(dict.fromkeys(edited))
 
 
 def _words() -> dict[str, str]:

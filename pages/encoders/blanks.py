@@ -46,11 +46,11 @@ def _draw(run: Run) -> None:
     )
     try:
         tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
-        found = _kept(run.folder, trained.checkpoint_mark(run), tokens)
+        filled = _kept(run.folder, trained.checkpoint_mark(run), tokens)
     except ValueError as error:
         show.problem(run_words.escape(str(error)))
         return
-    if not found.blanks[0].truth:
+    if not filled.blanks[0].truth:
         st.info(
             _(
                 "No sentence of the grammar fits these words, so there is no truth to compare "
@@ -58,8 +58,8 @@ def _draw(run: Run) -> None:
             ),
             icon=":material/info:",
         )
-    for blank in found.blanks:
-        _blank(found, blank)
+    for blank in filled.blanks:
+        _blank(filled, blank)
 
 
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,10 +77,10 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return core.hide(tokens, pressed)
 
 
-def _blank(found: Filled, blank: Blank) -> None:
+def _blank(filled: Filled, blank: Blank) -> None:
     """Show one gap: words, how sure one can be, and where the model looked for it."""
     words = [GAP if position != blank.position and not token.isalpha() else token
-             for position, token in enumerate(found.tokens)]  # fmt: skip
+             for position, token in enumerate(filled.tokens)]  # fmt: skip
     words[blank.position] = "[ ? ]"
     st.header(run_words.escape(" ".join(words)), anchor=False, divider="grey")
     shown = blank.top(N_WORDS)
@@ -96,7 +96,7 @@ def _blank(found: Filled, blank: Blank) -> None:
             _(
                 "The model of step {step} beside the exact chances of the grammar: the bars of a "
                 "perfect reader would be equal."
-            ).format(step=f"{found.step:,}"),
+            ).format(step=f"{filled.step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
     with right:

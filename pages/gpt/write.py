@@ -136,20 +136,20 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     if gpt_writing.has_ended(sample):
         st.caption(_("The first sample has ended: the model wrote <eos>.").replace("<", "\\<"))
         return
-    found = gpt_writing.next_token(run, sample.ids, sampling)
+    upcoming = gpt_writing.next_token(run, sample.ids, sampling)
     st.markdown(
         _(
             "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
             "perplexity {before}, as drawn from {after}."
         ).format(
-            left=f"{found.n_left:,}",
-            all=f"{found.n_all:,}",
-            before=f"{found.perplexity_before:.2f}",
-            after=f"{found.perplexity_after:.2f}",
+            left=f"{upcoming.n_left:,}",
+            all=f"{upcoming.n_all:,}",
+            before=f"{upcoming.perplexity_before:.2f}",
+            after=f"{upcoming.perplexity_after:.2f}",
         )
     )
     show.figure(
-        plots.before_and_after(found.tokens, found.before, found.after),
+        plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
         _(
             "Grey is what the model says, vermilion what is drawn from after temperature, top-k "
             "and top-p: a low temperature sharpens, top-k and top-p cut off the tail."

@@ -98,17 +98,17 @@ def projected(choice: MaskChoice) -> Projected:
         try:
             location = _location(choice.run, choice.kind)
             if location is not None:
-                found = scores.of_run(
+                made = scores.of_run(
                     choice.run, choice.kind, choice.tokens, choice.target, location
                 )
-                _say(_("Real projections: {origin}.").format(origin=found.origin), choice.note)
-                return found
+                _say(_("Real projections: {origin}.").format(origin=made.origin), choice.note)
+                return made
         except ValueError as error:
             why = _("Not from the current run, because {why}.").format(why=error)
     query = ("<bos>", *choice.target) if choice.kind == "cross" else choice.tokens
-    found = lab.seeded(query, choice.tokens)
+    made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from seeded embeddings and untrained projections."), why)
-    return found
+    return made
 
 
 def _run() -> Run | None:

@@ -69,12 +69,12 @@ def _bars(
     own: tuple[shuffle.Noticed, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
 ) -> None:
     bars = {}
-    for found in shuffle.untrained(tokens, order):
-        if found.name == shuffle.CAUSAL:
+    for result in shuffle.untrained(tokens, order):
+        if result.name == shuffle.CAUSAL:
             label = _("None, with a causal mask")
         else:
-            label = _(POSITIONS[found.name].label)
-        bars[label] = (found.name, float(found.change.mean()))
+            label = _(POSITIONS[result.name].label)
+        bars[label] = (result.name, float(result.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
         if run.experiment.model.family == "recurrent":
@@ -118,13 +118,13 @@ def _picture(run: Run) -> None:
         with right:
             _button("shuffle-patches")
         picture = images[index - 1]
-        found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
+        result = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
     except ValueError as error:
         show.problem(str(error))
         return
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     with st.container(horizontal=True):
-        for drawn, probabilities in ((picture, found.before), (found.moved, found.after)):
+        for drawn, probabilities in ((picture, result.before), (result.moved, result.after)):
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
             said = f"{names[best]}, {show.percent(float(probabilities[best]))}"

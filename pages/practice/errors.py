@@ -18,11 +18,11 @@ _SHOWN = 20
 
 def view(runs: Runs) -> None:
     """Judge the chosen model on the validation split."""
-    found = steps.chosen(runs)
-    if found is None:
+    picked = steps.chosen(runs)
+    if picked is None:
         return
     try:
-        evaluated = steps.evaluated(found[1], "validation")
+        evaluated = steps.evaluated(picked[1], "validation")
     except ValueError as error:
         show.problem(str(error))
         return

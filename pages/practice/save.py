@@ -19,10 +19,10 @@ _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten 
 
 def view(runs: Runs) -> None:
     """Save and load on press, and compare."""
-    found = steps.chosen(runs)
-    if found is None:
+    picked = steps.chosen(runs)
+    if picked is None:
         return
-    run = found[1]
+    run = picked[1]
     pressed = st.button(
         _("Save, build a fresh model, load, compare"),
         type="primary",

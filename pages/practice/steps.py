@@ -39,9 +39,9 @@ def runs() -> Runs:
     return lesson.find(runs_access.store().list())
 
 
-def choose(found: Runs) -> str:
+def choose(runs: Runs) -> str:
     """Choose a step; a sign stands before those that are done."""
-    done = {name for name in STEPS if _is_done(name, found)}
+    done = {name for name in STEPS if _is_done(name, runs)}
     picked = url_choice.choice(
         _("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False
     )
@@ -83,9 +83,9 @@ def is_marked(name: str) -> bool:
     return name in st.session_state.get(_DONE, set())
 
 
-def starter(kinds: list[Kind], label: str, found: Runs) -> None:
+def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
     """Offer to train those of the kinds that are not there yet, or again what broke down."""
-    missing = [kind for kind in kinds if kind not in found or found[kind].status.can_resume]
+    missing = [kind for kind in kinds if kind not in runs or runs[kind].status.can_resume]
     if not missing:
         return
     seconds = sum(lesson.SECONDS[kind] for kind in missing) * slowness()
@@ -99,9 +99,9 @@ def starter(kinds: list[Kind], label: str, found: Runs) -> None:
         st.rerun()
 
 
-def live(kinds: list[Kind], found: Runs, draw: Callable[[Runs], None]) -> None:
+def live(kinds: list[Kind], runs: Runs, draw: Callable[[Runs], None]) -> None:
     """Draw runs that are there, again and again while one of them trains."""
-    shown = {kind: found[kind] for kind in kinds if kind in found}
+    shown = {kind: runs[kind] for kind in kinds if kind in runs}
     is_live = any(run.status.is_active for run in shown.values())
 
     def part() -> None:
@@ -116,17 +116,17 @@ def live(kinds: list[Kind], found: Runs, draw: Callable[[Runs], None]) -> None:
     st.fragment(part, run_every=TICK if is_live else None)()
 
 
-def chosen(found: Runs) -> tuple[Kind, Run] | None:
+def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     """Return the run that validation chooses, and say so; or say what is missing."""
     ready = {
         kind: (run, runs_access.curves(run))
-        for kind, run in lesson.finished(found).items()
+        for kind, run in lesson.finished(runs).items()
         if evaluation.has_best(run)
     }
     best = lesson.chosen(ready)
     if best is None:
         st.info(_("This step needs a run that is finished: train one first."))
-        starter(["plain"], _("Train the guided run"), found)
+        starter(["plain"], _("Train the guided run"), runs)
         return None
     kind, step, loss = best
     st.markdown(
@@ -140,7 +140,7 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
             n=_("one run") if len(ready) == 1 else _("{n} runs").format(n=len(ready)),
         )
     )
-    return kind, found[kind]
+    return kind, runs[kind]
 
 
 def evaluated(run: Run, split: str) -> Evaluation:
@@ -154,11 +154,11 @@ def _evaluated(run_id: str, mark: int, split: str, _run: Run) -> Evaluation:
     return evaluation.evaluate(_run, split)
 
 
-def _is_done(name: str, found: Runs) -> bool:
+def _is_done(name: str, runs: Runs) -> bool:
     kind = _BY_RUN.get(name)
     if kind is not None:
-        return kind in lesson.finished(found)
-    return is_marked(name) or (name == "split" and "plain" in found)
+        return kind in lesson.finished(runs)
+    return is_marked(name) or (name == "split" and "plain" in runs)
 
 
 def _where(kind: Kind, run: Run) -> None:

@@ -17,8 +17,8 @@ _TRIES = (1, 2, 5, 10, 20, 50, 100)
 
 def view(runs: Runs) -> None:
     """Open the test split for the one model that validation chose."""
-    found = steps.chosen(runs)
-    if found is None:
+    picked = steps.chosen(runs)
+    if picked is None:
         return
     if not steps.is_marked("test"):
         st.button(
@@ -32,8 +32,8 @@ def view(runs: Runs) -> None:
         )
         return
     try:
-        promised = steps.evaluated(found[1], "validation")
-        tested = steps.evaluated(found[1], "test")
+        promised = steps.evaluated(picked[1], "validation")
+        tested = steps.evaluated(picked[1], "test")
     except ValueError as error:
         show.problem(str(error))
         return
@@ -46,7 +46,7 @@ def view(runs: Runs) -> None:
         _("The mark is what was measured, the line where the truth lies with 95 % confidence."),
         key="practice-promise",
     )
-    st.markdown(f"**{_(NAMES[found[0]])}** " + _verdict(promised, tested))
+    st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
     _luck(tested)
     show.code(intervals.best_of)
 

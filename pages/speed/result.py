@@ -42,10 +42,10 @@ def result(report: Report) -> None:
         st.markdown(sentence)
 
 
-def _equal(found: list[Equality]) -> None:
+def _equal(equalities: list[Equality]) -> None:
     st.header(_("1 · The same numbers?"), anchor=False)
-    bad = [one for one in found if not one.is_equal]
-    worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
+    bad = [one for one in equalities if not one.is_equal]
+    worst = max(equalities, key=lambda one: one.difference / (one.tolerance or 1.0))
     rule = _(
         "Nearest to its limit: {what}, {difference:.2g} apart; rounding explains {tolerance:.1e}."
     )
@@ -56,9 +56,9 @@ def _equal(found: list[Equality]) -> None:
         st.error(_("**Not the same.** ") + words, icon=":material/error:")
     else:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
-    with st.expander(_("All {n} checks").format(n=len(found))):
+    with st.expander(_("All {n} checks").format(n=len(equalities))):
         frame = pd.DataFrame(
-            [(one.what, one.side, one.difference, one.tolerance) for one in found],
+            [(one.what, one.side, one.difference, one.tolerance) for one in equalities],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
         )
         form = st.column_config.NumberColumn(format="%.2e")

@@ -75,11 +75,11 @@ def forget() -> None:
 
 def results() -> dict[str, tuple[str, Report]]:
     """Return everything found in this session: key -> name of the model, report."""
-    found: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
-    return found
+    reports: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
+    return reports
 
 
 def result(wanted: BenchmarkRequest) -> Report | None:
     """Return what was found for the same question, if it was asked."""
-    found = results().get(wanted.key)
-    return None if found is None else found[1]
+    entry = results().get(wanted.key)
+    return None if entry is None else entry[1]

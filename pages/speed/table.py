@@ -14,11 +14,11 @@ from tfm_core.inspect.speed.report import Report, to_csv
 
 def table() -> None:
     """Show one line for each measurement, and offer every round as CSV."""
-    found = [(label, report) for label, report in state.results().values() if report.timed]
-    if not found:
+    timed = [(label, report) for label, report in state.results().values() if report.timed]
+    if not timed:
         return
     st.header(_("Measured in this session"), anchor=False)
-    rows = [row for label, report in found for row in _rows(label, report)]
+    rows = [row for label, report in timed for row in _rows(label, report)]
     columns = [
         _("comparison"),
         _("times as fast"),
@@ -33,7 +33,7 @@ def table() -> None:
     st.dataframe(frame, hide_index=True, column_config={name: form for name in numbers})
     st.download_button(
         _("Every round, as CSV"),
-        to_csv([report for _label, report in found]),
+        to_csv([report for _label, report in timed]),
         "speed.csv",
         "text/csv",
         icon=":material/download:",
@@ -53,7 +53,7 @@ def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, floa
         return [(name, gain, side, gain, gain, label)]
     rows = []
     for side in case.sides[1:]:
-        found = case.gain(side)
+        ratio = case.gain(side)
         words = speed_words.side_label(report.name, side)
-        rows.append((name, found.median, words, found.low, found.high, label))
+        rows.append((name, ratio.median, words, ratio.low, ratio.high, label))
     return rows

@@ -54,12 +54,12 @@ def gain(report: Report, case: CaseReport) -> str:
         return _("Read off what one more example costs: little at first, then its full share.")
     parts = []
     for side in case.sides[1:]:
-        found = case.gain(side)
+        ratio = case.gain(side)
         label = side_label(report.name, side)
-        how = _("{ratio} as fast") if found.median >= 1 else _("only {ratio} as fast")
-        if is_nothing(found):
+        how = _("{ratio} as fast") if ratio.median >= 1 else _("only {ratio} as fast")
+        if is_nothing(ratio):
             how = _("no difference that stands out, {ratio}")
-        parts.append(f"“{label}” {how.format(ratio=found.show('x'))}")
+        parts.append(f"“{label}” {how.format(ratio=ratio.show('x'))}")
     where = "" if case.x is None else _(" at {x:,.0f}").format(x=case.x)
     return _("Beside “{first}”{where}: ").format(
         first=side_label(report.name, case.reference), where=where
@@ -89,21 +89,21 @@ def _found(report: Report) -> list[str]:
 
 
 def _one(report: Report, case: CaseReport, side: str) -> str:
-    found, label = case.gain(side), side_label(report.name, side)
-    if is_nothing(found):
+    ratio, label = case.gain(side), side_label(report.name, side)
+    if is_nothing(ratio):
         return _("Here **{label}** made no difference that stands out ({ratio}).").format(
-            label=label, ratio=found.show("x")
+            label=label, ratio=ratio.show("x")
         )
-    if found.median > 1:
-        return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=found.show("x"))
+    if ratio.median > 1:
+        return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=ratio.show("x"))
     return _("Here **{label}** was slower: {ratio} as fast. {why}").format(
-        label=label, ratio=found.show("x"), why=_(WHY_SLOWER.get(report.name, ""))
+        label=label, ratio=ratio.show("x"), why=_(WHY_SLOWER.get(report.name, ""))
     )
 
 
-def is_nothing(found: Spread) -> bool:
+def is_nothing(ratio: Spread) -> bool:
     """Whether a ratio is too near to 1, or its rounds too far apart on both sides of it."""
-    return abs(math.log(found.median)) < NOTHING or found.low < 1 < found.high
+    return abs(math.log(ratio.median)) < NOTHING or ratio.low < 1 < ratio.high
 
 
 def _attention(report: Report) -> list[str]:
@@ -112,14 +112,14 @@ def _attention(report: Report) -> list[str]:
     words = _(
         "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}."
     ).format(backend=facts.get("backend"), shape=facts.get("shape"))
-    found = [words, _one(report, alone, "fused")]
+    sentences = [words, _one(report, alone, "fused")]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
-        found.append(
+        sentences.append(
             _("Of the whole pass attention is a part only, so the whole gains less: "
               "{ratio}.").format(ratio=whole.show("x"))
         )  # fmt: skip
-    return found
+    return sentences
 
 
 def _compile(case: CaseReport) -> list[str]:
@@ -167,10 +167,10 @@ def _length(report: Report) -> list[str]:
     timed = report.timed
     if len(timed) < 2:
         return []
-    found = []
+    sentences = []
     for side in timed[0].sides:
         before, after = timed[-2].time(side).median, timed[-1].time(side).median
-        found.append(
+        sentences.append(
             _("From {a:,.0f} to {b:,.0f} tokens **{label}** takes {times:.1f} times as long, and "
               "keeps {kept:.1f} times the bytes.").format(
                 a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
@@ -178,12 +178,12 @@ def _length(report: Report) -> list[str]:
                 kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
             )
         )  # fmt: skip
-    return found
+    return sentences
 
 
 def _gpu(report: Report) -> list[str]:
-    found = crossing(report)
-    if found is None:
+    crossed = crossing(report)
+    if crossed is None:
         return [_("Here the GPU was not faster at any size measured: each operation waits for its "
                   "launch, and the CPU is done by then.")]  # fmt: skip
-    return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=found)]
+    return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=crossed)]

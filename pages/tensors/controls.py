@@ -49,13 +49,13 @@ def asked(chosen: TensorOperation) -> OperationSetup:
 
 
 def _typed(chosen: TensorOperation) -> dict[str, str]:
-    found = {}
+    typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
         for column, one in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                found[one.name] = _parameter(chosen, one)
-    return found
+                typed[one.name] = _parameter(chosen, one)
+    return typed
 
 
 def _parameter(chosen: TensorOperation, one: Parameter) -> str:
@@ -117,10 +117,10 @@ def key_of(chosen: TensorOperation, name: str) -> str:
 
 def own_mistakes(chosen: TensorOperation) -> None:
     """Offer the famous errors of one operation, one press each."""
-    found = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
-    if found:
+    names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    if names:
         st.caption(_("Famous errors, one press each"))
-        _buttons(found, "own")
+        _buttons(names, "own")
 
 
 def gallery() -> None:

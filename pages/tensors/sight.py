@@ -169,15 +169,15 @@ def _picked(
     index = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
     index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
     shapes = [look.shape for look in seen.before]
-    found = products.terms(seen.operation.name, seen.values, shapes, index)
+    terms = products.terms(seen.operation.name, seen.values, shapes, index)
     used_indices = frozenset(
         int(look.origins[at])
-        for term in found
+        for term in terms
         for look, at in zip(seen.before, term, strict=False)
     )  # fmt: skip
     factors = [
         [float(look.values[at]) for look, at in zip(seen.before, term, strict=False)]
-        for term in found
+        for term in terms
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
     left, right = [a for a, _b in pairs], [b for _a, b in pairs]
@@ -190,7 +190,7 @@ def _written(left: list[float], right: list[float], total: float) -> str:
 
 
 def _remember(after: TensorView, row: int, column: int) -> None:
-    st.session_state[_PICK] = plots.place_of(after, row, column)
+    st.session_state[_PICK] = plots.index_at(after, row, column)
 
 
 def numpy() -> None:

@@ -87,20 +87,20 @@ def _needs(experiment: Experiment) -> None:
 
 def _needs_words(experiment: Experiment, future: Any) -> str:
     try:
-        found = forecast.answer(future)
+        estimate = forecast.answer(future)
     except ValueError as error:
         return f":red[:material/error: {controls.plain(str(error))}]"
     except Exception:  # a guess that fails must not keep anyone from starting
         return _("What it will need could not be worked out; it can be started all the same.")
-    assert found is not None
+    assert estimate is not None
     words = _(
         "**{n}** parameters · about **{memory}** of memory · {steps} steps in about **{time}**"
     )
     return words.format(
-        n=show.count(found.n_parameters),
-        memory=show.size(found.memory_bytes),
+        n=show.count(estimate.n_parameters),
+        memory=show.size(estimate.memory_bytes),
         steps=f"{experiment.training.steps:,}",
-        time=show.duration(found.seconds),
+        time=show.duration(estimate.seconds),
     )
 
 
@@ -117,11 +117,11 @@ def _device() -> None:
             st.caption(_("Looking for GPUs …"))
             return
         try:
-            found = forecast.answer(future) or []
+            devices = forecast.answer(future) or []
         except Exception:  # the CPU is always there; why the look failed is in the server's log
-            found = []
+            devices = []
             st.caption(_("Other devices could not be looked for; the CPU can be used."))
-        usable = {device.name: device for device in found if device.available}
+        usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
             st.session_state[_DEVICE] = state.device() if state.device() in names else names[0]
@@ -134,7 +134,7 @@ def _device() -> None:
             on_change=_take_device,
             persist_state="session",
         )
-        for device in found:
+        for device in devices:
             if not device.available:
                 st.caption(f":material/block: {device.label} ({device.name}): {device.reason}")
         threads = usable[names[0]].thread_choices if usable else ()

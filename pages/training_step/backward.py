@@ -30,16 +30,16 @@ _WINDOW = 32  # rows and columns of the heatmap
 def view(model_at: ModelAtStep) -> None:
     """Show the graph, then every parameter's gradient, then one of them."""
     _graph(model_at)
-    found = training_step_state.kept("gradients", model_at, (), _gradients)
-    names = list(found)
-    norms = np.array([np.linalg.norm(one) for one in found.values()], np.float32)
+    gradients = training_step_state.kept("gradients", model_at, (), _gradients)
+    names = list(gradients)
+    norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
     show.figure(
-        plots.gradient_norms(names, norms, [one.size for one in found.values()]),
+        plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
         _("One bar for each parameter, from the input down to the output. A bar of nothing learns "
           "nothing in this step."),
         key="training-step-norms",
     )  # fmt: skip
-    _heatmap(found)
+    _heatmap(gradients)
 
 
 def _graph(model_at: ModelAtStep) -> None:
@@ -71,13 +71,13 @@ def _graph(model_at: ModelAtStep) -> None:
     )  # fmt: skip
 
 
-def _heatmap(found: dict[str, np.ndarray]) -> None:
+def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     name = st.selectbox(
         _("One gradient as a map"),
-        [name for name, one in found.items() if one.ndim >= 1],
+        [name for name, one in gradients.items() if one.ndim >= 1],
         key="training-step-parameter",
     )
-    values = found[name]
+    values = gradients[name]
     flat = values.reshape(len(values), -1) if values.ndim > 1 else values[None, :]
     row, column = np.unravel_index(np.abs(flat).argmax(), flat.shape)
     tops = [

@@ -82,9 +82,9 @@ def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
 def taken(model_at: ModelAtStep) -> Taken:
     """Return the last step taken at a model_at; the model_at has some. Raises ValueError."""
     with _lock:
-        found = _at(model_at)[1]
-    assert found is not None
-    return found
+        step = _at(model_at)[1]
+    assert step is not None
+    return step
 
 
 def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
@@ -95,8 +95,8 @@ def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
 def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
     """Return what a piece of work found, worked out once for a model_at and a key."""
     with _lock:
-        found: T = _kept(name, model_at, key, work)
-    return found
+        value: T = _kept(name, model_at, key, work)
+    return value
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)

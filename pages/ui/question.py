@@ -164,7 +164,7 @@ def _input(asked: Question, key: str) -> str | float | None:
 
 
 def _score() -> None:
-    found = walk_state.answers()
-    if found:
+    given = walk_state.answers()
+    if given:
         rule = _("Score: {right} of {count} right at the first try.")
-        st.caption(rule.format(right=sum(found.values()), count=len(found)))
+        st.caption(rule.format(right=sum(given.values()), count=len(given)))

@@ -38,10 +38,10 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
     from tfm_core.inspect.walk.captions import word_maps
 
     head = tensor.chosen_head(subject)
-    found = word_maps(subject, step, example, head)
+    maps = word_maps(subject, step, example, head)
     figure = caption_strip(
-        found.maps, subject.pictures[example], found.words, found.boxes, state.theme(),
-        notes=found.writes,
+        maps.maps, subject.pictures[example], maps.words, maps.boxes, state.theme(),
+        notes=maps.writes,
     )  # fmt: skip
     words = _(
         "The weights of head {n} over the picture: under each picture the word that asks, and the "

@@ -74,19 +74,19 @@ def tensor(step: WalkStep, subject: Subject, example: int) -> None:
             icon=":material/straighten:",
         )
         return
-    found = _slice(chosen, subject, example)
-    rows, columns = _names(chosen, found, subject, example)
+    cut = _slice(chosen, subject, example)
+    rows, columns = _names(chosen, cut, subject, example)
     figure = plots.tensor_map(
-        found.values,
+        cut.values,
         rows,
         columns,
-        row_title=_axis_title(found.row_axis, subject),
-        column_title=_axis_title(found.column_axis, subject),
+        row_title=_axis_title(cut.row_axis, subject),
+        column_title=_axis_title(cut.column_axis, subject),
         theme=state.theme(),
-        is_whole_number=found.is_whole_number,
+        is_whole_number=cut.is_whole_number,
     )
     caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
-    shape = " x ".join(map(str, found.values.shape))
+    shape = " x ".join(map(str, cut.values.shape))
     show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
 
 
@@ -125,14 +125,10 @@ def _range(label: str, size: int) -> tuple[int, int]:
     return first - 1, min(last, first - 1 + _MOST)
 
 
-def _names(
-    chosen: Seen, found: Slice, subject: Subject, example: int
-) -> tuple[list[str], list[str]]:
+def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[list[str], list[str]]:
     axes, words = ("1", *chosen.axes)[-2:], ("", *chosen.words)[-2:]
     names = []
-    for axis, list_name, start, size in zip(
-        axes, words, found.starts, found.values.shape, strict=True
-    ):
+    for axis, list_name, start, size in zip(axes, words, cut.starts, cut.values.shape, strict=True):
         tokens = subject.tokens(list_name, example) if list_name else None
         if chosen.axes[0] == "B" and len(chosen.axes) == 2:
             tokens = None if list_name not in {"vocabulary", "classes"} else tokens
@@ -154,13 +150,13 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
 
     st.markdown(_("**A mistake worth seeing: dividing by sqrt(d_model)**"))
     head = chosen_head(subject)
-    found = scales(subject, f"{step.block}.self_attention", example, head)
+    both = scales(subject, f"{step.block}.self_attention", example, head)
     weights = next(one for one in step.after if one.name == "weights")
     names = subject.tokens(weights.words[-2], example) or []
     figure = plots.entropies(
-        found.right_bits.numpy(),
-        found.wrong_bits.numpy(),
-        found.most.numpy(),
+        both.right_bits.numpy(),
+        both.wrong_bits.numpy(),
+        both.most.numpy(),
         list(names),
     )
     words = _(
@@ -169,8 +165,8 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         "keys."
     ).format(
         head=head + 1,
-        right=float(found.right_bits.mean()),
-        wrong=float(found.wrong_bits.mean()),
+        right=float(both.right_bits.mean()),
+        wrong=float(both.wrong_bits.mean()),
         small=subject.block.d_head**0.5,
         large=subject.config.d_model**0.5,
     )

@@ -80,10 +80,10 @@ def _word(table: EmbeddingTable) -> int:
 
 def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
-    found = embeddings.look_up(last, index)
+    lookup = embeddings.look_up(last, index)
     name = run_words.escape(table.tokens[index])
     show.figure(
-        plots.lookup(last, found, table.tokens, state.theme()),
+        plots.lookup(last, lookup, table.tokens, state.theme()),
         _(
             "On the left the one-hot vector of the word: 1 in its row, 0 elsewhere. Times the "
             "table it picks exactly that row."
@@ -94,7 +94,7 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
         _(
             "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
             "difference of the two vectors for “{word}”: **{difference:g}**."
-        ).format(n=f"{found.n_products:,}", id=index, word=name, difference=found.difference)
+        ).format(n=f"{lookup.n_products:,}", id=index, word=name, difference=lookup.difference)
     )
     show.code(embeddings.look_up)
 
@@ -122,14 +122,14 @@ def _alike(table: EmbeddingTable, index: int) -> None:
 
 
 def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
-    found = embeddings.neighbours(table.values[at], index, skip=table.n_special)
+    neighbours = embeddings.neighbours(table.values[at], index, skip=table.n_special)
     return pd.DataFrame(
         {
             _("nearest to {word}").format(word=table.tokens[index]): [
-                table.tokens[i] for i, _like in found
+                table.tokens[i] for i, _like in neighbours
             ],
-            _("class"): [table.classes[i] for i, _like in found],
-            _("cosine"): [round(like, 3) for _i, like in found],
+            _("class"): [table.classes[i] for i, _like in neighbours],
+            _("cosine"): [round(like, 3) for _i, like in neighbours],
         }
     )
 

@@ -74,11 +74,11 @@ def test_every_table_holds_the_numbers_of_the_attention(mask):
 def test_what_is_picked_is_framed_and_written_out():
     found, made = lines(mask_of("causal", 3), Pick(1, 0, 2))
     boards = boards_of(made)
-    for name, place in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
+    for name, cell in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
         cells = boards[name].panels[0].cells
         assert [
             (i, j) for i, row in enumerate(cells) for j, c in enumerate(row) if c.role == "picked"
-        ] == [place]
+        ] == [cell]
     assert [line.arithmetic[0][:4] for line in made] == ["q(lo", "0.00", "sum ", "outp"]
     assert f"{found.weights[1, 0]:.4f}" in made[2].arithmetic[-1]
 
@@ -123,11 +123,11 @@ def test_neighbouring_elements_of_two_inputs_differ_in_colour():
 @pytest.mark.parametrize("name", ["view", "einsum", "stack", "unsqueeze", "arange"])
 def test_a_click_finds_its_element(name):
     seen = looked(name)
-    place = tensor_ops.place_of
+    index_at = tensor_ops.index_at
     found, row = [], 0
     for panel in tensor_ops.tensor_board(seen.after, "y", Colours((99, 99))).panels:
         for cells in panel.cells:
-            found += [place(seen.after, row, column) for column in range(len(cells))]
+            found += [index_at(seen.after, row, column) for column in range(len(cells))]
             row += 1
     assert found == list(np.ndindex(*seen.after.shape))
 

@@ -18,7 +18,7 @@ def draw_scenes(
     labels: int64 (D,), the numbers of the digits to choose from. Returns int64 (N, n_digits) and
     int64 (N, n_digits, 3), left, top and side in pixels.
     """
-    found: list[tuple[Tensor, Tensor]] = []
+    batches: list[tuple[Tensor, Tensor]] = []
     total = 0
     while total < n:  # ends: of two squares in eight, of three in a hundred are disjoint
         shape = (_TRIES, n_digits)
@@ -29,9 +29,9 @@ def draw_scenes(
         corner = (torch.rand((*shape, 2), generator=generator) * n_corners).long() * GRID
         squares = torch.cat([corner, side[..., None]], -1)
         kept = plain(squares, labels[chosen])
-        found.append((chosen[kept], squares[kept]))
+        batches.append((chosen[kept], squares[kept]))
         total += int(kept.sum())
-    chosen, squares = (torch.cat(part)[:n] for part in zip(*found, strict=True))
+    chosen, squares = (torch.cat(part)[:n] for part in zip(*batches, strict=True))
     return chosen, squares
 
 

@@ -45,7 +45,7 @@ def projection_line(
 
 
 def attention_lines(
-    found: Attended,
+    attended: Attended,
     words: Sequence[str],
     pick: Pick,
     titles: Sequence[str],
@@ -56,7 +56,7 @@ def attention_lines(
     """Return the four lines of one attention: scores, scale and mask, softmax, weighted sum."""
     makers = (_scores, _masked, _softmax, _summed)
     return [
-        make(found, words, pick, title, sentence, letters, say)
+        make(attended, words, pick, title, sentence, letters, say)
         for make, title, sentence in zip(makers, titles, sentences, strict=True)
     ]
 
@@ -66,104 +66,105 @@ def _pair(i: int, j: int) -> tuple[str, ...]:
 
 
 def _scores(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     letters: tuple[str, str, str], say: Say,
 ) -> SheetLine:  # fmt: skip
-    width = found.query.shape[1]
+    width = attended.query.shape[1]
     names = numbered(width)
     query, key = pick.query, pick.key
     row = {(query, i): "used" for i in range(width)}
     column = {(i, key): "used" for i in range(width)}
     q, k, _v = letters
     boards = (
-        board(q, found.query, words, names, hue="query", name="query", roles=row,
+        board(q, attended.query, words, names, hue="query", name="query", roles=row,
               axes=(say("query"), say("number")), links=lambda i, _j: (f"q{i}",)),
-        board(f"{k[0]}ᵀ{k[1:]}", found.key.T, names, words, hue="key", sign="×", name="key",
+        board(f"{k[0]}ᵀ{k[1:]}", attended.key.T, names, words, hue="key", sign="×", name="key",
               roles=column, axes=(say("number"), say("key")), links=lambda _i, j: (f"k{j}",)),
-        board("QKᵀ", found.products, words, words, sign="=", name="scores",
+        board("QKᵀ", attended.products, words, words, sign="=", name="scores",
               axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
-    told = arithmetic.score(found, query, key, (words[query], words[key]))
+    told = arithmetic.score(attended, query, key, (words[query], words[key]))
     return SheetLine(title, boards, sentence, (told,))
 
 
 def _masked(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
 ) -> SheetLine:  # fmt: skip
     cell = (pick.query, pick.key)
-    width = found.query.shape[1]
-    sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else say("QKᵀ, not divided =")
+    width = attended.query.shape[1]
+    sign = f"QKᵀ ÷ √{width} =" if attended.scale != 1 else say("QKᵀ, not divided =")
     boards = [
-        board(say("Scaled scores"), found.scores, words, words, sign=sign, name="scaled",
+        board(say("Scaled scores"), attended.scores, words, words, sign=sign, name="scaled",
               axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
-        mask_board(found.allowed, words, pick, sign=say("with"), say=say),
+        mask_board(attended.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
-    told = [arithmetic.scaled(found, *cell, say)]
-    if not found.allowed.all():
+    told = [arithmetic.scaled(attended, *cell, say)]
+    if not attended.allowed.all():
         boards.append(
-            board(say("Masked scores"), found.masked, words, words, sign="=", name="masked",
+            board(say("Masked scores"), attended.masked, words, words, sign="=", name="masked",
                   lowest=say("lowest"), axes=(say("query"), say("key")), roles={cell: "picked"},
                   links=_pair)
         )  # fmt: skip
-        if not found.allowed[cell]:
+        if not attended.allowed[cell]:
             told.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
     return SheetLine(title, tuple(boards), sentence, tuple(told))
 
 
 def _softmax(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
 ) -> SheetLine:  # fmt: skip
     cell = (pick.query, pick.key)
     row = {(pick.query, j): "used" for j in range(len(words))}
     boards = (
-        board(say("e^(score − largest)"), found.exponentials, words, words, is_share=True,
+        board(say("e^(score − largest)"), attended.exponentials, words, words, is_share=True,
               name="exp", axes=(say("query"), say("key")), links=_pair,
               roles=row | {cell: "picked"}),
-        board(say("Sum"), found.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
+        board(say("Sum"), attended.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
               roles={(pick.query, 0): "used"}, links=lambda i, _j: (f"t{i}",)),
-        board(say("Weights"), found.weights, words, words, is_share=True, sign="=", name="weights",
-              axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
+        board(say("Weights"), attended.weights, words, words, is_share=True, sign="=",
+              name="weights", axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
     )  # fmt: skip
-    return SheetLine(title, boards, sentence, arithmetic.softmaxed(found, *cell, say))
+    return SheetLine(title, boards, sentence, arithmetic.softmaxed(attended, *cell, say))
 
 
 def _summed(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     letters: tuple[str, str, str], say: Say,
 ) -> SheetLine:  # fmt: skip
-    names = numbered(found.value.shape[1])
+    names = numbered(attended.value.shape[1])
     query, dimension = pick.query, pick.dimension
     row = {(query, j): "used" for j in range(len(words))}
     column = {(i, dimension): "used" for i in range(len(words))}
     boards = (
-        board(say("Weights"), found.weights, words, words, is_share=True, name="mix", roles=row,
+        board(say("Weights"), attended.weights, words, words, is_share=True, name="mix", roles=row,
               axes=(say("query"), say("key")), links=lambda i, j: (f"w{i}", f"v{j}")),
-        board(letters[2], found.value, words, names, sign="×", hue="value", name="value",
+        board(letters[2], attended.value, words, names, sign="×", hue="value", name="value",
               roles=column, axes=(say("key"), say("number")), links=lambda i, _j: (f"v{i}",)),
-        board(say("Output"), found.output, words, names, sign="=", name="output",
+        board(say("Output"), attended.output, words, names, sign="=", name="output",
               roles={(query, dimension): "picked"}, axes=(say("query"), say("number")),
               links=lambda i, j: (f"o{i},{j}", f"w{i}")),
     )  # fmt: skip
     told = f"{say('output')}({words[query]}, {dimension + 1}) = "
-    return SheetLine(title, boards, sentence, (told + arithmetic.summed(found, query, dimension),))
+    told += arithmetic.summed(attended, query, dimension)
+    return SheetLine(title, boards, sentence, (told,))
 
 
 def heads_line(
-    found: MultiHead, words: Sequence[str], title: str, sentence: str, say: Say = str
+    attended: MultiHead, words: Sequence[str], title: str, sentence: str, say: Say = str
 ) -> SheetLine:
     """Return the weights of every head side by side."""
     boards = tuple(
         board(say("Head {n}").format(n=h + 1), head.weights, words, words, is_share=True,
               axes=(say("query"), say("key")), links=lambda i, j: (f"h{i},{j}",))
-        for h, head in enumerate(found.heads)
+        for h, head in enumerate(attended.heads)
     )  # fmt: skip
     return SheetLine(title, boards, sentence)
 
 
 def joined_line(
-    found: MultiHead,
+    attended: MultiHead,
     matrix: Floats,
     words: Sequence[str],
     pick: Pick,
@@ -172,23 +173,23 @@ def joined_line(
     say: Say = str,
 ) -> SheetLine:
     """Return the heads' outputs, one behind the other, times W_O."""
-    width = found.joined.shape[1]
+    width = attended.joined.shape[1]
     names = numbered(width)
     boards = [
         board(say("Head {n}").format(n=h + 1), head.output, words,
               names[h * head.output.shape[1] : (h + 1) * head.output.shape[1]],
               sign="|" if h else "", roles={(pick.query, i): "used" for i in range(width)})
-        for h, head in enumerate(found.heads)
+        for h, head in enumerate(attended.heads)
     ]  # fmt: skip
     cell = pick.query, pick.dimension
     boards += [
         board("W_O", matrix, names, names, sign="×",
               roles={(i, pick.dimension): "used" for i in range(width)}),
-        board(say("Output"), found.output, words, names, sign="=", name="final",
+        board(say("Output"), attended.output, words, names, sign="=", name="final",
               roles={cell: "picked"}),
     ]  # fmt: skip
-    total = float(found.output[cell])
-    terms = arithmetic.product(found.joined[pick.query], matrix[:, pick.dimension], total)
+    total = float(attended.output[cell])
+    terms = arithmetic.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
     told = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
     return SheetLine(title, tuple(boards), sentence, (told,))
 
@@ -203,10 +204,10 @@ def comparison_line(
 ) -> SheetLine:
     """Return the weights with and without the scale."""
     boards = tuple(
-        board(name, found.weights, words, words, is_share=True, axes=(say("query"), say("key")),
+        board(name, attended.weights, words, words, is_share=True, axes=(say("query"), say("key")),
               links=lambda i, j: (f"c{i},{j}",),
-              facts=(say("largest {weight:.4f}").format(weight=found.weights.max()),))
-        for name, found in (
+              facts=(say("largest {weight:.4f}").format(weight=attended.weights.max()),))
+        for name, attended in (
             (say("Divided by √{d}").format(d=scaled.query.shape[1]), scaled),
             (say("Not divided"), plain),
         )
@@ -215,13 +216,13 @@ def comparison_line(
 
 
 def forms_line(
-    found: Sequence[Form], words: Sequence[str], title: str, say: Say = str
+    forms: Sequence[Form], words: Sequence[str], title: str, say: Say = str
 ) -> SheetLine:
     """Return the outputs (T, d_model) of the forms side by side."""
-    names = numbered(found[0].output.shape[1])
+    names = numbered(forms[0].output.shape[1])
     boards = tuple(
         board(say(form.name), form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
               facts=(say("differs by {value:.2g}").format(value=form.difference),))
-        for form in found
+        for form in forms
     )  # fmt: skip
     return SheetLine(title, boards, say("Point at a number: the same one lights up in every form."))

@@ -39,15 +39,15 @@ def likeness(
     return figure.update_layout(height=500)
 
 
-def lookup(table: Floats, found: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
+def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
     """Draw a window of the table (V, D) around the row that is looked up, the one-hot beside it.
 
     The first column is the one-hot vector, the others are the first dimensions of the table.
     """
-    first = max(0, min(found.id - 3, len(table) - 7))
+    first = max(0, min(looked_up.id - 3, len(table) - 7))
     rows = range(first, min(len(table), first + 7))
     shown = table[rows.start : rows.stop, :_DIMENSIONS_SHOWN]
-    one_hot = np.array([[float(row == found.id)] for row in rows])
+    one_hot = np.array([[float(row == looked_up.id)] for row in rows])
     top = float(np.abs(shown).max())
     values = np.concatenate([one_hot * top, np.full((len(rows), 1), np.nan), shown], 1)
     texts = [

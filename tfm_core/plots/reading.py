@@ -92,16 +92,16 @@ def word_bars(
     figure = go.Figure()
     names = _name_places(figure, words, marked)
     lowest = 0.0
-    for name, found in values.items():
+    for name, heights in values.items():
         label, colour, pattern = EXPLAINED[name]
-        found = np.asarray(found, np.float32)
-        largest = float(np.abs(found).max(initial=1e-9))
-        lowest = min(lowest, float((found / largest).min(initial=0.0)))
+        heights = np.asarray(heights, np.float32)
+        largest = float(np.abs(heights).max(initial=1e-9))
+        lowest = min(lowest, float((heights / largest).min(initial=0.0)))
         figure.add_bar(
             x=list(range(len(names))),
-            y=found / largest,
+            y=heights / largest,
             name=label,
-            customdata=found,
+            customdata=heights,
             hovertext=names,
             marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
             hovertemplate=f"%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>",

@@ -166,7 +166,7 @@ def _rows(cells: Array) -> tuple[tuple[SheetCell, ...], ...]:
     return tuple(tuple(row) for row in cells.tolist())
 
 
-def place_of(look: TensorView, row: int, column: int) -> Index:
+def index_at(look: TensorView, row: int, column: int) -> Index:
     """Return the index of a clicked cell; its rows are counted through all slices."""
     if look.values.ndim < 2:
         return (column,)[: look.values.ndim]

@@ -123,8 +123,8 @@ def axis_tokens(
     experiment: Experiment, item: Mapping[str, Any], module_name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the query and the key tokens of an example's map; see ``axes``."""
-    found = axes(experiment, item, module_name)
-    return found.query, found.key
+    names = axes(experiment, item, module_name)
+    return names.query, names.key
 
 
 def patches_per_side(experiment: Experiment) -> int:
@@ -182,12 +182,12 @@ _MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attentio
 
 
 def _parts(module_name: str) -> tuple[str, int, str]:
-    found = _MODULE.fullmatch(module_name)
-    if found is None:
+    match = _MODULE.fullmatch(module_name)
+    if match is None:
         raise ValueError(
             f"{module_name!r} is no attention module; one is encoder.layers.0.self_attention."
         )
-    return found[1], int(found[2] or 0), found[3]
+    return match[1], int(match[2] or 0), match[3]
 
 
 def _name(stack: str, layer: int, attention: str = "self_attention") -> str:

@@ -46,10 +46,10 @@ class AdditionTask:
         written = re.sub(r"\s+", "", text).removesuffix("=")
         longest = 2 * self.n_digits + 1
         tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
-        found = _SUM.fullmatch(written)
-        if found is None:
+        match = _SUM.fullmatch(written)
+        if match is None:
             raise ValueError(f"“{written[:30]}” is not a sum of two numbers; write it as 12+34.")
-        if max(map(len, found.groups())) > self.n_digits:
+        if max(map(len, match.groups())) > self.n_digits:
             raise ValueError(
                 f"Each number may have up to {self.n_digits} digits, so that the sum has at most "
                 f"{longest} characters."
@@ -58,8 +58,8 @@ class AdditionTask:
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the digits of the sum; None where the source is not a sum."""
-        found = _SUM.fullmatch("".join(src))
-        return None if found is None else tuple(str(int(found[1]) + int(found[2])))
+        match = _SUM.fullmatch("".join(src))
+        return None if match is None else tuple(str(int(match[1]) + int(match[2])))
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write without spaces."""

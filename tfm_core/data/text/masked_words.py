@@ -123,9 +123,9 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     return {
         position: {
             word: weight / total
-            for word, weight in sorted(found.items(), key=lambda pair: -pair[1])
+            for word, weight in sorted(weights_of.items(), key=lambda pair: -pair[1])
         }
-        for position, found in shares.items()
+        for position, weights_of in shares.items()
     }
 
 

@@ -92,10 +92,10 @@ class SentimentTask:
         label = rng.choice(LABELS)
         while True:
             words = self._words(rng)
-            found = judged(words)
-            assert found is not None
-            if found.label == label:
-                return Pair(tuple(words), (label,), (found.decides,))
+            verdict = judged(words)
+            assert verdict is not None
+            if verdict.label == label:
+                return Pair(tuple(words), (label,), (verdict.decides,))
 
     def _words(self, rng: random.Random) -> list[str]:
         words: list[str] = []
@@ -120,8 +120,8 @@ class SentimentTask:
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the label; None for what is no sentence of the grammar."""
-        found = judged(src)
-        return None if found is None else (found.label,)
+        verdict = judged(src)
+        return None if verdict is None else (verdict.label,)
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence, with a comma before “but” and “although”."""

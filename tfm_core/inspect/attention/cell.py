@@ -61,8 +61,8 @@ class AttentionCell:
     step: int
     module: str
     head: int
-    query_place: int
-    key_place: int
+    query_index: int
+    key_index: int
     query_token: str
     key_token: str
     query: Floats
@@ -149,8 +149,8 @@ def cell(
         step=trace.step,
         module=module,
         head=head,
-        query_place=query,
-        key_place=key,
+        query_index=query,
+        key_index=key,
         query_token=labels.query[query],
         key_token=labels.key[key],
         query=q,
@@ -178,31 +178,31 @@ def cell(
     )
 
 
-def dimensions_table(found: AttentionCell) -> pd.DataFrame:
+def dimensions_table(cell: AttentionCell) -> pd.DataFrame:
     """Return one row a dimension of the head: query, key, product, value, contribution, output."""
     return pd.DataFrame(
         {
-            "dimension": np.arange(1, len(found.query) + 1),
-            "query": found.query,
-            "key": found.key,
-            "product": found.products,
-            "value": found.value,
-            "contribution": found.contribution,
-            "output": found.output,
+            "dimension": np.arange(1, len(cell.query) + 1),
+            "query": cell.query,
+            "key": cell.key,
+            "product": cell.products,
+            "value": cell.value,
+            "contribution": cell.contribution,
+            "output": cell.output,
         }
     )
 
 
-def row_table(found: AttentionCell) -> pd.DataFrame:
+def row_table(cell: AttentionCell) -> pd.DataFrame:
     """Return one row a key of the cell's row: token, score, may attend, exponential, weight."""
     return pd.DataFrame(
         {
-            "key": np.arange(1, len(found.row) + 1),
-            "token": found.key_tokens,
-            "score": found.row,
-            "may_attend": found.may_attend_row,
-            "exponential": found.exponentials,
-            "weight": found.weights,
+            "key": np.arange(1, len(cell.row) + 1),
+            "token": cell.key_tokens,
+            "score": cell.row,
+            "may_attend": cell.may_attend_row,
+            "exponential": cell.exponentials,
+            "weight": cell.weights,
         }
     )
 

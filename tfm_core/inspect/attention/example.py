@@ -74,7 +74,7 @@ def cut(
     experiment: Experiment, item: Mapping[str, Any], attention: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Return one example's maps (H, Q, K) without padding. Raises ValueError when rows lack."""
-    found: dict[str, Array] = {}
+    maps: dict[str, Array] = {}
     for names in modules_by_kind(experiment).values():
         for name in names:
             if name not in attention:
@@ -86,8 +86,8 @@ def cut(
                     f"The map of {name} is {map_.shape[1]} by {map_.shape[2]}, but this example "
                     f"needs {sizes[0]} by {sizes[1]}."
                 )
-            found[name] = map_
-    return found
+            maps[name] = map_
+    return maps
 
 
 def _rows(arrays: Mapping[str, Array], index: int) -> dict[str, Array]:

@@ -107,18 +107,18 @@ def relations_of(
     full = (len(items), *shape)
     may_attend, padding, bos, cls, signs = (np.zeros(full, np.bool_) for _ in range(5))
     for index, item in enumerate(items):
-        found = axes(experiment, item, module)
-        rows, columns = found.may_attend.shape
+        names = axes(experiment, item, module)
+        rows, columns = names.may_attend.shape
         if rows > shape[0] or columns > shape[1]:
             raise ValueError(
                 f"An example needs a map of {rows} by {columns}, but there is only one of "
                 f"{shape[0]} by {shape[1]}."
             )
-        may_attend[index, :rows, :columns] = found.may_attend
+        may_attend[index, :rows, :columns] = names.may_attend
         padding[index, :rows, columns:] = True
-        bos[index, :rows, :columns] = [token == BOS for token in found.key]
-        cls[index, :rows, :columns] = [token == CLS for token in found.key]
-        signs[index, :rows, :columns] = [is_punctuation(token) for token in found.key]
+        bos[index, :rows, :columns] = [token == BOS for token in names.key]
+        cls[index, :rows, :columns] = [token == CLS for token in names.key]
+        signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
     if kind == "picture":
         return _over_picture(may_attend, padding)
     by_position = relations_by_position(may_attend)

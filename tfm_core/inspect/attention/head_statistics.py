@@ -158,14 +158,14 @@ def of_snapshot(
     experiment: Experiment, probe: Probe, snapshot: Snapshot
 ) -> dict[str, HeadStatistics]:
     """Return the figures of every module in one snapshot, on the few examples of the probe."""
-    found = {}
+    figures = {}
     for kind, modules in modules_by_kind(experiment).items():
         for module in modules:
             if module in snapshot.attention:
                 weights = snapshot.attention[module]
                 relations = relations_of(experiment, probe.items, kind, weights.shape[2:])
-                found[module] = statistics(weights, relations.may_attend, relations, kind)
-    return found
+                figures[module] = statistics(weights, relations.may_attend, relations, kind)
+    return figures
 
 
 def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
@@ -207,7 +207,7 @@ def leading_role(stats: HeadStatistics, head: int) -> str | None:
 
 def table(
     experiment: Experiment,
-    found: Mapping[str, HeadStatistics],
+    measured: Mapping[str, HeadStatistics],
     alignment: Mapping[str, AlignmentScore] | None = None,
 ) -> pd.DataFrame:
     """Return one row a head: kind, layer and head from 1, the label, and every figure.
@@ -216,7 +216,7 @@ def table(
     ``alignment``, aligned (share on true source words) and aer (alignment error rate).
     """
     rows = []
-    for module, stats in found.items():
+    for module, stats in measured.items():
         kind = kind_of(experiment, module).name
         score = (alignment or {}).get(module)
         for head in range(len(stats.entropy)):

@@ -31,15 +31,15 @@ class Lesson:
 
 def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int, int]:
     """Return query -> key. Raises ValueError, in a sentence, where a query has two keys."""
-    found: dict[int, int] = {}
+    targets: dict[int, int] = {}
     for query, key in pairs:
-        if query in found:
+        if query in targets:
             raise ValueError(
-                f"“{words[query]}” cannot attend to both “{words[found[query]]}” and "
+                f"“{words[query]}” cannot attend to both “{words[targets[query]]}” and "
                 f"“{words[key]}” with all its weight: keep one of them."
             )
-        found[query] = key
-    return found
+        targets[query] = key
+    return targets
 
 
 def learn(

@@ -21,8 +21,8 @@ def words_of(text: str) -> tuple[str, ...]:
     """
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
     if not FEWEST <= len(words) <= MOST:
-        found = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
-        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {found} given.")
+        given = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
+        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {given} given.")
     for word in words:
         if len(word) > MOST_LETTERS:
             raise ValueError(
@@ -45,15 +45,15 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
     rows = text[:_MOST_TEXT].split(";")
     if len(rows) != n_words:
         raise ValueError(f"The link has {len(rows)} vectors for {n_words} words.")
-    found = []
+    vectors = []
     for row in rows:
         parts = row.split(",")
         if len(parts) != d_model:
             raise ValueError(
                 f"The vector “{row[:40]}” of the link has {len(parts)} numbers, not {d_model}."
             )
-        found.append([_number(part) for part in parts])
-    return checked(np.array(found, np.float32))
+        vectors.append([_number(part) for part in parts])
+    return checked(np.array(vectors, np.float32))
 
 
 def matrix_of(text: str, name: str, d_model: int) -> Floats:
@@ -72,10 +72,10 @@ def pairs_of(text: str, n_words: int) -> tuple[tuple[int, int], ...]:
 
     Raises ValueError, in a sentence, for a pair of words that are not there.
     """
-    found = set()
+    pairs = set()
     for pair in filter(None, text[:_MOST_TEXT].split(",")):
-        found.add(indices_of(pair, (n_words, n_words)))
-    return tuple(sorted((query, key) for query, key in found))
+        pairs.add(indices_of(pair, (n_words, n_words)))
+    return tuple(sorted((query, key) for query, key in pairs))
 
 
 def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:

@@ -40,13 +40,13 @@ def stack(
 
 def _groups(n: int, opened: range) -> list[tuple[int, int]]:
     """Return first and last of each group of blocks: one by one where opened, else together."""
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for layer in range(n):
-        if found and layer not in opened and found[-1][1] not in opened:
-            found[-1] = (found[-1][0], layer)
+        if groups and layer not in opened and groups[-1][1] not in opened:
+            groups[-1] = (groups[-1][0], layer)
         else:
-            found.append((layer, layer))
-    return found
+            groups.append((layer, layer))
+    return groups
 
 
 def _closed(drawing: Drawing, x: str, name: str, layers: range, length: int) -> str:

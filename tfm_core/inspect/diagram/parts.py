@@ -55,8 +55,8 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
     """
     if isinstance(config, RecurrentConfig):
         title = label.partition(BREAK)[0]
-        found = _recurrent(name, title, config, is_folded=is_folded)
-        return found or _ends(name, title, config, shape)
+        recurrent = _recurrent(name, title, config, is_folded=is_folded)
+        return recurrent or _ends(name, title, config, shape)
     inside = _IN_BLOCK.match(name)
     if inside is not None:
         return _in_block(inside, label, config, is_folded=is_folded)
@@ -139,9 +139,9 @@ def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: boo
 
 
 def _in_block(
-    found: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
+    match: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
 ) -> Part:
-    stack, layer, sublayer, kind = found[1], int(found[2]), found[3], found[4]
+    stack, layer, sublayer, kind = match[1], int(match[2]), match[3], match[4]
     n_encoder, n_decoder = layers(config)
     n = n_encoder if stack == "encoder" else n_decoder
     block = f"{stack.capitalize()} block"
@@ -186,8 +186,8 @@ def parameters_of(one: Part, config: ModelConfig, shape: Shape) -> tuple[Row, ..
 
 def code_of(one: Part, config: ModelConfig, shape: Shape) -> str:
     """Return the classes and functions of the generated file that make a part."""
-    found = _definitions(config, shape)
-    return "\n\n\n".join(found[name] for name in one.code if name in found)
+    definitions = _definitions(config, shape)
+    return "\n\n\n".join(definitions[name] for name in one.code if name in definitions)
 
 
 @lru_cache(maxsize=64)

@@ -77,7 +77,7 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
 
     vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
     ids = torch.tensor([vocabulary.encode(list(tokens))])
-    found = []
+    results = []
     for name in (*POSITIONS, CAUSAL):
         values = {"d_model": 32, "position": "none" if name == CAUSAL else name, "max_len": 512}
         config = EncoderOnlyConfig.parse(values)
@@ -88,8 +88,8 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)
-        found.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
-    return found
+        results.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
+    return results
 
 
 def of_run(

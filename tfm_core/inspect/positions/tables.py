@@ -109,8 +109,8 @@ def slopes(n_heads: int) -> Array:
     """Return ALiBi's slopes (H,)."""
     from tfm_core.layers.relative import alibi_slopes
 
-    found: Array = alibi_slopes(n_heads).numpy()
-    return found
+    table: Array = alibi_slopes(n_heads).numpy()
+    return table
 
 
 def alibi_weights(n_heads: int, length: int) -> tuple[Array, Array]:
@@ -137,5 +137,5 @@ def learned_table(snapshot: Snapshot, name: str) -> Array:
 
 def source_of(path: str) -> type:
     """Return a class or function of ``tfm_core.layers``, to show its code: ``"positions:NAME"``."""
-    found: type = resolve(f"tfm_core.layers.{path}")
-    return found
+    source: type = resolve(f"tfm_core.layers.{path}")
+    return source

@@ -107,15 +107,15 @@ def find(runs: Iterable[Run]) -> dict[Kind, Run]:
     One that is finished goes before one that is not.
     """
     wanted = {kind: guided(kind) for kind in KINDS}
-    found: dict[Kind, Run] = {}
+    known: dict[Kind, Run] = {}
     for run in runs:
         if run.problem is not None:
             continue
         for kind, experiment in wanted.items():
-            is_better = kind not in found or (not _is_finished(found[kind]) and _is_finished(run))
+            is_better = kind not in known or (not _is_finished(known[kind]) and _is_finished(run))
             if is_better and run.experiment == experiment:
-                found[kind] = run
-    return {kind: found[kind] for kind in KINDS if kind in found}
+                known[kind] = run
+    return {kind: known[kind] for kind in KINDS if kind in known}
 
 
 def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
@@ -128,15 +128,15 @@ def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] |
 
     That is what a validation split is for: to choose.
     """
-    found: list[tuple[float, Kind, int]] = []
+    candidates: list[tuple[float, Kind, int]] = []
     for kind, (_run, curves) in runs.items():
         best = curves.best_validation()
         if best is not None:
             row = curves.validation
-            found.append((float(row["loss"][best]), kind, int(row["step"][best])))
-    if not found:
+            candidates.append((float(row["loss"][best]), kind, int(row["step"][best])))
+    if not candidates:
         return None
-    loss, kind, step = min(found)
+    loss, kind, step = min(candidates)
     return kind, step, loss
 
 

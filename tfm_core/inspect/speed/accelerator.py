@@ -16,12 +16,12 @@ from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 
 def crossover(cpu: Mapping[float, float], gpu: Mapping[float, float]) -> float | None:
     """Return the smallest size from which on the GPU's seconds are always fewer, None if never."""
-    found = None
+    smallest = None
     for size in sorted(cpu, reverse=True):
         if gpu[size] >= cpu[size]:
             break
-        found = size
-    return found
+        smallest = size
+    return smallest
 
 
 def cases(bench: Bench) -> Iterator[BenchmarkCase]:

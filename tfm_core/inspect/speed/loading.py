@@ -99,12 +99,12 @@ def pairs_taken(
     data: TextData, order: Tensor, lengths: tuple[Tensor, Tensor], size: int
 ) -> list[Batch]:
     """Take rows out of two tensors of ids that lie on the device, cut to the longest of a batch."""
-    train, found = data.train, []
+    train, batches = data.train, []
     for indices in torch.split(order, size):
         there = indices.to(train.src.device)
         src_len, tgt_len = (int(all_[indices].max()) for all_ in lengths)
-        found.append((train.src[there, :src_len], train.tgt[there, :tgt_len]))
-    return found
+        batches.append((train.src[there, :src_len], train.tgt[there, :tgt_len]))
+    return batches
 
 
 def cases(bench: Bench) -> Iterator[BenchmarkCase]:

@@ -181,12 +181,12 @@ def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Say) -
 
 def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str, int]:
     """Return how many calls each side makes at a time, after a first call to warm up."""
-    found = {}
+    counts = {}
     for name, side in sides.items():
         seconds_of(side, 1, clock)
         once = max(seconds_of(side, 1, clock), 1e-6)
-        found[name] = min(MOST_CALLS, max(1, math.ceil(TURN / once)))
-    return found
+        counts[name] = min(MOST_CALLS, max(1, math.ceil(TURN / once)))
+    return counts
 
 
 def _leave_with(stream: TextIO) -> None:

@@ -50,11 +50,11 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     equal = []
     for precision in AUTOCAST:
         around = partial(torch.autocast, bench.device.type, dtype=_dtype(precision))
-        found = bench.results(around)
+        results = bench.results(around)
         for what in ("loss", "output"):
             if what in reference:
                 largest = float(reference[what].abs().max())
-                difference = float((reference[what] - found[what]).abs().max())
+                difference = float((reference[what] - results[what]).abs().max())
                 equal.append(
                     Equality(what, precision.name, difference, precision.tolerance * largest)
                 )
@@ -68,5 +68,5 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
 
 def _dtype(precision: Precision) -> torch.dtype:
     assert precision.autocast is not None
-    found: torch.dtype = getattr(torch, precision.autocast)
-    return found
+    dtype: torch.dtype = getattr(torch, precision.autocast)
+    return dtype

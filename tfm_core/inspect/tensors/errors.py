@@ -23,8 +23,8 @@ def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
     if isinstance(error, IndexError) and "Dimension out of range" in str(error):
         return _axis(name, inputs, values)
     known = _BY_NAME.get(name)
-    found = known(inputs, values) if known else None
-    return found or "PyTorch does not do this with these tensors; its own words are above."
+    cause = known(inputs, values) if known else None
+    return cause or "PyTorch does not do this with these tensors; its own words are above."
 
 
 def _shape(tensor: Tensor) -> str:

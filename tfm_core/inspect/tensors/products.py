@@ -64,16 +64,16 @@ def _einsum_terms(equation: str, shapes: Sequence[Index], cell: Index) -> list[T
     parts, out, summed = letters(equation)
     sizes = _sizes(parts, shapes)
     fixed = dict(zip(out, cell, strict=True))
-    found = []
+    terms = []
     for indices in product(*(range(sizes[letter]) for letter in summed)):
         at = {**fixed, **dict(zip(summed, indices, strict=True))}
-        found.append(
+        terms.append(
             tuple(
                 tuple(min(at[letter], n - 1) for letter, n in zip(part, shape, strict=True))
                 for part, shape in zip(parts, shapes, strict=False)
             )
         )
-    return found
+    return terms
 
 
 def by_loops(equation: str, inputs: Sequence[Array]) -> Array:

@@ -102,18 +102,18 @@ class OperationResult:
 def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
     """Read what was typed for each parameter. Raises ValueError, in a sentence."""
     readers = {"int": text.int_of, "ints": text.ints_of, "number": text.number_of}
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for one in operation.parameters:
         typed = texts.get(one.name, one.default)
         if one.kind == "choice":
-            found[one.name] = typed if typed in one.choices else one.default
+            settings[one.name] = typed if typed in one.choices else one.default
         elif one.kind == "equation":
-            found[one.name] = text.equation_of(typed)
+            settings[one.name] = text.equation_of(typed)
         elif one.kind == "shape":
-            found[one.name] = text.shape_of(typed, one.label)
+            settings[one.name] = text.shape_of(typed, one.label)
         else:
-            found[one.name] = readers[one.kind](typed, one.label)
-    return found
+            settings[one.name] = readers[one.kind](typed, one.label)
+    return settings
 
 
 def sight(

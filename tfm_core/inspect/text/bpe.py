@@ -80,14 +80,14 @@ def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
     """Cut words with the first ``k`` merges; a character outside the alphabet is <unk>."""
     known = learned.vocabulary(k)
     tokenizer = _tokenizer(learned, known, k)
-    found = []
+    result = []
     for word in words:
         for piece in tokenizer.encode(word + END).tokens:
             if piece == _UNKNOWN:
-                found.append(Token(SPECIALS[UNK], UNK, is_unknown=True))
+                result.append(Token(SPECIALS[UNK], UNK, is_unknown=True))
             else:
-                found.append(Token(shown(piece), known[piece]))
-    return found
+                result.append(Token(shown(piece), known[piece]))
+    return result
 
 
 def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -127,11 +127,11 @@ def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
 
 def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:
     """Return how often each pair of neighbours stands in the corpus. split: word -> its pieces."""
-    found: Counter[tuple[str, str]] = Counter()
+    of_pairs: Counter[tuple[str, str]] = Counter()
     for word, pieces in split.items():
         for pair in pairwise(pieces):
-            found[pair] += counts[word]
-    return found
+            of_pairs[pair] += counts[word]
+    return of_pairs
 
 
 def shown(token: str) -> str:

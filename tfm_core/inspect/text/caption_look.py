@@ -275,8 +275,8 @@ def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
     data = data_of(run.experiment)
     assert isinstance(data, CaptionData)
     split, row = data.test, row % len(data.test)
-    found = []
+    composed = []
     for placed, digit in zip(split.scene(row), split.chosen[row].tolist(), strict=True):
         same = split.digits.labels[:digit] == placed.number
-        found.append((placed, int(same.sum())))
-    return found
+        composed.append((placed, int(same.sum())))
+    return composed

@@ -54,13 +54,13 @@ def sentences_of(text: str) -> list[list[str]]:
         raise ValueError(
             f"There are {len(lines)} sentences; a batch here has at most {MOST_SENTENCES}."
         )
-    found = [words_of(clean(line)) for line in lines]
-    for number, words in enumerate(found, 1):
+    sentences = [words_of(clean(line)) for line in lines]
+    for number, words in enumerate(sentences, 1):
         if len(words) > MOST_TOKENS:
             raise ValueError(
                 f"Sentence {number} has {len(words)} words; at most {MOST_TOKENS} are shown here."
             )
-    return found
+    return sentences
 
 
 def longest(sentences: Sequence[Sequence[str]], *, has_bos: bool, has_eos: bool) -> int:

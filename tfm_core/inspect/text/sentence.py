@@ -131,10 +131,10 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     The changes are to the last clause and to the last joining word. Empty for what is no sentence
     of the grammar.
     """
-    found = judged(words)
-    if found is None:
+    verdict = judged(words)
+    if verdict is None:
         return {}
-    clause = found.clauses[-1]
+    clause = verdict.clauses[-1]
     words = tuple(words)
     start = clause.adjective_at if clause.intensity_at is None else clause.intensity_at
     changed: dict[str, tuple[str, ...]] = {}
@@ -181,8 +181,8 @@ def _shares(model: nn.Module, inputs: tuple[Tensor, Tensor], task: TextTask) -> 
 
     with torch.no_grad():
         shares = model(*inputs)[:, 0].float().softmax(-1)
-    found: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
-    return found
+    result: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
+    return result
 
 
 def _without(model: nn.Module, task: TextTask, words: tuple[str, ...]) -> Floats:

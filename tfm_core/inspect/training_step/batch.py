@@ -116,21 +116,21 @@ def answers(trainer: Trainer) -> BatchAnswers | None:
 
     handle = trainer.model.register_forward_hook(keep)
     try:
-        found = forward(trainer)
+        passed = forward(trainer)
     finally:
         handle.remove()
-    if found.call is None or not outputs:
+    if passed.call is None or not outputs:
         return None
     losses = F.cross_entropy(
-        found.call.logits.detach(),
-        found.call.targets,
+        passed.call.logits.detach(),
+        passed.call.targets,
         reduction="none",
-        ignore_index=found.call.ignore_index,
-        label_smoothing=found.call.smoothing,
+        ignore_index=passed.call.ignore_index,
+        label_smoothing=passed.call.smoothing,
     )
-    counts = found.call.targets != found.call.ignore_index
-    owners = _owners(found.call.logits, outputs[-1])
-    return BatchAnswers(float(found.loss.detach()), found.call, losses, counts, owners)
+    counts = passed.call.targets != passed.call.ignore_index
+    owners = _owners(passed.call.logits, outputs[-1])
+    return BatchAnswers(float(passed.loss.detach()), passed.call, losses, counts, owners)
 
 
 def _owners(logits: Tensor, output: Tensor) -> Tensor:
@@ -147,18 +147,18 @@ def _owners(logits: Tensor, output: Tensor) -> Tensor:
     return owners
 
 
-def example_losses(found: BatchAnswers, n_examples: int) -> Floats:
+def example_losses(answers: BatchAnswers, n_examples: int) -> Floats:
     """Return (B,): the mean loss of each example's answers that count, 0 without any."""
-    counted = found.counts & (found.owners >= 0)
-    owners = found.owners[counted]
-    sums = torch.zeros(n_examples).index_add(0, owners, found.losses[counted].float())
+    counted = answers.counts & (answers.owners >= 0)
+    owners = answers.owners[counted]
+    sums = torch.zeros(n_examples).index_add(0, owners, answers.losses[counted].float())
     mean: Floats = (sums / owners.bincount(minlength=n_examples).clamp(min=1)).numpy()
     return mean
 
 
-def one_answer(trainer: Trainer, found: BatchAnswers, number: int, shown: int = 8) -> Answer:
+def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8) -> Answer:
     """Return the numbers of one answer, by its row."""
-    call = found.call
+    call = answers.call
     row = call.logits.detach()[number].double()
     target = int(call.targets[number])
     log_sum = float(row.logsumexp(0))

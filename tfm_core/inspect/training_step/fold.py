@@ -92,15 +92,15 @@ def fold(graph: Graph, opened: str = "") -> Folded:
 
 def groups_of(graph: Graph) -> list[str]:
     """Return what can be opened: the groups, and the parts directly inside of them."""
-    found: dict[str, None] = {}
+    groups: dict[str, None] = {}
     stacks = _stacks(graph)
     for operation in graph.operations:
         first = top(operation.module, stacks)
-        found[first] = None
+        groups[first] = None
         rest = operation.module.removeprefix(first).lstrip(".")
         if rest and operation.module not in {LOSS, MODEL}:
-            found[f"{first}.{rest.split('.')[0]}"] = None
-    return sorted(found)
+            groups[f"{first}.{rest.split('.')[0]}"] = None
+    return sorted(groups)
 
 
 def _stacks(graph: Graph) -> set[str]:

@@ -58,22 +58,22 @@ def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
     handles = _watch(trainer.model, spans)
     trainer.model.zero_grad(set_to_none=True)
     try:
-        found = forward(trainer)
+        passed = forward(trainer)
     finally:
         for handle in handles:
             handle.remove()
-    graph, nodes = _walk(found.loss, trainer.model, spans)
+    graph, nodes = _walk(passed.loss, trainer.model, spans)
     hooks = [
         node.register_prehook(_note(operation))
         for node, operation in zip(nodes, graph.operations, strict=True)
     ]
     try:
-        found.loss.backward()  # type: ignore[no-untyped-call]
+        passed.loss.backward()  # type: ignore[no-untyped-call]
     finally:
         for hook in hooks:
             hook.remove()
     trainer.model.zero_grad(set_to_none=True)
-    return graph, found
+    return graph, passed
 
 
 def _now() -> int:

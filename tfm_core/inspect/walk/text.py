@@ -17,7 +17,7 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     view = _first_view(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
-    found = [
+    made = [
         walk_tokens.tokens(subject, example),
         heads(view),
         masks.masks(subject, view),
@@ -34,15 +34,15 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
         block.feed_forward(view, 14),
     ]
     if not is_causal:
-        found.append(walk_stack.encoder_stack(view))
+        made.append(walk_stack.encoder_stack(view))
     if subject.shape.is_label:
-        found.append(answer.pooling(view))
+        made.append(answer.pooling(view))
     if isinstance(subject.config, EncoderDecoderConfig):
         other = block_view(subject, "decoder", "T:tgt", layer, example)
-        found += [decoder.decoder_attention(other), decoder.cross_attention(other)]
+        made += [decoder.decoder_attention(other), decoder.cross_attention(other)]
     if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
-        return (*found, pooler.answer(view), pooler.whole(subject))
-    return (*found, answer.logits(view), answer.whole(subject, example))
+        return (*made, pooler.answer(view), pooler.whole(subject))
+    return (*made, answer.logits(view), answer.whole(subject, example))
 
 
 def _first_view(subject: Subject, layer: int, example: int) -> BlockView:

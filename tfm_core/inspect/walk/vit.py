@@ -20,11 +20,11 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that steps 6 to 13 open, from 0. No CLS, no step 4."""
     view = block_view(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
-    found = [picture(subject), patches(subject), projection(subject)]
+    made = [picture(subject), patches(subject), projection(subject)]
     if subject.config.pooling == "cls":
-        found.append(cls(subject))
+        made.append(cls(subject))
     return (
-        *found,
+        *made,
         tokens.positions(subject, "N:tokens", "positions", 5),
         *block(view, 6),
         walk_stack.encoder_stack(view, 14),
