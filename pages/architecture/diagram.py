@@ -208,6 +208,6 @@ def _steps(chosen: Chosen, one: Part) -> None:
                 page_table.path_of("walk"),
                 label=_("Step {n}: {title}").format(n=entry.number, title=_(entry.title)),
                 icon=":material/footprint:",
-                query_params={**link, "step": str(entry.number)},
+                query_params={**link, "step": entry.name},
                 width="content",
             )
