@@ -189,7 +189,7 @@ class RunQueue:
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
             last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
             failed = dataclasses.replace(
-                run.status, state="failed", reason=f"The worker broke down: {last}"
+                run.status, state="failed", reason=N_("The worker broke down: {last}", last=last)
             )
             with contextlib.suppress(OSError):
                 write_status(run.folder, failed)
