@@ -188,7 +188,7 @@ def _steps(chosen: Chosen, one: Part) -> None:
     try:
         index = walk_index(chosen.model, chosen.shape)
     except ValueError as error:
-        st.caption(str(error))
+        st.caption(_(error))
         return
     entries = [entry for entry in index if entry.name in one.steps]
     if not entries:
@@ -208,6 +208,6 @@ def _steps(chosen: Chosen, one: Part) -> None:
                 page_table.path_of("walk"),
                 label=_("Step {n}: {title}").format(n=entry.number, title=_(entry.title)),
                 icon=":material/footprint:",
-                query_params={**link, "step": str(entry.number)},
+                query_params={**link, "step": entry.name},
                 width="content",
             )

@@ -55,7 +55,7 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
         trace = _trace(run, example)
         traced = cell_of(run.experiment, trace, module, selection.head, *cell)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     if trace.step != example.step:
         st.info(

@@ -35,7 +35,7 @@ def view(runs: Runs) -> None:
         promised = steps.evaluated(picked[1], "validation")
         tested = steps.evaluated(picked[1], "test")
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     rows = [
         (label, evaluated.split, evaluated.n_right, len(evaluated.labels))

@@ -47,7 +47,7 @@ def page() -> None:
             ways.mistakes(model_at)
         controls.history(model_at)
     except ValueError as error:
-        show.problem(_(str(error)))
+        show.problem(error)
 
 
 page()

@@ -19,6 +19,7 @@ from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import MASK, Vocabulary
+from tfm_core.sentences import StudentError
 
 BLANK = "___"
 """How a hidden word is written and read by people."""
@@ -105,11 +106,12 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     into which split is not used. Empty where no sentence of the grammar fits. Raises ValueError,
     in a sentence, for more than MOST_GAPS hidden words.
     """
-    positions = [position for position, token in enumerate(src) if token == MASK]
-    if len(positions) > MOST_GAPS:
-        raise ValueError(
-            f"{len(positions)} words are hidden; the exact chances are worked out for up to "
-            f"{MOST_GAPS}."
+    places = [place for place, token in enumerate(src) if token == MASK]
+    if len(places) > MOST_GAPS:
+        raise StudentError(
+            "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
+            n_places=len(places),
+            most_gaps=MOST_GAPS,
         )
     shares: dict[int, dict[str, float]] = {position: {} for position in positions}
     total = 0.0

@@ -20,6 +20,7 @@ from tfm_core.config import Experiment, RecurrentConfig
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import axes
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -207,9 +208,14 @@ def row_table(cell: AttentionCell) -> pd.DataFrame:
     )
 
 
-def _check(what: str, index: int, count: int) -> None:
-    if not 0 <= index < count:
-        raise ValueError(f"There is no {what} {index + 1}: this map has {count}.")
+def _check(what: str, place: int, count: int) -> None:
+    if not 0 <= place < count:
+        raise StudentError(
+            "There is no {what} {place}: this map has {count}.",
+            what=what,
+            place=place + 1,
+            count=count,
+        )
 
 
 def _bias(score: float, scaled: float) -> float:

@@ -28,8 +28,8 @@ def pooling(view: BlockView) -> WalkStep:
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
         code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
-    return WalkStep(
-        16, "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
+    return Step(
+        "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
         tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
         shape_question(
             "what is left of the texts", (batch, 1, d_model), (batch, length, d_model),
@@ -38,7 +38,7 @@ def pooling(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def logits(view: BlockView, number: int = 18) -> WalkStep:
+def logits(place: Place) -> Step:
     """One number for each token of the vocabulary."""
     subject = view.subject
     cache, looked_at = subject.cache, subject.memory_axis
@@ -66,8 +66,8 @@ def logits(view: BlockView, number: int = 18) -> WalkStep:
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(view)[0] == "decoder" else "Logits"
     reader = "encoder-decoder" if looked_at else subject.reader
-    return WalkStep(
-        number, "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
+    return Step(
+        "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
         shape_question(
@@ -85,7 +85,7 @@ def _stack_of(view: BlockView) -> tuple[str, str]:
     return ("decoder" if is_decoder else "encoder"), view.axis
 
 
-def whole(subject: Subject, example: int, number: int = 19) -> WalkStep:
+def whole(subject: Subject, example: int) -> Step:
     """All of it in one call, and what the model says."""
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -107,8 +107,8 @@ def whole(subject: Subject, example: int, number: int = 19) -> WalkStep:
         ids = subject.described.written
         after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
-    return WalkStep(
-        number, "whole", "The whole forward pass",
+    return Step(
+        "whole", "The whole forward pass",
         ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
         _likely_word(subject, scores, example), names=names, shown="probabilities",
     )  # fmt: skip

@@ -6,15 +6,14 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def projections(view: BlockView, number: int) -> WalkStep:
+def projections(place: Place) -> Step:
     """Queries, keys and values of every token."""
-    got, axes = view.got, f"B {view.axis} d_model"
-    *_, d_model = view.sizes
-    n = 3 * d_model * (d_model + view.subject.block.bias)
-    bias = f" + {d_model}" if view.subject.block.bias else ""
-    return WalkStep(
-        number,
-        "projections",
+    got, axes = place.got, f"B {place.axis} d_model"
+    *_, d_model = place.sizes
+    n = 3 * d_model * (d_model + place.subject.block.bias)
+    bias = f" + {d_model}" if place.subject.block.bias else ""
+    return Step(
+        "queries-keys-values",
         "Queries, keys and values",
         ("projections",),
         "q, k, v = attention.in_projection(x).chunk(3, -1)",
@@ -33,7 +32,7 @@ def projections(view: BlockView, number: int) -> WalkStep:
     )
 
 
-def split(view: BlockView, number: int) -> WalkStep:
+def split(place: Place) -> Step:
     """Every token's vector cut into one piece a head."""
     got = view.got
     batch, length, n_heads, d_head, d_model = view.sizes
@@ -47,8 +46,7 @@ def split(view: BlockView, number: int) -> WalkStep:
         turned = got("self_attention.query")
         extra = [seen("turned", "queries, turned", turned, f"B H {view.axis} d_head"), *extra]
     queries = got("self_attention.split_query")
-    return WalkStep(
-        number,
+    return Step(
         "split",
         "Split into heads",
         ("split", "rotary") if is_rotary else ("split",),
@@ -76,12 +74,11 @@ def split(view: BlockView, number: int) -> WalkStep:
     )  # fmt: skip
 
 
-def weighted_sum(view: BlockView, number: int) -> WalkStep:
+def weighted_sum(place: Place) -> Step:
     """The values, in the proportions of the weights."""
-    got, words = view.got, view.axis.partition(":")[2]
-    batch, length, n_heads, d_head, d_model = view.sizes
-    return WalkStep(
-        number,
+    got, words = place.got, place.axis.partition(":")[2]
+    batch, length, n_heads, d_head, d_model = place.sizes
+    return Step(
         "weighted-sum",
         "Weighted sum of the values",
         ("weighted-sum",),
@@ -104,13 +101,12 @@ def weighted_sum(view: BlockView, number: int) -> WalkStep:
     )  # fmt: skip
 
 
-def merge(view: BlockView, number: int) -> WalkStep:
+def merge(place: Place) -> Step:
     """The heads side by side again, and mixed."""
-    got, words = view.got, view.axis.partition(":")[2]
-    batch, length, n_heads, d_head, d_model = view.sizes
-    axes = f"B {view.axis} d_model"
-    return WalkStep(
-        number,
+    got, words = place.got, place.axis.partition(":")[2]
+    batch, length, n_heads, d_head, d_model = place.sizes
+    axes = f"B {place.axis} d_model"
+    return Step(
         "merge",
         "Merge the heads",
         ("merge",),

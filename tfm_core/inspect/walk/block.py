@@ -22,7 +22,7 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(view: BlockView, number: int = 15) -> WalkStep:
+def encoder_stack(place: Place) -> Step:
     """All blocks of the encoder, one after the other."""
     subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
@@ -34,8 +34,8 @@ def encoder_stack(view: BlockView, number: int = 15) -> WalkStep:
         before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
-    return WalkStep(
-        number, "encoder-stack", "Encoder stack", topics, code, tuple(before),
+    return Step(
+        "encoder-stack", "Encoder stack", topics, code, tuple(before),
         (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
         shape_question(
             f"the memory, after {len(through)} block{'s' if len(through) > 1 else ''}",
@@ -54,7 +54,7 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(view: BlockView, number: int, sublayer: str = "self_attention") -> WalkStep:
+def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = view.subject.block, f"B {view.axis} d_model"
     got = view.got
@@ -71,8 +71,7 @@ def add_norm(view: BlockView, number: int, sublayer: str = "self_attention") -> 
     width = view.sizes[-1]
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
-    return WalkStep(
-        number,
+    return Step(
         "add-norm",
         "Add and norm",
         ("norm-first" if config.norm_first else "norm-last", config.norm),
@@ -91,7 +90,7 @@ def add_norm(view: BlockView, number: int, sublayer: str = "self_attention") -> 
     )
 
 
-def feed_forward(view: BlockView, number: int) -> WalkStep:
+def feed_forward(place: Place) -> Step:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
     config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
     batch, length, _, _, d_model = view.sizes
@@ -99,8 +98,7 @@ def feed_forward(view: BlockView, number: int) -> WalkStep:
     hidden = ACTIVATION_CODE[config.activation].format(x="y")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
-    return WalkStep(
-        number,
+    return Step(
         "feed-forward",
         "Feed-forward, add and norm",
         ("feed-forward", f"activation-{config.activation}",

@@ -6,7 +6,7 @@ from tfm_core.inspect.walk.block_view import BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def decoder_attention(view: BlockView, number: int = 16) -> WalkStep:
+def decoder_attention(place: Place) -> Step:
     """The target looks at itself, and not ahead."""
     subject, got, axes = view.subject, view.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
@@ -30,8 +30,8 @@ def decoder_attention(view: BlockView, number: int = 16) -> WalkStep:
             n, f"{n}: everything above the diagonal, and every column of padding.",
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
-    return WalkStep(
-        number, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
+    return Step(
+        "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", "the target so far", x, axes),
@@ -45,7 +45,7 @@ def decoder_attention(view: BlockView, number: int = 16) -> WalkStep:
     )  # fmt: skip
 
 
-def cross_attention(view: BlockView, number: int = 17) -> WalkStep:
+def cross_attention(place: Place) -> Step:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
     got, axes, asked = view.got, "B T:tgt d_model", view.subject.memory_axis
     words = asked.partition(":")[2]
@@ -55,8 +55,8 @@ def cross_attention(view: BlockView, number: int = 17) -> WalkStep:
     if view.has("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
-    return WalkStep(
-        number, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
+    return Step(
+        "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (
             seen("x", "the target so far", got("cross_attention.query_input"), axes),

@@ -18,8 +18,8 @@ from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 
 
-def masks(subject: Subject, view: BlockView, number: int = 3) -> WalkStep:
-    """Which query may attend to which key. view: the block whose mask is shown."""
+def masks(subject: Subject, place: Place) -> Step:
+    """Which query may attend to which key. place: the block whose mask is shown."""
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
     family = str(getattr(subject.config, "family", ""))
@@ -61,9 +61,9 @@ def masks(subject: Subject, view: BlockView, number: int = 3) -> WalkStep:
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
-    question = _mask_question(after[-1], view.example)
-    return WalkStep(
-        number, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
+    question = _mask_question(after[-1], place.example)
+    return Step(
+        "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip
 

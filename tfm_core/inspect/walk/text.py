@@ -1,4 +1,4 @@
-"""The nineteen steps of a text model; a family that lacks a stack lacks its steps."""
+"""The steps of a text model; a family that lacks a stack lacks its steps."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps; layer: the block that steps 6 to 14, 16 and 17 open, from 0."""
-    view = _first_view(subject, layer, example)
+def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+    """Return the steps; layer: the block that is opened, from 0."""
+    place = _place(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
     made = [
         walk_tokens.tokens(subject, example),
-        heads(view),
-        masks.masks(subject, view),
-        walk_tokens.embedding(subject, view.axis),
-        positions(subject, view),
-        attention.projections(view, 6),
-        attention.split(view, 7),
-        weights.scores(view, 8),
-        weights.masking(view, 9, ("causal",) if is_causal else ("padding",)),
-        weights.softmax(view, 10),
-        attention.weighted_sum(view, 11),
-        attention.merge(view, 12),
-        block.add_norm(view, 13),
-        block.feed_forward(view, 14),
+        heads(place),
+        masks.masks(subject, place),
+        walk_tokens.embedding(subject, place.axis),
+        positions(subject, place),
+        attention.projections(place),
+        attention.split(place),
+        weights.scores(place),
+        weights.masking(place, ("causal",) if is_causal else ("padding",)),
+        weights.softmax(place),
+        attention.weighted_sum(place),
+        attention.merge(place),
+        block.add_norm(place),
+        block.feed_forward(place),
     ]
     if not is_causal:
         made.append(walk_stack.encoder_stack(view))
@@ -59,8 +59,8 @@ def heads(view: BlockView) -> WalkStep:
         f"{view.path}.self_attention.in_projection.weight"
     )
     weight = projection.detach()[:d_model]
-    return WalkStep(
-        2, "heads", "Heads must divide d_model", ("heads",),
+    return Step(
+        "heads", "Heads must divide d_model", ("heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", "matrix that makes the queries", weight, "d_model d_model"),),
         (seen("per_head", "its rows, by head", weight.view(n_heads, d_head, d_model),
@@ -76,6 +76,6 @@ def heads(view: BlockView) -> WalkStep:
 def positions(subject: Subject, view: BlockView) -> WalkStep:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    step = tokens.positions(subject, view.axis, name, 5)
+    step = tokens.positions(subject, place.axis, name)
     has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
     return pooler.positions(subject, step) if has_segments else step

@@ -16,35 +16,35 @@ from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, s
 from tfm_core.layers.patches import patchify
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps; layer: the block that steps 6 to 13 open, from 0. No CLS, no step 4."""
-    view = block_view(subject, "encoder", "N:tokens", layer, example)
+def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+    """Return the steps; layer: the block that is opened, from 0."""
+    place = place_of(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
     made = [picture(subject), patches(subject), projection(subject)]
     if subject.config.pooling == "cls":
         made.append(cls(subject))
     return (
-        *made,
-        tokens.positions(subject, "N:tokens", "positions", 5),
-        *block(view, 6),
-        walk_stack.encoder_stack(view, 14),
+        *found,
+        tokens.positions(subject, "N:tokens", "positions"),
+        *block(place),
+        walk_stack.encoder_stack(place),
         pooling(subject),
         head(subject),
         whole(subject, example),
     )
 
 
-def block(view: BlockView, first: int) -> tuple[WalkStep, ...]:
-    """Return the eight steps inside a block that nothing is hidden from, numbered from first."""
+def block(place: Place) -> tuple[Step, ...]:
+    """Return the eight steps inside a block that nothing is hidden from."""
     return (
-        attention.projections(view, first),
-        attention.split(view, first + 1),
-        weights.scores(view, first + 2),
-        weights.softmax(view, first + 3),
-        attention.weighted_sum(view, first + 4),
-        attention.merge(view, first + 5),
-        walk_block.add_norm(view, first + 6),
-        walk_block.feed_forward(view, first + 7),
+        attention.projections(place),
+        attention.split(place),
+        weights.scores(place),
+        weights.softmax(place),
+        attention.weighted_sum(place),
+        attention.merge(place),
+        walk_block.add_norm(place),
+        walk_block.feed_forward(place),
     )
 
 
@@ -69,8 +69,8 @@ def picture(subject: Subject) -> WalkStep:
         mean, std = subject.statistics
         names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
-    return WalkStep(
-        1, "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
+    return Step(
+        "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
             "How many numbers is one picture?", n,
@@ -97,8 +97,8 @@ def patches(subject: Subject) -> WalkStep:
                           "B C Y X"))  # fmt: skip
     side = subject.inputs[0].size(-1)
     per_side = patches_per_side(side, config.patch_size)
-    return WalkStep(
-        2, "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
+    return Step(
+        "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
         number_question(
             f"A picture of {side} x {side} is cut into patches of {config.patch_size} x "
             f"{config.patch_size}. How many are there?",
@@ -114,8 +114,8 @@ def projection(subject: Subject) -> WalkStep:
     cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
     batch, n, values = cut.shape
     d_model = out.size(-1)
-    return WalkStep(
-        3, "projection", "Patch projection", ("projection",), "x = projection(patches)",
+    return Step(
+        "patch-projection", "Patch projection", ("projection",), "x = projection(patches)",
         (seen("patches", "patches, flattened", cut, "B patches:patches P"),),
         (seen("x", "a vector for each patch", out, "B patches:patches d_model"),),
         shape_question(
@@ -132,8 +132,8 @@ def cls(subject: Subject) -> WalkStep:
     x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
-    return WalkStep(
-        4, "cls", "CLS token", ("cls",),
+    return Step(
+        "cls", "CLS token", ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
         (
             seen("x", "a vector for each patch", x, "B patches:patches d_model"),
@@ -155,8 +155,8 @@ def pooling(subject: Subject) -> WalkStep:
     memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
     code = "pooled = memory[:, 0]" if config.pooling == "cls" else "pooled = memory.mean(1)"
-    return WalkStep(
-        15, "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
+    return Step(
+        "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
         (seen("memory", "what the encoder understood", memory, "B N:tokens d_model"),),
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
         shape_question(
@@ -171,8 +171,8 @@ def head(subject: Subject) -> WalkStep:
     pooled, scores = subject.cache["head.pooled"], subject.cache["head.logits"]
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
-    return WalkStep(
-        16, "head", "Head", ("head",), "logits = head(pooled)",
+    return Step(
+        "head", "Head", ("head",), "logits = head(pooled)",
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
         (seen("logits", "a score for each class", scores, "B classes:classes"),),
         number_question(
@@ -198,8 +198,8 @@ def whole(subject: Subject, example: int) -> WalkStep:
         question = answer.best_of(
             scores[example], names, "Which class does this model give this picture?", truth
         )
-    return WalkStep(
-        17, "whole", "The whole forward pass", ("whole", "whole-vit"),
+    return Step(
+        "whole", "The whole forward pass", ("whole", "whole-vit"),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (

@@ -13,7 +13,7 @@ from tfm_core.inspect.walk.steps import (
 )
 
 
-def scores(view: BlockView, number: int) -> WalkStep:
+def scores(place: Place) -> Step:
     """How well every query matches every key."""
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, _ = view.sizes
@@ -27,8 +27,7 @@ def scores(view: BlockView, number: int) -> WalkStep:
         bias = got("self_attention.bias")
         before.append(seen("bias", "ALiBi's penalty", bias, f"H Q:{words} K:{words}"))
         code += " + bias"
-    return WalkStep(
-        number,
+    return Step(
         "scores",
         "Scores",
         ("scores", "alibi") if has_bias else ("scores",),
@@ -48,7 +47,7 @@ def scores(view: BlockView, number: int) -> WalkStep:
     )
 
 
-def masking(view: BlockView, number: int, topics: tuple[str, ...]) -> WalkStep:
+def masking(place: Place, topics: tuple[str, ...]) -> Step:
     """Scores that may not count become the lowest number there is."""
     got = view.got
     masked = got("self_attention.masked_scores")
@@ -69,8 +68,7 @@ def masking(view: BlockView, number: int, topics: tuple[str, ...]) -> WalkStep:
             n,
             f"{n} of {total}: count the zeros of the mask, broadcast over the queries.",
         )
-    return WalkStep(
-        number,
+    return Step(
         "masking",
         "Mask",
         ("masking", *topics),
@@ -86,7 +84,7 @@ def masking(view: BlockView, number: int, topics: tuple[str, ...]) -> WalkStep:
     )
 
 
-def softmax(view: BlockView, number: int) -> WalkStep:
+def softmax(place: Place) -> Step:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = view.got
     is_masked = view.has("self_attention.mask")
@@ -96,8 +94,7 @@ def softmax(view: BlockView, number: int) -> WalkStep:
         mask = got("self_attention.mask")
         before.append(mask_seen(mask, view.axis.partition(":")[2]))
         code += ".masked_fill(~mask, 0.0)"
-    return WalkStep(
-        number,
+    return Step(
         "softmax",
         "Scale and softmax",
         ("softmax",),
