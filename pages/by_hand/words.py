@@ -55,7 +55,7 @@ def _turned_in_link(kind: str, n_words: int) -> None:
             st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
         except ValueError as error:
             url_choice.warn(f"{escape(_(error))} {_('The mask stays as it is.')}")
-    pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
+    pairs = map(by_hand_text.text_of_indices, _clicks(kind, n_words))
     url_choice.say(_TURNED, _TURNED, ",".join(pairs) or None)
 
 

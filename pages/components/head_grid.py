@@ -15,8 +15,8 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.film import Film, still
-from pages.components.packing import is_place, packed
+from pages.components.film import SnapshotAnimation, single_frame
+from pages.components.packing import is_index, packed
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName

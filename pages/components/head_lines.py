@@ -14,7 +14,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.packing import is_place, packed
+from pages.components.packing import is_index, packed
 from pages.i18n import _
 
 Pin = tuple[str, int]  # "q" or "k", and a index from 0

@@ -17,7 +17,7 @@ import streamlit as st
 
 from pages.components import served
 from pages.components.files import bundled
-from pages.components.packing import is_place
+from pages.components.packing import is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
 

@@ -12,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.packing import is_place
+from pages.components.packing import is_index
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.sheet import SheetLine, described
 

@@ -171,7 +171,7 @@ def _beyond(race: Race) -> None:
                     lines[name] = _measured(run.id, run.checkpoint_step or 0, run)
             except ValueError as error:
                 show.problem(error)
-    if not found:
+    if not lines:
         st.info(
             _("How far beyond its trained length each goes is measured when it has finished."),
             icon=":material/hourglass_empty:",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tfm_core.inspect.walk.steps import Question, Seen, WalkStep
 
 
-def navigation(steps: tuple[Step, ...], number: int) -> None:
+def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     """Back, the list of steps, next. number: of the step that is shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
@@ -54,7 +54,7 @@ def is_guessed(step: WalkStep, subject_name: str, example: int) -> bool:
     return not asks_shape or _name(step, subject_name, example) in walk_state.answers()
 
 
-def _name(step: Step, subject_name: str, example: int) -> str:
+def _name(step: WalkStep, subject_name: str, example: int) -> str:
     return f"{subject_name} {step.name} {example}"
 
 
@@ -85,7 +85,7 @@ def _legend(step: WalkStep, subject: Subject) -> str:
     return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
 
 
-def words(step: Step, subject: Subject, names: Sequence[str]) -> None:
+def words(step: WalkStep, subject: Subject, names: Sequence[str]) -> None:
     """Show the line of PyTorch, and the paragraph that is true of this model's settings.
 
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.

@@ -36,7 +36,7 @@ def page() -> None:
         st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
-        place = st.container()
+        area = st.container()
         question.words(step, subject, names)
         question.question(step, name, example)
         with area:  # drawn last: an answer just given reveals the shapes

@@ -183,8 +183,8 @@ _MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attentio
 
 
 def _parts(module_name: str) -> tuple[str, int, str]:
-    found = _MODULE.fullmatch(module_name)
-    if found is None:
+    match = _MODULE.fullmatch(module_name)
+    if match is None:
         raise StudentError(
             "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
             module_name=module_name,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.process import Mark, is_alive
+from tfm_core.runs.process import ProcessMark, is_alive
 from tfm_core.sentences import N_, Sentence
 
 State = Literal[

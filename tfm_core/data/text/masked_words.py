@@ -106,11 +106,11 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     into which split is not used. Empty where no sentence of the grammar fits. Raises ValueError,
     in a sentence, for more than MOST_GAPS hidden words.
     """
-    places = [place for place, token in enumerate(src) if token == MASK]
-    if len(places) > MOST_GAPS:
+    positions = [position for position, token in enumerate(src) if token == MASK]
+    if len(positions) > MOST_GAPS:
         raise StudentError(
             "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
-            n_places=len(places),
+            n_places=len(positions),
             most_gaps=MOST_GAPS,
         )
     shares: dict[int, dict[str, float]] = {position: {} for position in positions}

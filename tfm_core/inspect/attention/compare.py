@@ -69,7 +69,7 @@ def check_same_tokens(
                 "The two maps have other {name} tokens from number {place} on; choose an "
                 "example that both models read alike.",
                 name=name,
-                place=place + 1,
+                place=index + 1,
             )
 
 

@@ -34,12 +34,12 @@ def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int
     """Return query -> key. Raises ValueError, in a sentence, where a query has two keys."""
     targets: dict[int, int] = {}
     for query, key in pairs:
-        if query in found:
+        if query in targets:
             raise StudentError(
                 "“{word}” cannot attend to both “{one}” and “{other}” with all its weight: "
                 "keep one of them.",
                 word=words[query],
-                one=words[found[query]],
+                one=words[targets[query]],
                 other=words[key],
             )
         targets[query] = key

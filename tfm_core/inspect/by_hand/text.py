@@ -57,7 +57,7 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
             n_rows=len(rows),
             n_words=n_words,
         )
-    found = []
+    vectors = []
     for row in rows:
         parts = row.split(",")
         if len(parts) != d_model:
@@ -113,7 +113,7 @@ def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
             n_sizes=len(sizes),
             ranges=ranges,
         )
-    return places
+    return indices
 
 
 def text_of_indices(indices: Sequence[int]) -> str:

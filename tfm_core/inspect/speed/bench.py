@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
 from tfm_core.data.image_data import EMBEDDED
-from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.cases import Equality
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer, build
 

@@ -28,7 +28,7 @@ def pooling(view: BlockView) -> WalkStep:
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
         code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
-    return Step(
+    return WalkStep(
         "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
         tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
         shape_question(
@@ -38,7 +38,7 @@ def pooling(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-def logits(place: Place) -> Step:
+def logits(view: BlockView) -> WalkStep:
     """One number for each token of the vocabulary."""
     subject = view.subject
     cache, looked_at = subject.cache, subject.memory_axis
@@ -66,7 +66,7 @@ def logits(place: Place) -> Step:
     d_model = subject.config.d_model
     title = "Decoder stack to logits" if _stack_of(view)[0] == "decoder" else "Logits"
     reader = "encoder-decoder" if looked_at else subject.reader
-    return Step(
+    return WalkStep(
         "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
@@ -85,7 +85,7 @@ def _stack_of(view: BlockView) -> tuple[str, str]:
     return ("decoder" if is_decoder else "encoder"), view.axis
 
 
-def whole(subject: Subject, example: int) -> Step:
+def whole(subject: Subject, example: int) -> WalkStep:
     """All of it in one call, and what the model says."""
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -107,7 +107,7 @@ def whole(subject: Subject, example: int) -> Step:
         ids = subject.described.written
         after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
-    return Step(
+    return WalkStep(
         "whole", "The whole forward pass",
         ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
         _likely_word(subject, scores, example), names=names, shown="probabilities",

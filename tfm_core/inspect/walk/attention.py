@@ -6,13 +6,13 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def projections(place: Place) -> Step:
+def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
-    got, axes = place.got, f"B {place.axis} d_model"
-    *_, d_model = place.sizes
-    n = 3 * d_model * (d_model + place.subject.block.bias)
-    bias = f" + {d_model}" if place.subject.block.bias else ""
-    return Step(
+    got, axes = view.got, f"B {view.axis} d_model"
+    *_, d_model = view.sizes
+    n = 3 * d_model * (d_model + view.subject.block.bias)
+    bias = f" + {d_model}" if view.subject.block.bias else ""
+    return WalkStep(
         "queries-keys-values",
         "Queries, keys and values",
         ("projections",),
@@ -32,7 +32,7 @@ def projections(place: Place) -> Step:
     )
 
 
-def split(place: Place) -> Step:
+def split(view: BlockView) -> WalkStep:
     """Every token's vector cut into one piece a head."""
     got = view.got
     batch, length, n_heads, d_head, d_model = view.sizes
@@ -46,7 +46,7 @@ def split(place: Place) -> Step:
         turned = got("self_attention.query")
         extra = [seen("turned", "queries, turned", turned, f"B H {view.axis} d_head"), *extra]
     queries = got("self_attention.split_query")
-    return Step(
+    return WalkStep(
         "split",
         "Split into heads",
         ("split", "rotary") if is_rotary else ("split",),
@@ -74,11 +74,11 @@ def split(place: Place) -> Step:
     )  # fmt: skip
 
 
-def weighted_sum(place: Place) -> Step:
+def weighted_sum(view: BlockView) -> WalkStep:
     """The values, in the proportions of the weights."""
-    got, words = place.got, place.axis.partition(":")[2]
-    batch, length, n_heads, d_head, d_model = place.sizes
-    return Step(
+    got, words = view.got, view.axis.partition(":")[2]
+    batch, length, n_heads, d_head, d_model = view.sizes
+    return WalkStep(
         "weighted-sum",
         "Weighted sum of the values",
         ("weighted-sum",),
@@ -101,12 +101,12 @@ def weighted_sum(place: Place) -> Step:
     )  # fmt: skip
 
 
-def merge(place: Place) -> Step:
+def merge(view: BlockView) -> WalkStep:
     """The heads side by side again, and mixed."""
-    got, words = place.got, place.axis.partition(":")[2]
-    batch, length, n_heads, d_head, d_model = place.sizes
-    axes = f"B {place.axis} d_model"
-    return Step(
+    got, words = view.got, view.axis.partition(":")[2]
+    batch, length, n_heads, d_head, d_model = view.sizes
+    axes = f"B {view.axis} d_model"
+    return WalkStep(
         "merge",
         "Merge the heads",
         ("merge",),

@@ -22,7 +22,7 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(place: Place) -> Step:
+def encoder_stack(view: BlockView) -> WalkStep:
     """All blocks of the encoder, one after the other."""
     subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
@@ -34,7 +34,7 @@ def encoder_stack(place: Place) -> Step:
         before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
-    return Step(
+    return WalkStep(
         "encoder-stack", "Encoder stack", topics, code, tuple(before),
         (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
         shape_question(
@@ -54,7 +54,7 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
+def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = view.subject.block, f"B {view.axis} d_model"
     got = view.got
@@ -71,7 +71,7 @@ def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
     width = view.sizes[-1]
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
-    return Step(
+    return WalkStep(
         "add-norm",
         "Add and norm",
         ("norm-first" if config.norm_first else "norm-last", config.norm),
@@ -90,7 +90,7 @@ def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
     )
 
 
-def feed_forward(place: Place) -> Step:
+def feed_forward(view: BlockView) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
     config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
     batch, length, _, _, d_model = view.sizes
@@ -98,7 +98,7 @@ def feed_forward(place: Place) -> Step:
     hidden = ACTIVATION_CODE[config.activation].format(x="y")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
-    return Step(
+    return WalkStep(
         "feed-forward",
         "Feed-forward, add and norm",
         ("feed-forward", f"activation-{config.activation}",

@@ -18,10 +18,10 @@ heads = weights @ values
 output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that is opened, from 0."""
-    reading = place_of(subject, "encoder", "N:tokens", layer, example)
-    writing = place_of(subject, "decoder", "T:tgt", layer, example)
+    reading = block_view(subject, "encoder", "N:tokens", layer, example)
+    writing = block_view(subject, "decoder", "T:tgt", layer, example)
     return (
         vit.picture(subject),
         vit.patches(subject),
@@ -42,17 +42,17 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     )
 
 
-def _word_positions(subject: Subject) -> Step:
+def _word_positions(subject: Subject) -> WalkStep:
     """Where each word stands, which is told by other rows than where a patch lies."""
     step = tokens.positions(subject, "T:tgt", "tgt_positions", setting="text_position")
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(place: Place) -> Step:
+def _cross_attention(view: BlockView) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
-    step = decoder.cross_attention(place)
-    heads = place.subject.block.d_head
+    step = decoder.cross_attention(view)
+    heads = view.subject.block.d_head
     return replace(
         step,
         topics=("cross-attention-captioner",),

@@ -6,7 +6,7 @@ from tfm_core.inspect.walk.block_view import BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def decoder_attention(place: Place) -> Step:
+def decoder_attention(view: BlockView) -> WalkStep:
     """The target looks at itself, and not ahead."""
     subject, got, axes = view.subject, view.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
@@ -30,7 +30,7 @@ def decoder_attention(place: Place) -> Step:
             n, f"{n}: everything above the diagonal, and every column of padding.",
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
-    return Step(
+    return WalkStep(
         "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
@@ -45,7 +45,7 @@ def decoder_attention(place: Place) -> Step:
     )  # fmt: skip
 
 
-def cross_attention(place: Place) -> Step:
+def cross_attention(view: BlockView) -> WalkStep:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
     got, axes, asked = view.got, "B T:tgt d_model", view.subject.memory_axis
     words = asked.partition(":")[2]
@@ -55,7 +55,7 @@ def cross_attention(place: Place) -> Step:
     if view.has("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
-    return Step(
+    return WalkStep(
         "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (

@@ -18,7 +18,7 @@ from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 
 
-def masks(subject: Subject, place: Place) -> Step:
+def masks(subject: Subject, view: BlockView) -> WalkStep:
     """Which query may attend to which key. place: the block whose mask is shown."""
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
@@ -61,8 +61,8 @@ def masks(subject: Subject, place: Place) -> Step:
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
-    question = _mask_question(after[-1], place.example)
-    return Step(
+    question = _mask_question(after[-1], view.example)
+    return WalkStep(
         "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip

@@ -16,7 +16,7 @@ def positions(subject: Subject, step: WalkStep) -> WalkStep:
     vector = segments.get_parameter("table.weight").detach()[0]
     normed = subject.cache["encoder.input"]
     axes = "B S:slots d_model"
-    return Step(
+    return WalkStep(
         step.name, "Positions and segments", (*step.topics, "segments"),
         f"{step.code}\nnormed = norm(placed + segment)",
         (*step.before, seen("segment", "vector of the first segment", vector, "d_model")),
@@ -26,12 +26,12 @@ def positions(subject: Subject, step: WalkStep) -> WalkStep:
     )  # fmt: skip
 
 
-def answer(place: Place) -> Step:
+def answer(view: BlockView) -> WalkStep:
     """One vector for the whole text."""
     cache, axis = view.subject.cache, "T:tgt"
     answering, pooled = cache["output.answering"], cache["output.logits"]
     batch, length, d_model = answering.shape
-    return Step(
+    return WalkStep(
         "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
         (seen("x", "last vector of each position", answering, f"B {axis} d_model"),),
         (seen("pooled", "one vector for each text", pooled, "B d_model"),),
@@ -45,11 +45,11 @@ def answer(place: Place) -> Step:
     )  # fmt: skip
 
 
-def whole(subject: Subject) -> Step:
+def whole(subject: Subject) -> WalkStep:
     """All of it in one call."""
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     batch, d_model = pooled.shape
-    return Step(
+    return WalkStep(
         "whole", "The whole forward pass", ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
         (seen("src", "source ids", src, "B S:src"),

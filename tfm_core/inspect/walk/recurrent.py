@@ -37,7 +37,7 @@ def _embedding(subject: Subject) -> WalkStep:
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
-    return Step(
+    return WalkStep(
         "embedding", "Embedding", ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", "source ids", src, "B S:src"),
@@ -59,7 +59,7 @@ def _reading(subject: Subject) -> WalkStep:
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
-    return Step(
+    return WalkStep(
         "encoder", "The encoder reads", ("reading", how),
         "memory, last = encoder(embedded, keep)",
         (seen("embedded", "source vectors", embedded, "B S:src d_model"),
@@ -78,7 +78,7 @@ def _bridge(subject: Subject) -> WalkStep:
     config, ends = _config(subject), subject.cache["encoder.ends"]
     (batch, d), n = ends.shape, config.n_layers
     hidden = subject.cache["bridge.first"].view(batch, n, d)
-    return Step(
+    return WalkStep(
         "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
         (seen("last", "where reading ended", ends, "B d_model"),),
@@ -99,7 +99,7 @@ def _scores(subject: Subject) -> WalkStep:
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
-    return Step(
+    return WalkStep(
         "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", "the decoder's states that ask", cache[f"{_LOOK}.query_input"],
@@ -122,7 +122,7 @@ def _scores(subject: Subject) -> WalkStep:
 def _weights(subject: Subject, example: int) -> WalkStep:
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
-    return Step(
+    return WalkStep(
         "weights", "Mask and softmax", ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
@@ -153,7 +153,7 @@ def _context(subject: Subject) -> WalkStep:
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
-    return Step(
+    return WalkStep(
         "context", "Context", ("context-recurrent",), "context = weights @ values",
         (seen("weights", "shares of each row", cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
@@ -170,7 +170,7 @@ def _writing(subject: Subject) -> WalkStep:
     tops, logits = cache["decoder.tops"], cache["output.logits"]
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
-    return Step(
+    return WalkStep(
         "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"

@@ -12,26 +12,26 @@ from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that is opened, from 0."""
-    place = _place(subject, layer, example)
+    view = _first_view(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
     made = [
         walk_tokens.tokens(subject, example),
-        heads(place),
-        masks.masks(subject, place),
-        walk_tokens.embedding(subject, place.axis),
-        positions(subject, place),
-        attention.projections(place),
-        attention.split(place),
-        weights.scores(place),
-        weights.masking(place, ("causal",) if is_causal else ("padding",)),
-        weights.softmax(place),
-        attention.weighted_sum(place),
-        attention.merge(place),
-        block.add_norm(place),
-        block.feed_forward(place),
+        heads(view),
+        masks.masks(subject, view),
+        walk_tokens.embedding(subject, view.axis),
+        positions(subject, view),
+        attention.projections(view),
+        attention.split(view),
+        weights.scores(view),
+        weights.masking(view, ("causal",) if is_causal else ("padding",)),
+        weights.softmax(view),
+        attention.weighted_sum(view),
+        attention.merge(view),
+        block.add_norm(view),
+        block.feed_forward(view),
     ]
     if not is_causal:
         made.append(walk_stack.encoder_stack(view))
@@ -59,7 +59,7 @@ def heads(view: BlockView) -> WalkStep:
         f"{view.path}.self_attention.in_projection.weight"
     )
     weight = projection.detach()[:d_model]
-    return Step(
+    return WalkStep(
         "heads", "Heads must divide d_model", ("heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", "matrix that makes the queries", weight, "d_model d_model"),),
@@ -76,6 +76,6 @@ def heads(view: BlockView) -> WalkStep:
 def positions(subject: Subject, view: BlockView) -> WalkStep:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    step = tokens.positions(subject, place.axis, name)
+    step = tokens.positions(subject, view.axis, name)
     has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
     return pooler.positions(subject, step) if has_segments else step

@@ -13,7 +13,7 @@ from tfm_core.inspect.walk.steps import (
 )
 
 
-def scores(place: Place) -> Step:
+def scores(view: BlockView) -> WalkStep:
     """How well every query matches every key."""
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, _ = view.sizes
@@ -27,7 +27,7 @@ def scores(place: Place) -> Step:
         bias = got("self_attention.bias")
         before.append(seen("bias", "ALiBi's penalty", bias, f"H Q:{words} K:{words}"))
         code += " + bias"
-    return Step(
+    return WalkStep(
         "scores",
         "Scores",
         ("scores", "alibi") if has_bias else ("scores",),
@@ -47,7 +47,7 @@ def scores(place: Place) -> Step:
     )
 
 
-def masking(place: Place, topics: tuple[str, ...]) -> Step:
+def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
     """Scores that may not count become the lowest number there is."""
     got = view.got
     masked = got("self_attention.masked_scores")
@@ -68,7 +68,7 @@ def masking(place: Place, topics: tuple[str, ...]) -> Step:
             n,
             f"{n} of {total}: count the zeros of the mask, broadcast over the queries.",
         )
-    return Step(
+    return WalkStep(
         "masking",
         "Mask",
         ("masking", *topics),
@@ -84,7 +84,7 @@ def masking(place: Place, topics: tuple[str, ...]) -> Step:
     )
 
 
-def softmax(place: Place) -> Step:
+def softmax(view: BlockView) -> WalkStep:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = view.got
     is_masked = view.has("self_attention.mask")
@@ -94,7 +94,7 @@ def softmax(place: Place) -> Step:
         mask = got("self_attention.mask")
         before.append(mask_seen(mask, view.axis.partition(":")[2]))
         code += ".masked_fill(~mask, 0.0)"
-    return Step(
+    return WalkStep(
         "softmax",
         "Scale and softmax",
         ("softmax",),
