@@ -65,7 +65,7 @@ def test_an_unknown_kind_is_refused_with_a_sentence() -> None:
 
 
 def test_a_part_that_a_kind_lacks_is_refused_with_a_sentence() -> None:
-    with pytest.raises(ValueError, match="kind language model have no mistakes"):
+    with pytest.raises(ValueError, match="no mistakes for tasks of the kind Language model"):
         TASK_KINDS["corpus"].part("mistakes")
 
 

@@ -20,6 +20,7 @@ from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
+from tfm_core.sentences import StudentError
 
 C = TypeVar("C", bound=Config)
 
@@ -38,17 +39,22 @@ class Experiment(Config):
         """Return the task, which must be of a kind. Raises ValueError, in a sentence, otherwise."""
         if isinstance(self.task, kind):
             return self.task
-        raise ValueError(
-            f"{self.task.facts.label} is a task of the kind {self.task.kind}; here "
-            f"{kind.__name__} is needed."
+        raise StudentError(
+            "{label} is a task of the kind {kind}; here {needed} is needed.",
+            label=self.task.facts.label,
+            kind=self.task.kind,
+            needed=kind.__name__,
         )
 
     def model_as(self, family: type[C]) -> C:
         """Return the model's settings, which must be of a family. Raises ValueError otherwise."""
         if isinstance(self.model, family):
             return self.model
-        label = FAMILIES[self.model.family].label
-        raise ValueError(f"The model is of the family {label}; here {family.__name__} is needed.")
+        raise StudentError(
+            "The model is of the family {label}; here {needed} is needed.",
+            label=FAMILIES[self.model.family].label,
+            needed=family.__name__,
+        )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -80,8 +86,12 @@ def _check_family(experiment: Experiment) -> None:
         others = ", ".join(TASK_FACTS[name].label for name in tasks_for(family)[:3])
         raise CrossError(
             "task.name",
-            f"{FAMILIES[family].label} cannot learn the task {facts.label}; choose a task such as "
-            f"{others}, or the family {able}.",
+            "{label} cannot learn the task {task}; choose a task such as {others}, or "
+            "the family {able}.",
+            label=FAMILIES[family].label,
+            task=facts.label,
+            others=others,
+            able=able,
         )
 
 
@@ -94,8 +104,12 @@ def _check_patches(experiment: Experiment) -> None:
         fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
         raise CrossError(
             "model.patch_size",
-            f"patch_size {model.patch_size} does not divide the {size}x{size} pictures of "
-            f"{task.facts.label}; {fitting} would.",
+            "patch_size {patch_size} does not divide the {size}x{size} pictures of {label}; "
+            "{fitting} would.",
+            patch_size=model.patch_size,
+            size=size,
+            label=task.facts.label,
+            fitting=fitting,
         )
 
 
@@ -107,6 +121,9 @@ def _check_max_len(experiment: Experiment) -> None:
     if needed > model.max_len:
         raise CrossError(
             "model.max_len",
-            f"{task.facts.label} has sequences of up to {needed} tokens, but the learned position "
-            f"table has {model.max_len} rows; make it {needed} or choose other positions.",
+            "{label} has sequences of up to {needed} tokens, but the learned position table has "
+            "{max_len} rows; make it {needed} or choose other positions.",
+            label=task.facts.label,
+            needed=needed,
+            max_len=model.max_len,
         )

@@ -81,8 +81,11 @@ class TextTaskConfig(SequenceTaskConfig):
         if self.size not in sizes:
             raise CrossError(
                 "size",
-                f"size is {self.size}, but for {self.facts.label} it must be "
-                f"from {sizes[0]} to {sizes[-1]}.",
+                "size is {size}, but for {label} it must be from {lowest} to {highest}.",
+                size=self.size,
+                label=self.facts.label,
+                lowest=sizes[0],
+                highest=sizes[-1],
             )
         return self
 
@@ -140,8 +143,10 @@ class ImageTaskConfig(PictureTaskConfig):
         if self.n_validation >= self.facts.n_train:
             raise CrossError(
                 "n_validation",
-                f"n_validation {self.n_validation} leaves nothing of the {self.facts.n_train} "
-                "training pictures; choose fewer.",
+                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
+                "choose fewer.",
+                n_validation=self.n_validation,
+                n_train=self.facts.n_train,
             )
         return self
 

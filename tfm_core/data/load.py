@@ -9,6 +9,7 @@ import torch
 
 from tfm_core.config.task import TaskConfig
 from tfm_core.data.download import Progress
+from tfm_core.sentences import StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
 
@@ -52,4 +53,8 @@ def data_as(data: Data, kind: type[D]) -> D:
     """Return data that must be of a kind. Raises ValueError, in a sentence, otherwise."""
     if isinstance(data, kind):
         return data
-    raise ValueError(f"The data are {type(data).__name__}, but {kind.__name__} is needed here.")
+    raise StudentError(
+        "The data are {found}, but {needed} is needed here.",
+        found=type(data).__name__,
+        needed=kind.__name__,
+    )

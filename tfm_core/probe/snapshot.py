@@ -61,7 +61,7 @@ def text_probe(trainer: Trainer) -> dict[str, Any]:
         {
             "src": list(pair.src),
             "tgt": list(pair.tgt),
-            "alignment": [list(places) for places in pair.alignment],
+            "alignment": [list(sources) for sources in pair.alignment],
             "src_text": task.join_src(pair.src),
             "tgt_text": task.join_tgt(pair.tgt),
         }
@@ -102,7 +102,7 @@ def _prompted(data: TextData) -> list[dict[str, Any]]:
 def _pictures(data: ImageData) -> Tensor:
     labels = data.validation.labels.tolist()
     firsts = [labels.index(label) for label in sorted(set(labels))]
-    others = [place for place in range(len(labels)) if place not in set(firsts)]
+    others = [index for index in range(len(labels)) if index not in set(firsts)]
     return torch.tensor([*firsts, *others][:N_PICTURES], device=data.validation.labels.device)
 
 

@@ -21,6 +21,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.download import Progress
 from tfm_core.data.load import Data, load
 from tfm_core.models.build import Model
+from tfm_core.sentences import StudentError
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.events import (
     Event,
@@ -41,7 +42,7 @@ from tfm_core.variants.tasks import TASK_KINDS
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
 
-class TrainingDiverged(ValueError):
+class TrainingDiverged(StudentError):
     """The loss is no longer a number; the message says what would help."""
 
 
@@ -180,8 +181,12 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     loss = float(reported.detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
-            f"The loss became {loss} at step {step}: the learning rate "
-            f"{config.learning_rate:g} is probably too high; try {config.learning_rate / 10:g}."
+            "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is "
+            "probably too high; try {lower:g}.",
+            loss=loss,
+            step=step,
+            learning_rate=config.learning_rate,
+            lower=config.learning_rate / 10,
         )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]

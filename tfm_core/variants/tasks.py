@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tfm_core.sentences import StudentError
 from tfm_core.variants.record import Registry, Variant, resolve
 
 
@@ -50,7 +51,9 @@ class TaskKind(Variant):
         """Return what a part names. Raises ValueError, in a sentence, where the kind has none."""
         where = getattr(self, name)
         if where is None:
-            raise ValueError(f"Tasks of the kind {self.label.lower()} have no {name}.")
+            raise StudentError(
+                "There is no {name} for tasks of the kind {kind}.", name=name, kind=self.label
+            )
         return resolve(where)
 
 

@@ -16,6 +16,7 @@ from tfm_core.data.text.numbers import NumbersTask
 from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
 from tfm_core.data.text.task import Pair, TextTask
+from tfm_core.sentences import StudentError
 
 # The key is the name in the configuration; the value takes the size.
 TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
@@ -39,7 +40,7 @@ def text_task(config: SequenceTaskConfig) -> TextTask:
         return corpus_task(config)
     if isinstance(config, TextTaskConfig):
         return _task(config.name, config.size)
-    raise ValueError(f"{type(config).__name__} has no words of a text task.")
+    raise StudentError("{kind} has no words of a text task.", kind=type(config).__name__)
 
 
 @lru_cache(maxsize=64)

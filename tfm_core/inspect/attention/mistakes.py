@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, Experiment, TextTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Reading:
     answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
     """
 
-    place: int
+    index: int
     item: Mapping[str, Any]
     said: str
     truth: str
@@ -64,7 +65,7 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
     """
     kind = TASK_KINDS[run.experiment.task.kind]
     if kind.mistakes is None:
-        raise ValueError(
+        raise StudentError(
             "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
             "shows which tokens of a text surprise it most."
         )
@@ -89,13 +90,13 @@ def of_texts(experiment: Experiment, model: Model, data: Data, n: int) -> list[R
     src = data.validation.src[:n]
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     task, readings = data.task, []
-    for place, pair in enumerate(data.validation.pairs[:n]):
-        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))[: config.max_tgt_len]
-        sure = written.confidence[place, : len(said) + 1]
+    for index, pair in enumerate(data.validation.pairs[:n]):
+        said = tuple(task.tgt_vocabulary.decode(written.ids[index].tolist()))[: config.max_tgt_len]
+        sure = written.confidence[index, : len(said) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(
             Reading(
-                place,
+                index,
                 item,
                 task.join_tgt(said),
                 task.join_tgt(pair.tgt),
@@ -124,18 +125,18 @@ def of_captions(experiment: Experiment, model: Model, data: Data, n: int) -> lis
     patch_size = experiment.model_as(CaptionerConfig).patch_size
     items = items_of(data.config, data.validation, range(n), patch_size)
     readings = []
-    for place, item in enumerate(items):
-        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
-        sure = written.confidence[place, : len(said) + 1]
+    for index, item in enumerate(items):
+        said = tuple(data.vocabulary.decode(written.ids[index].tolist()))
+        sure = written.confidence[index, : len(said) + 1]
         readings.append(
             Reading(
-                place,
+                index,
                 item,
                 join(said, data.config),
                 item["tgt_text"],
                 float(sure.min()),
                 said == tuple(item["tgt"]),
-                pictures[place].numpy(),
+                pictures[index].numpy(),
             )
         )
     return readings
@@ -162,13 +163,13 @@ def of_pictures(experiment: Experiment, model: Model, data: Data, n: int) -> lis
     labels = data.validation.labels[:n].tolist()
     return [
         Reading(
-            place,
+            index,
             {"label": label},
             names[said],
             names[label],
-            float(best.values[place]),
+            float(best.values[index]),
             said == label,
-            images[place].numpy(),
+            images[index].numpy(),
         )
-        for place, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
+        for index, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
     ]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, TaskConfig, from_json
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ _loading = threading.Lock()
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
     if run.status.is_active:
-        return "This run has no checkpoint yet; one is written while it trains and when it ends."
-    return "This run has no checkpoint: none was saved, or its file is gone. Train it again."
+        return N_(
+            "This run has no checkpoint yet; one is written while it trains and when it ends."
+        )
+    return N_("This run has no checkpoint: none was saved, or its file is gone. Train it again.")
 
 
 def checkpoint_mark(run: Run) -> int:
@@ -43,7 +46,7 @@ def checkpoint_mark(run: Run) -> int:
     try:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
-        raise ValueError(no_checkpoint(run)) from None
+        raise StudentError(no_checkpoint(run)) from None
 
 
 def model_of(run: Run) -> tuple[Model, int]:
