@@ -19,7 +19,7 @@ OWN_KINDS = ("picture", "test", "validation")
 VIEWS = ("map", "lines", "arithmetic")
 DEEPER = ("heads", "alignment", "explain", "positions", "compare", "take")
 MAX_TEXT = 400
-MAX_TOKENS = 4096  # places that a link may name
+MAX_TOKENS = 4096  # the largest position that a link may name
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ def nearest_step(step: int | None, steps: tuple[int, ...]) -> int:
 
 def _cell_of(text: str) -> tuple[int, int] | None:
     """Return query and key of "3,5". Too large ones end at the edge."""
-    places = [_place_of(part) for part in text.split(",")]
-    if len(places) != 2:
+    positions = [_position_of(part) for part in text.split(",")]
+    if len(positions) != 2:
         raise Unfit(_("two positions, such as 3,5"))
-    return places[0], places[1]
+    return positions[0], positions[1]
 
 
 def _cell_text(cell: tuple[int, int] | None) -> str:
@@ -88,18 +88,18 @@ def _cell_text(cell: tuple[int, int] | None) -> str:
 def _pin_of(text: str) -> tuple[str, int] | None:
     if text[:1] not in ("q", "k"):
         raise Unfit(_("q or k and a position, such as q3"))
-    return text[0], _place_of(text[1:])
+    return text[0], _position_of(text[1:])
 
 
 def _pin_text(pin: tuple[str, int] | None) -> str:
     return _("nothing") if pin is None else f"{pin[0]}{pin[1] + 1}"
 
 
-def _place_of(text: str) -> int:
-    place = whole(text)
-    if place is None or not 1 <= place <= MAX_TOKENS:
+def _position_of(text: str) -> int:
+    number = whole(text)
+    if number is None or not 1 <= number <= MAX_TOKENS:
         raise Unfit(_("made of positions from 1 to {most}").format(most=MAX_TOKENS))
-    return place - 1
+    return number - 1
 
 
 def _own_of(text: str) -> str:
@@ -145,7 +145,7 @@ class Selection:
     """What is looked at. example None: the user's own; step None: always the newest.
 
     view: how the one head is shown. cell: query and key of the arithmetic. pin: side ("q" or "k")
-    and place of the token whose lines are held. deeper: what is shown below. versus: what the view
+    and number of the token whose lines are held. deeper: what is shown below. versus: what the view
     is compared with: "layer.head.step.run", from 1, empty where it is the same. own: the example of
     one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
     "validation-" and its number from 1.
@@ -167,8 +167,8 @@ class Selection:
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""
-        found, _dash, rest = self.own.partition("-")
-        return rest if found == kind else ""
+        said, _dash, rest = self.own.partition("-")
+        return rest if said == kind else ""
 
 
 NAMES = tuple(parameter.query for parameter in view_link.parameters(Selection).values())

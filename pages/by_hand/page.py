@@ -27,7 +27,7 @@ def page() -> None:
         given = words.given(stage)
         STAGES[stage](given)
     except ValueError as error:
-        show.problem(run_words.escape(str(error)))
+        show.problem(run_words.escape(_(error)))
 
 
 page()

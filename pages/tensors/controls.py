@@ -12,21 +12,21 @@ from pages.ui import typed, view_link
 from pages.ui.view_link import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
-from tfm_core.inspect.tensors.operations import OPERATIONS, Operation, Parameter, Values
-from tfm_core.inspect.tensors.sight import Dtype, Source, read
+from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values
+from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An operation with everything that it is told."""
+class OperationSetup:
+    """An operation with its inputs and parameters."""
 
-    operation: Operation
-    source: Source
+    operation: TensorOperation
+    source: InputSpec
     values: Values
     second: tuple[int, ...] | None
 
 
-def operation() -> Operation:
+def operation() -> TensorOperation:
     """Choose the operation; a link may hold it."""
     unknown = view_link.receive(OPERATION)
     picked = st.pills(_("Operation"), OPERATION.names, required=True, key=OPERATION.query)
@@ -37,28 +37,28 @@ def operation() -> Operation:
     return chosen
 
 
-def asked(chosen: Operation) -> Asked:
+def asked(chosen: TensorOperation) -> OperationSetup:
     """Ask for the inputs and parameters. Raises ValueError, in a sentence."""
-    source = Source((1,))
+    source = InputSpec((1,))
     second = None
     if chosen.kind != "makes":
         source = _source(chosen)
     if chosen.second is not None:
         second = text.shape_of(_shape(chosen, "second", _("Shape of b")), "b")
-    return Asked(chosen, source, read(chosen, _typed(chosen)), second)
+    return OperationSetup(chosen, source, read(chosen, _typed(chosen)), second)
 
 
-def _typed(chosen: Operation) -> dict[str, str]:
-    found = {}
+def _typed(chosen: TensorOperation) -> dict[str, str]:
+    typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
         for column, one in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                found[one.name] = _parameter(chosen, one)
-    return found
+                typed[one.name] = _parameter(chosen, one)
+    return typed
 
 
-def _parameter(chosen: Operation, one: Parameter) -> str:
+def _parameter(chosen: TensorOperation, one: Parameter) -> str:
     told = TOLD[chosen.name][one.name]
     if isinstance(told, Choice):
         return _choice(_(one.label), told)
@@ -84,12 +84,12 @@ def _text(label: str, parameter: Text, help: str) -> str:
     return typed.within(text, parameter.most)
 
 
-def _shape(chosen: Operation, name: str, label: str) -> str:
+def _shape(chosen: TensorOperation, name: str, label: str) -> str:
     words = _("One to four whole numbers, at most 64 elements: 2, 3.")
     return _text(label, _written(chosen, name), words)
 
 
-def _source(chosen: Operation) -> Source:
+def _source(chosen: TensorOperation) -> InputSpec:
     left, right = st.columns(2)
     with left:
         shape = text.shape_of(_shape(chosen, "shape", _("Shape of x")))
@@ -105,22 +105,22 @@ def _source(chosen: Operation) -> Source:
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
         raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
-    return Source(shape, numbers, whole, prepared)
+    return InputSpec(shape, numbers, whole, prepared)
 
 
-def _named(chosen: Operation, name: str) -> Choice:
+def _named(chosen: TensorOperation, name: str) -> Choice:
     found = TOLD[chosen.name][name]
     assert isinstance(found, Choice)
     return found
 
 
-def _written(chosen: Operation, name: str) -> Text:
+def _written(chosen: TensorOperation, name: str) -> Text:
     found = TOLD[chosen.name][name]
     assert isinstance(found, Text)
     return found
 
 
-def _numbers(chosen: Operation, shape: tuple[int, ...]) -> tuple[float, ...]:
+def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
     count = 1
     for size in shape:
         count *= size
@@ -130,12 +130,12 @@ def _numbers(chosen: Operation, shape: tuple[int, ...]) -> tuple[float, ...]:
     return text.numbers_of(_text(_("Numbers"), parameter, words), count)
 
 
-def own_mistakes(chosen: Operation) -> None:
+def own_mistakes(chosen: TensorOperation) -> None:
     """Offer the famous errors of one operation, one press each."""
-    found = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
-    if found:
+    names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    if names:
         st.caption(_("Famous errors, one press each"))
-        _buttons(found, "own")
+        _buttons(names, "own")
 
 
 def gallery() -> None:

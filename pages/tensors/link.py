@@ -9,7 +9,7 @@ from typing import Any
 from pages.i18n import N_
 from pages.ui import view_link
 from pages.ui.view_link import Choice, Text
-from tfm_core.inspect.tensors.operations import OPERATIONS, Operation
+from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation
 from tfm_core.inspect.tensors.sight import PREPARED
 
 MOST_LETTERS = 40  # of a shape or a parameter
@@ -18,12 +18,12 @@ OPERATION = Choice("op", names=tuple(OPERATIONS), first="view")
 _CONTENT = {"arange": N_("0, 1, 2 …"), OWN: N_("Own numbers")}
 
 
-def key_of(chosen: Operation, name: str) -> str:
+def key_of(chosen: TensorOperation, name: str) -> str:
     """Return the name of a control of an operation, which is also its name in a link."""
     return f"{chosen.name.replace(' ', '-').lower()}-{name}"
 
 
-def _told(chosen: Operation) -> Iterator[tuple[str, Choice | Text]]:
+def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
     for one in chosen.parameters:
         key = key_of(chosen, one.name)
         if one.choices:
@@ -64,7 +64,7 @@ TensorsView: type[Any] = dataclasses.make_dataclass(
 """What the page shows: the operation, and what each is told; only the one shown stands there."""
 
 
-def elsewhere(chosen: Operation) -> Iterator[Choice | Text]:
+def elsewhere(chosen: TensorOperation) -> Iterator[Choice | Text]:
     """Return what the other operations are told."""
     return (
         parameter
