@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig
+from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def attention(config: TransformerConfig) -> Equation:
     if config.position in relative:
         only = ", in self-attention only" if config.family in PAIRS else ""
         source += f"; {relative[config.position]}{only}"
-    return Equation("Multi-head attention", latex, source)
+    return Equation(N_("Multi-head attention"), latex, source)
 
 
 def _keys(config: TransformerConfig) -> tuple[str, list[str]]:
@@ -85,10 +86,10 @@ def feed_forward(config: TransformerConfig) -> Equation:
     latex = rf"\mathrm{{FFN}}(x) &= {dropped(config, hidden)}\, W_2{last}"
     source = "Shazeer 2020" if config.activation == "swiglu" else "Vaswani et al. 2017, Eq. 2"
     if config.activation not in GELU:
-        return Equation("Feed-forward", latex.replace("&", ""), source)
+        return Equation(N_("Feed-forward"), latex.replace("&", ""), source)
     bend = rf"\mathrm{{GELU}}(u) &= {GELU[config.activation]}"
     latex = rf"\begin{{aligned}}{latex}\\ {bend}\end{{aligned}}"
-    return Equation("Feed-forward", latex, f"{source}; Hendrycks & Gimpel 2016")
+    return Equation(N_("Feed-forward"), latex, f"{source}; Hendrycks & Gimpel 2016")
 
 
 def block(config: TransformerConfig) -> Equation:
@@ -115,9 +116,9 @@ def norm(config: TransformerConfig) -> Equation:
     if config.norm == "rmsnorm":
         root = rf"\sqrt{{\frac{{1}}{{{config.d_model}}}\sum_i x_i^2 + {eps}}}"
         latex = rf"\mathrm{{Norm}}(x) = \frac{{x}}{{{root}}} \odot g"
-        return Equation("RMSNorm", latex, "Zhang & Sennrich 2019")
+        return Equation(N_("RMSNorm"), latex, "Zhang & Sennrich 2019")
     latex = rf"\mathrm{{Norm}}(x) = \frac{{x - \mu}}{{\sqrt{{\sigma^2 + {eps}}}}} \odot g + b"
-    return Equation("LayerNorm", latex, "Ba et al. 2016")
+    return Equation(N_("LayerNorm"), latex, "Ba et al. 2016")
 
 
 def _scientific(value: float) -> str:

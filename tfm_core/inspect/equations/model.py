@@ -12,6 +12,7 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, dropped
+from tfm_core.sentences import N_
 
 __all__ = ["Equation", "equations"]
 
@@ -51,7 +52,7 @@ def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     latex = rows[0].replace("&", "")
     if len(rows) > 1:
         latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    return Equation("Embedding and positions", latex, source)
+    return Equation(N_("Embedding and positions"), latex, source)
 
 
 def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]:
@@ -96,13 +97,13 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
         latex = (
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
-        return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
+        return Equation(N_("The answer"), latex, "Dosovitskiy et al. 2021, Eq. 4")
     if isinstance(config, CaptionerConfig):
         latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
-        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+        return Equation(N_("The answer"), latex, "Vaswani et al. 2017, section 3.4")
     assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
-        return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+        return Equation(N_("The answer"), r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
     if shape.is_label:
         return _label(config, shape)
     is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
@@ -110,7 +111,7 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
     bias = bias if config.bias and shape.output_bias else ""
     latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
     source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
-    return Equation("The answer", latex, source)
+    return Equation(N_("The answer"), latex, source)
 
 
 def _label(config: TransformerConfig, shape: TextShape) -> Equation:
@@ -118,4 +119,4 @@ def _label(config: TransformerConfig, shape: TextShape) -> Equation:
     bias = " + b" if config.bias and shape.output_bias else ""
     latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
     source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
-    return Equation("The answer", latex, source)
+    return Equation(N_("The answer"), latex, source)
