@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import forecast, show, state
 from pages.ui.model_choice import Chosen
 from tfm_core.config.shape import CaptionShape, ImageShape
@@ -197,7 +197,7 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
     }
     words = (_RECURRENT if is_recurrent else _WORDS)[axis]
     scaled = {name: [value / divisor for value in values] for name, values in found.items()}
-    show.figure(plots.growth(xs, scaled, titles[axis], unit), words, key="costs-growth")
+    show.figure(plots.growth(xs, scaled, titles[axis], unit), _(words), key="costs-growth")
 
 
 def _unit(most: float) -> tuple[str, float]:
@@ -209,17 +209,17 @@ def _unit(most: float) -> tuple[str, float]:
 
 
 _WORDS = {
-    "length": _("Look for the curve that bends: scores grow with the square of the number of "
+    "length": N_("Look for the curve that bends: scores grow with the square of the number of "
                 "tokens, and so does what cross-attention weighs; nothing else grows faster than "
                 "the length."),
-    "width": _("Matrices from width to width grow with its square; scores, embedding and an "
+    "width": N_("Matrices from width to width grow with its square; scores, embedding and an "
                "output to words or classes only in proportion."),
-    "depth": _("Everything inside the blocks grows in proportion; embedding and output stay."),
+    "depth": N_("Everything inside the blocks grows in proportion; embedding and output stay."),
 }  # fmt: skip
 _RECURRENT = {
-    "length": _("Look for the curve that bends: every target token asks every source token, so "
+    "length": N_("Look for the curve that bends: every target token asks every source token, so "
                 "the attention grows with the product of both lengths; the recurrence in "
                 "proportion, but step after step."),
-    "width": _("Matrices grow with the square of the width; the scores of words in proportion."),
-    "depth": _("The recurrence grows in proportion; attention and output stay."),
+    "width": N_("Matrices grow with the square of the width; the scores of words in proportion."),
+    "depth": N_("The recurrence grows in proportion; attention and output stay."),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, typed, url_choice
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention
@@ -19,7 +19,7 @@ _LINK = "vectors"
 _TURNED = "turned"
 _EDITOR = "hand-vectors"
 _LONGEST = 100  # characters of the words together
-MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
+MASKS = {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.gpt import beam
 from pages.gpt import sampling as gpt_sampling
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, typed
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _WRITTEN, _ASKED = "gpt-written", "gpt-asked"
 _METHODS = {
-    "sample": _("At random"),
-    "greedy": _("Greedy"),
-    "beam": _("Beam search"),
+    "sample": N_("At random"),
+    "greedy": N_("Greedy"),
+    "beam": N_("Beam search"),
 }
 
 
@@ -39,7 +39,7 @@ def part(run: Run) -> None:
         method = st.segmented_control(
             _("How to write"),
             list(_METHODS),
-            format_func=_METHODS.__getitem__,
+            format_func=lambda name: _(_METHODS[name]),
             default="sample",
             required=True,
             wrap=True,

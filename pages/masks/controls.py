@@ -36,7 +36,7 @@ class Choice:
 
 def kind() -> str:
     """Choose the mask; a link may hold it."""
-    url_choice.renamed(_KIND, _QUERY, {name: _(mask.label) for name, mask in MASKS.items()})
+    url_choice.renamed(_KIND, _QUERY, {name: mask.label for name, mask in MASKS.items()})
     unknown = url_choice.read(_KIND, _QUERY, list(MASKS), "combined")
     picked = st.segmented_control(
         _("Mask"),

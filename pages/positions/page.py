@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.positions import learned, race, relative, shuffle, waves
 from pages.ui import show, url_choice
 
 _KEY = "positions-view"
 VIEWS = {
-    "sinusoidal": (_("Sinusoidal"), waves.view),
-    "learned": (_("Learned"), learned.learned),
-    "rotary": (_("Rotary"), relative.rotary),
-    "alibi": (_("ALiBi"), relative.alibi),
-    "patches": (_("Patches, 2-D"), learned.patches),
-    "shuffle": (_("Shuffle the words"), shuffle.view),
-    "race": (_("Which learns best?"), race.view),
+    "sinusoidal": (N_("Sinusoidal"), waves.view),
+    "learned": (N_("Learned"), learned.learned),
+    "rotary": (N_("Rotary"), relative.rotary),
+    "alibi": (N_("ALiBi"), relative.alibi),
+    "patches": (N_("Patches, 2-D"), learned.patches),
+    "shuffle": (N_("Shuffle the words"), shuffle.view),
+    "race": (N_("Which learns best?"), race.view),
 }
 
 

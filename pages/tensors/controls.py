@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import typed, url_choice
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
 from tfm_core.inspect.tensors.operations import OPERATIONS, Operation, Parameter, Values
 from tfm_core.inspect.tensors.sight import PREPARED, Dtype, Source, read
 
-_CONTENT = {"arange": _("0, 1, 2 …"), "own": _("Own numbers")}
+_CONTENT = {"arange": N_("0, 1, 2 …"), "own": N_("Own numbers")}
 _OWN = "own"
 _LONGEST = 40  # characters of a shape or a parameter
 

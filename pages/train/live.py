@@ -126,7 +126,7 @@ def _queued(status: Status) -> None:
     with st.container(horizontal=True, gap="small"):
         for other in holding[:_MOST_SHOWN]:
             its_state = run_words.STATES[other.status.state]
-            label = f"{run_words.escape(other.meta.name)}: {its_state.label}"
+            label = f"{run_words.escape(other.meta.name)}: {_(its_state.label)}"
             if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):
                 state.set_current_run(other.id)
                 st.rerun()
