@@ -27,6 +27,7 @@ from tfm_core.config.task import (
     tasks_for,
 )
 from tfm_core.config.training import TrainingConfig
+from tfm_core.variants.poolings import POOLINGS
 
 C = TypeVar("C", bound=Config)
 
@@ -75,7 +76,7 @@ def sequence_len(experiment: Experiment) -> int:
     if isinstance(model, ViTConfig):
         assert isinstance(task, ImageTaskConfig)
         return patches_per_side(task.facts.image_size, model.patch_size) ** 2 + (
-            model.pooling == "cls"
+            POOLINGS[model.pooling].has_cls
         )
     if isinstance(model, CaptionerConfig):
         assert isinstance(task, CaptionTaskConfig)
@@ -83,7 +84,7 @@ def sequence_len(experiment: Experiment) -> int:
     assert isinstance(task, SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
     if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":
-        return src + (model.pooling == "cls")
+        return src + POOLINGS[model.pooling].has_cls
     if model.family == "decoder-only":
         return src + tgt
     return max(src, tgt)

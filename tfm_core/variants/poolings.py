@@ -11,11 +11,11 @@ from tfm_core.variants.record import Registry, Variant
 class Pooling(Variant):
     """has_cls: whether one more token stands in front of patches or words.
 
-    layer: from vectors (B, T, d_model) and bool (B, T), True where a token stands, to (B, 1,
-    d_model). latex: the vector. of_patches: code for (B, d_model) from ``{x}``. of_words: lines of
-    code for (B, 1, d_model) from ``{x}``, ``{keep}`` and ``{share}``, the last one an expression.
-    drawn: how the diagram calls it, with ``{tokens}``. text_source: of its use on texts.
-    walk_topic, walk_topic_text: its paragraphs in the walk.
+    layer: from vectors (B, T, d_model) and bool (B, T), True where a token stands or None where
+    that is everywhere, to (B, 1, d_model). latex: the vector. of_patches: code for (B, d_model)
+    from ``{x}``. of_words: lines of code for (B, 1, d_model) from ``{x}`` and ``{keep}``, the last
+    one an expression. drawn: how the diagram calls it, with ``{tokens}``. text_source: of its use
+    on texts. walk_topic, walk_topic_text: its paragraphs in the walk.
     """
 
     has_cls: bool
@@ -27,6 +27,11 @@ class Pooling(Variant):
     text_source: str
     walk_topic: str
     walk_topic_text: str
+
+    @property
+    def reads_padding(self) -> bool:
+        """Whether it must know which words are padding."""
+        return any("{keep}" in line for line in self.of_words)
 
 
 CLS = Pooling(
@@ -54,7 +59,7 @@ MEAN = Pooling(
     latex=r"\frac{1}{n}\sum_t x_t",
     of_patches="{x}.mean(1)",
     of_words=(
-        "share = {keep} / {keep}.sum(1, keepdim=True)",
+        "share = {keep} / {keep}.sum(1, keepdim=True)  # of each word in the mean",
         "share[:, None] @ {x}",
     ),
     drawn="Mean of all {tokens}",
