@@ -11,8 +11,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed"}
-DISTRIBUTION = {"PIL": "pillow", "vit_pytorch": "vit-pytorch"}
-"""Where the name of what is installed isn't that of what is imported."""
+DISTRIBUTION = {"PIL": "pillow", "pydantic_core": "pydantic", "vit_pytorch": "vit-pytorch"}
+"""What brings a module that has another name."""
 
 
 def declared(file: str) -> dict[str, Requirement]:

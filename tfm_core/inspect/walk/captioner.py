@@ -7,9 +7,9 @@ from dataclasses import replace
 from tfm_core.inspect.walk import answer, block, decoder, masks, tokens, vit
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, place_of
-from tfm_core.inspect.walk.steps import Step
+from tfm_core.inspect.walk.steps import WalkStep
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
@@ -18,41 +18,41 @@ heads = weights @ values
 output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
-    """Return the steps; layer: the block that steps 5 to 12 and 18 to 21 open, from 0."""
-    reading = place_of(subject, "encoder", "N:tokens", layer, example)
-    writing = place_of(subject, "decoder", "T:tgt", layer, example)
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
+    """Return the steps; layer: the block that is opened, from 0."""
+    reading = block_view(subject, "encoder", "N:tokens", layer, example)
+    writing = block_view(subject, "decoder", "T:tgt", layer, example)
     return (
         vit.picture(subject),
         vit.patches(subject),
         vit.projection(subject),
-        tokens.positions(subject, "N:tokens", "positions", 4),
-        *vit.block(reading, 5),
-        walk_stack.encoder_stack(reading, 13),
-        replace(walk_tokens.tokens(subject, example, 14), title="Token tensors of the caption"),
-        walk_tokens.embedding(subject, "T:tgt", 15, module="tgt_embedding"),
-        _word_positions(subject, 16),
-        masks.masks(subject, writing, 17),
-        decoder.decoder_attention(writing, 18),
-        _cross_attention(writing, 19),
-        _behind(block.add_norm(writing, 20, "cross_attention")),
-        _behind(block.feed_forward(writing, 21)),
-        answer.logits(writing, 22),
-        answer.whole(subject, example, 23),
+        tokens.positions(subject, "N:tokens", "positions"),
+        *vit.block(reading),
+        walk_stack.encoder_stack(reading),
+        replace(walk_tokens.tokens(subject, example), title="Token tensors of the caption"),
+        walk_tokens.embedding(subject, "T:tgt", module="tgt_embedding"),
+        _word_positions(subject),
+        masks.masks(subject, writing),
+        decoder.decoder_attention(writing),
+        _cross_attention(writing),
+        _behind(block.add_norm(writing, "cross_attention")),
+        _behind(block.feed_forward(writing)),
+        answer.logits(writing),
+        answer.whole(subject, example),
     )
 
 
-def _word_positions(subject: Subject, number: int) -> Step:
+def _word_positions(subject: Subject) -> WalkStep:
     """Where each word stands, which is told by other rows than where a patch lies."""
-    step = tokens.positions(subject, "T:tgt", "tgt_positions", number, setting="text_position")
+    step = tokens.positions(subject, "T:tgt", "tgt_positions", setting="text_position")
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(place: Place, number: int) -> Step:
+def _cross_attention(view: BlockView) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
-    step = decoder.cross_attention(place, number)
-    heads = place.subject.block.d_head
+    step = decoder.cross_attention(view)
+    heads = view.subject.block.d_head
     return replace(
         step,
         topics=("cross-attention-captioner",),
@@ -63,7 +63,7 @@ def _cross_attention(place: Place, number: int) -> Step:
     )
 
 
-def _behind(step: Step) -> Step:
+def _behind(step: WalkStep) -> WalkStep:
     """Return a step of the encoder's blocks as the decoder's block has it too."""
     title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
     return replace(step, name=f"decoder-{step.name}", title=title)

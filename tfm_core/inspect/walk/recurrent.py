@@ -1,4 +1,4 @@
-"""The nine steps of a recurrent model with attention."""
+"""The steps of a recurrent model with attention."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from torch import Tensor
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, tokens
+from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES
-from tfm_core.inspect.walk.steps import Question, Step, number_question, seen, shape_question
-from tfm_core.layers.recurrent import Source
+from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
+from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 
 _LOOK = "decoder.cross_attention"
 
 
-def steps(subject: Subject, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, example: int) -> tuple[WalkStep, ...]:
     """Return the steps, in the order in which a token is written."""
     return (
         tokens.tokens(subject, example),
@@ -27,18 +27,18 @@ def steps(subject: Subject, example: int) -> tuple[Step, ...]:
         _weights(subject, example),
         _context(subject),
         _writing(subject),
-        answer.whole(subject, example, 9),
+        answer.whole(subject, example),
     )
 
 
-def _embedding(subject: Subject) -> Step:
+def _embedding(subject: Subject) -> WalkStep:
     src, tgt = subject.inputs
     tables = {name: subject.model.get_submodule(name) for name in _TABLES}
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
-    return Step(
-        2, "embedding", "Embedding", ("embedding-recurrent",),
+    return WalkStep(
+        "embedding", "Embedding", ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", "source ids", src, "B S:src"),
          seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")),
@@ -55,12 +55,12 @@ def _embedding(subject: Subject) -> Step:
 _TABLES = ("src_embedding", "tgt_embedding")
 
 
-def _reading(subject: Subject) -> Step:
+def _reading(subject: Subject) -> WalkStep:
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
-    return Step(
-        3, "encoder", "The encoder reads", ("reading", how),
+    return WalkStep(
+        "encoder", "The encoder reads", ("reading", how),
         "memory, last = encoder(embedded, keep)",
         (seen("embedded", "source vectors", embedded, "B S:src d_model"),
          seen("keep", "1 = a token, 0 = padding", subject.inputs[0] != 0, "B S:src")),
@@ -74,12 +74,12 @@ def _reading(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _bridge(subject: Subject) -> Step:
+def _bridge(subject: Subject) -> WalkStep:
     config, ends = _config(subject), subject.cache["encoder.ends"]
     (batch, d), n = ends.shape, config.n_layers
     hidden = subject.cache["bridge.first"].view(batch, n, d)
-    return Step(
-        4, "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
+    return WalkStep(
+        "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
         (seen("last", "where reading ended", ends, "B d_model"),),
         (seen("hidden", "the decoder's states before its first token", hidden,
@@ -95,12 +95,12 @@ def _bridge(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _scores(subject: Subject) -> Step:
+def _scores(subject: Subject) -> WalkStep:
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
-    return Step(
-        5, "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+    return WalkStep(
+        "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", "the decoder's states that ask", cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
@@ -119,11 +119,11 @@ def _scores(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _weights(subject: Subject, example: int) -> Step:
+def _weights(subject: Subject, example: int) -> WalkStep:
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
-    return Step(
-        6, "weights", "Mask and softmax", ("softmax-recurrent",),
+    return WalkStep(
+        "weights", "Mask and softmax", ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
         (seen("scores", "how well each pair fits", cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
@@ -149,12 +149,12 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     )  # fmt: skip
 
 
-def _context(subject: Subject) -> Step:
+def _context(subject: Subject) -> WalkStep:
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
-    return Step(
-        7, "context", "Context", ("context-recurrent",), "context = weights @ values",
+    return WalkStep(
+        "context", "Context", ("context-recurrent",), "context = weights @ values",
         (seen("weights", "shares of each row", cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
         (seen("context", "what is read for each target token", context, "B H Q:tgt d_model"),),
@@ -165,13 +165,13 @@ def _context(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _writing(subject: Subject) -> Step:
+def _writing(subject: Subject) -> WalkStep:
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
-    return Step(
-        8, "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
+    return WalkStep(
+        "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",
@@ -190,10 +190,10 @@ def _writing(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _source(subject: Subject) -> Source:
+def _source(subject: Subject) -> EncodedSource:
     cache = subject.cache
     mask, prepared = cache[f"{_LOOK}.mask"][:, 0], cache[f"{_LOOK}.key"][:, 0]
-    return Source(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
+    return EncodedSource(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
 
 
 def _start(subject: Subject) -> State:
