@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfm_core.config.base import Choice, OneOf, knob
+from tfm_core.config.base import Choice, OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.choices import (
@@ -127,20 +127,7 @@ DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
 TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
-ModelConfig = Annotated[
-    EncoderDecoderConfig
-    | EncoderOnlyConfig
-    | DecoderOnlyConfig
-    | ViTConfig
-    | CaptionerConfig
-    | RecurrentConfig,
-    Field(discriminator="family"),
-]
-MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
-    "encoder-decoder": EncoderDecoderConfig,
-    "encoder-only": EncoderOnlyConfig,
-    "decoder-only": DecoderOnlyConfig,
-    "vit": ViTConfig,
-    "captioner": CaptionerConfig,
-    "recurrent": RecurrentConfig,
-}
+AnyModel = TextModelConfig | ViTConfig | CaptionerConfig | RecurrentConfig
+ModelConfig = Annotated[AnyModel, Field(discriminator="family")]
+MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
+"""The settings of each family."""

@@ -22,12 +22,12 @@ N_PICTURES = 10
 
 def of_pictures(
     experiment: Experiment,
-    config: ImageTaskConfig,
     model: Model,
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
     """Run a model on pictures. items, images: as a probe holds them; None takes some of the app."""
+    config = experiment.task_as(ImageTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, ImageShape)
     assert isinstance(experiment.model, ViTConfig)
