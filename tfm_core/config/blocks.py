@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.choices import ActivationName, NormName
+from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 
 
 class BlockConfig(Config):
@@ -45,7 +46,7 @@ class BlockConfig(Config):
         lt=1,
         step=0.05,
     )
-    norm: NormName = knob(
+    norm: Annotated[str, OneOf(NORMS)] = knob(
         "layernorm", N_("Norm"), N_("What keeps activations in range."), advanced=True
     )
     norm_eps: float = knob(
@@ -66,7 +67,7 @@ class BlockConfig(Config):
         N_("Pre-norm"),
         N_("Normalise before each sublayer (stable) rather than after (the paper)."),
     )
-    activation: ActivationName = knob(
+    activation: Annotated[str, OneOf(ACTIVATIONS)] = knob(
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
     bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import knob
+from tfm_core.config.base import OneOf, knob
 from tfm_core.config.blocks import BlockConfig, check_position
-from tfm_core.config.choices import GridPositionName, StemName, WordPositionName
+from tfm_core.config.choices import GridPositionName, WordPositionName
 from tfm_core.sentences import N_
+from tfm_core.variants.stems import STEMS
 
 
 class CaptionerConfig(BlockConfig):
@@ -35,7 +36,9 @@ class CaptionerConfig(BlockConfig):
     text_position: WordPositionName = knob(
         "learned", N_("Word positions"), N_("How the decoder knows where a word stands.")
     )
-    stem: StemName = knob("conv", N_("Stem"), N_("How pixels become patch embeddings."))
+    stem: Annotated[str, OneOf(STEMS)] = knob(
+        "conv", N_("Stem"), N_("How pixels become patch embeddings.")
+    )
 
     @model_validator(mode="after")
     def _word_positions_fit(self) -> Self:

@@ -37,48 +37,6 @@ WordPositionName = Annotated[str, OneOf(WORD_POSITIONS)]
 GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
 GridPositionName = Annotated[str, OneOf(GRID_POSITIONS)]
 
-NORMS: dict[str, Choice] = {
-    "layernorm": Choice(
-        N_("LayerNorm"), N_("Subtract the mean, divide by the deviation (Ba et al. 2016).")
-    ),
-    "rmsnorm": Choice(
-        N_("RMSNorm"), N_("Divide by the root mean square only (Zhang & Sennrich 2019).")
-    ),
-}
-NormName = Annotated[str, OneOf(NORMS)]
-
-ACTIVATIONS: dict[str, Choice] = {
-    "relu": Choice(N_("ReLU"), N_("The original: negative values become zero.")),
-    "gelu": Choice(N_("GELU"), N_("A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016).")),
-    "gelu_tanh": Choice(
-        N_("GELU, by tanh"), N_("GELU's first approximation, at most 0.0005 away from it (GPT-2).")
-    ),
-    "swiglu": Choice(N_("SwiGLU"), N_("A gated unit with a third matrix (Shazeer 2020; LLaMA).")),
-}
-ActivationName = Annotated[str, OneOf(ACTIVATIONS)]
-
-POOLINGS: dict[str, Choice] = {
-    "cls": Choice(
-        N_("CLS token"), N_("One extra token gathers what the classifier reads (BERT, ViT).")
-    ),
-    "mean": Choice(N_("Mean"), N_("Average all patches or words; learns faster on small data.")),
-}
-PoolingName = Annotated[str, OneOf(POOLINGS)]
-
-STEMS: dict[str, Choice] = {
-    "patches": Choice(
-        N_("Plain patches"), N_("Cut and project each patch linearly (the ViT paper).")
-    ),
-    "conv": Choice(
-        N_("Convolutional"),
-        N_(
-            "A 3x3 convolution before the patches: sees strokes across patch borders (Xiao et "
-            "al. 2021).",
-        ),
-    ),
-}
-StemName = Annotated[str, OneOf(STEMS)]
-
 UNITS: dict[str, Choice] = {
     "words": Choice(
         N_("Words"), N_("Words, signs and line breaks: few steps, a large vocabulary.")

@@ -6,18 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfm_core.config.base import Choice, knob, tagged
+from tfm_core.config.base import Choice, OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.choices import (
     PatchPositionName,
-    PoolingName,
     PositionName,
-    StemName,
 )
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.sentences import N_
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
 FAMILIES: dict[str, Choice] = {
     "encoder-decoder": Choice(
@@ -100,7 +100,7 @@ class EncoderOnlyConfig(TextBlockConfig):
 
     family: Literal["encoder-only"] = "encoder-only"
     n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
-    pooling: PoolingName = knob(
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
         "mean", N_("Pooling"), N_("What the classifier reads, in tasks that ask for one label.")
     )
 
@@ -131,8 +131,12 @@ class ViTConfig(BlockConfig):
     position: PatchPositionName = knob(
         "learned", N_("Positions"), N_("How the model knows where a patch lies.")
     )
-    pooling: PoolingName = knob("mean", N_("Pooling"), N_("What the classifier reads."))
-    stem: StemName = knob("patches", N_("Stem"), N_("How pixels become patch embeddings."))
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
+        "mean", N_("Pooling"), N_("What the classifier reads.")
+    )
+    stem: Annotated[str, OneOf(STEMS)] = knob(
+        "patches", N_("Stem"), N_("How pixels become patch embeddings.")
+    )
 
 
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")

@@ -8,6 +8,8 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 
 
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
@@ -49,14 +51,6 @@ def encoder_stack(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-ACTIVATION_CODE = {
-    "relu": "F.relu(ff.up({x}))",
-    "gelu": "F.gelu(ff.up({x}))",
-    "gelu_tanh": "F.gelu(ff.up({x}), approximate='tanh')",
-    "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
-}
-
-
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = view.subject.block, f"B {view.axis} d_model"
@@ -77,18 +71,18 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
         if sublayer == "self_attention"
         else N_("what was there before")
     )
-    what = "mean" if config.norm == "layernorm" else N_("root mean square")
+    norm = NORMS[config.norm]
     return WalkStep(
         "add-norm",
         N_("Add and norm"),
-        ("norm-first" if config.norm_first else "norm-last", config.norm),
+        ("norm-first" if config.norm_first else "norm-last", norm.walk_topic),
         code,
         (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
         tuple(after),
         number_question(
             N_(
-                "The norm divides by a spread. Over how many numbers does it take each {what}?",
-                what=what,
+                "The norm divides by a spread. Over how many numbers does it take each {spread}?",
+                spread=norm.spread,
             ),
             width,
             f"{width}: the d_model numbers of one token; other tokens and other examples have "
@@ -105,13 +99,14 @@ def feed_forward(view: BlockView) -> WalkStep:
     config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
     batch, length, _, _, d_model = view.sizes
     read = "norm(x)" if config.norm_first else "x"
-    hidden = ACTIVATION_CODE[config.activation].format(x="y")
+    activation = ACTIVATIONS[config.activation]
+    hidden = activation.code.format(up="ff.up(y)", gate="ff.gate(y)")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
     return WalkStep(
         "feed-forward",
         N_("Feed-forward, add and norm"),
-        ("feed-forward", f"activation-{config.activation}",
+        ("feed-forward", activation.walk_topic,
          "ff-norm-first" if config.norm_first else "ff-norm-last"),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", N_("after the attention"), got("feed_forward_norm.skipped"), axes),),
