@@ -73,9 +73,9 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
     _patch_picker(run, selection, offer)
     side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
     first = int(has_cls(experiment))
-    place = None if query is None or query < first else divmod(query - first, len(side_weights))
+    patch = None if query is None or query < first else divmod(query - first, len(side_weights))
     figure = patch_plots.patch_overlay(
-        side_weights, example.picture, theme=state.theme(), chosen=place
+        side_weights, example.picture, theme=state.theme(), chosen=patch
     ).update_layout(template=template(state.theme()))
     key = "attention-patches"
 

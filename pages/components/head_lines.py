@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.files import joined
-from pages.components.packing import is_place, packed
+from pages.components.files import bundled, joined
+from pages.components.packing import is_index, packed
 from pages.i18n import _
 
-Pin = tuple[str, int]  # "q" or "k", and a place from 0
+Pin = tuple[str, int]  # "q" or "k", and a index from 0
 
 _component = st.components.v2.component(
     "head_lines",
     html='<div class="lines"></div>\n',
     css=joined("packed.css", "head_lines.css"),
-    js=joined("packed.js", "head_lines.js"),
+    js=bundled("head_lines.js"),
 )
 
 
@@ -46,9 +46,9 @@ def head_lines(
     """
 
     def pinned() -> None:
-        known, found = valid_pin(st.session_state[key].get("pin"), *weights.shape)
+        known, pin = valid_pin(st.session_state[key].get("pin"), *weights.shape)
         if known:
-            on_pin(found)
+            on_pin(pin)
 
     _component(
         data=pack_lines(
@@ -100,10 +100,10 @@ def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None
     """Return whether the browser sent something sensible, and the pin; None lets the token go."""
     if value == []:
         return True, None
-    if is_place(value, 2, max(n_query, n_key)):
-        side, place = value
-        if place < (n_query, n_key)[side]:
-            return True, ("qk"[side], place)
+    if is_index(value, 2, max(n_query, n_key)):
+        side, index = value
+        if index < (n_query, n_key)[side]:
+            return True, ("qk"[side], index)
     return False, None
 
 

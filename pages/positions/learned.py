@@ -32,7 +32,7 @@ def learned() -> None:
             return
         _table(run, steps, names)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
 
 
 def _unlearned(family: str, position: str) -> str:
@@ -126,7 +126,7 @@ def patches() -> None:
     chosen = st.select_slider(
         _("The patch (row, column)"), names, names[len(names) // 2], key=f"positions-patch-{side}"
     )
-    place = names.index(chosen)
+    index = names.index(chosen)
     flat = positions.patch_table(side, d_model, chosen_base, is_2d=False)
     tables = {
         _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
@@ -140,7 +140,7 @@ def patches() -> None:
     columns = st.columns(len(tables))
     for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):
         with column:
-            like = positions.cosines(table)[place].reshape(side, side)
+            like = positions.cosines(table)[index].reshape(side, side)
             drawn = plots.matrix(
                 like,
                 _("column"),

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.speed import state as speed_state
-from pages.speed.state import Asked
+from pages.speed.state import BenchmarkRequest
 from pages.ui import model_choice, run_words, runs_access, show, state, url_choice
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
@@ -14,7 +14,7 @@ from tfm_core.inspect.speed.registry import COMPARISONS
 _KEY, _QUERY = "speed-compare", "compare"
 
 
-def pick() -> Asked | None:
+def pick() -> BenchmarkRequest | None:
     """Draw the choices; None where there is nothing to measure, which is then said."""
     left, right = st.columns(2)
     with left:
@@ -31,7 +31,7 @@ def pick() -> Asked | None:
     device = state.device()
     label = run_words.escape(chosen.label)
     st.markdown(_(COMPARISONS[name].help))
-    return Asked(name, chosen.experiment, device, label)
+    return BenchmarkRequest(name, chosen.experiment, device, label)
 
 
 def _compare() -> str:
@@ -52,7 +52,7 @@ def _compare() -> str:
     return picked
 
 
-def press(asked: Asked) -> bool:
+def press(asked: BenchmarkRequest) -> bool:
     """Offer to measure, or say why that makes no sense here; return whether it was offered."""
     why = _why_not(asked.name, asked.experiment.model_dump_json(), asked.device, asked.experiment)
     if why is not None:
@@ -76,7 +76,7 @@ def press(asked: Asked) -> bool:
     return True
 
 
-def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:
+def _expectation(seconds: int, asked: BenchmarkRequest, *, needs_patience: bool) -> str:
     words = _("{model}: about {n} s on {device}.").format(
         n=seconds, device=show.device(asked.device), model=asked.label
     )

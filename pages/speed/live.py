@@ -1,4 +1,4 @@
-"""The measurement while it runs: its place in the line, its progress, the button that stops it."""
+"""The measurement while it runs: its path in the line, its progress, the button that stops it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _progress() -> None:
         if measurement is None:
             _begin()
         else:
-            report = measurement.look()
+            report = measurement.poll()
             if not measurement.is_running:
                 speed_state.keep(report)
                 state.draw_anew()
@@ -46,14 +46,14 @@ def _begin() -> None:
     asked = speed_state.asked()
     assert asked is not None
     try:
-        measurement = speed_state.desk().begin(asked.name, asked.experiment, asked.device)
+        measurement = speed_state.runner().begin(asked.name, asked.experiment, asked.device)
     except ValueError as error:
         st.progress(0.0, text=_("Waiting"))
-        st.caption(str(error))
+        st.caption(_(error))
         return
     except OSError as error:
         speed_state.forget()
-        show.problem(_("The measuring process could not start: {why}").format(why=error))
+        show.problem(_("The measuring process could not start: {why}").format(why=_(error)))
         return
     speed_state.begun(measurement)
     st.progress(0.0, text=_("Starting"))

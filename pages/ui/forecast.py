@@ -30,7 +30,7 @@ _REMEMBERED = 64
 _TRIES = 2  # the first one of a process is slow, and another process may be busy for a moment
 
 
-class Asked:
+class ForecastQueue:
     """Answers by question, worked out one after the other."""
 
     def __init__(self) -> None:
@@ -127,5 +127,5 @@ def answer(future: Future[Any]) -> Any | None:
 
 
 @st.cache_resource(show_spinner=False)
-def _asked() -> Asked:
-    return Asked()
+def _asked() -> ForecastQueue:
+    return ForecastQueue()

@@ -26,7 +26,7 @@ Part = tuple[Tensor, Tensor]  # images uint8 (N, C, H, W), labels int64 (N,)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DownloadSource:
     """The torchvision dataset of a task, and mirrors to try after its own."""
 
     dataset: str
@@ -34,12 +34,12 @@ class Source:
 
 
 SOURCES = {
-    "mnist": Source("MNIST", ("https://storage.googleapis.com/cvdf-datasets/mnist/",)),
-    "fashion-mnist": Source(
+    "mnist": DownloadSource("MNIST", ("https://storage.googleapis.com/cvdf-datasets/mnist/",)),
+    "fashion-mnist": DownloadSource(
         "FashionMNIST",
         ("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",),
     ),
-    "cifar-10": Source("CIFAR10"),
+    "cifar-10": DownloadSource("CIFAR10"),
 }
 
 
@@ -65,9 +65,15 @@ def read_images(name: str, facts: ImageTaskFacts, progress: Progress) -> tuple[P
         expected = (n, facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
-                f"{facts.label} in {data_dir()} has pictures {tuple(images.shape)} and labels up to"
-                f" {int(labels.max())}, but {expected} and {facts.n_classes - 1} would be right; "
-                "delete its files, and they are downloaded again."
+                "{label} in {data_dir} has pictures {shape} and labels up to {highest}, but "
+                "{expected} and {last} would be right; delete its files, and they are "
+                "downloaded again.",
+                label=facts.label,
+                data_dir=data_dir(),
+                shape=tuple(images.shape),
+                highest=int(labels.max()),
+                expected=expected,
+                last=facts.n_classes - 1,
             )
     return train, test
 
@@ -81,7 +87,7 @@ def _tensors(dataset: Any) -> Part:
 
 
 def _ready_idx(
-    dataset: Any, facts: ImageTaskFacts, source: Source, root: Path, progress: Progress
+    dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
 ) -> None:
     """See that the four IDX files of an MNIST-like set lie there and are whole."""
     folder = root / source.dataset / "raw"
@@ -99,7 +105,7 @@ def _ready_idx(
 
 
 def _ready_cifar(
-    dataset: Any, facts: ImageTaskFacts, source: Source, root: Path, progress: Progress
+    dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
 ) -> None:
     """See that the batches of CIFAR lie there and are whole: they are pickles, so by checksum."""
     folder = root / dataset.base_folder
@@ -114,6 +120,8 @@ def _ready_cifar(
     for file, md5 in files:
         if not matches(folder / file, md5):
             raise DataUnavailable(
-                f"{folder / file} is damaged: its checksum is not {md5}; delete it, and it is "
-                "downloaded again."
+                "{path} is damaged: its checksum is not {md5}; delete it, and it is "
+                "downloaded again.",
+                path=folder / file,
+                md5=md5,
             )

@@ -23,8 +23,8 @@ def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure
         x=steps, y=losses, name="loss", line={"color": BLUE}, row=1, col=1,
         hovertemplate="step %{x}: %{y:.4f} nats<extra>loss</extra>",
     )  # fmt: skip
-    for place, (name, weights) in enumerate(wanted.items()):
-        look = {"color": _COLOURS[place % 6], "dash": _DASHES[place % 6]}
+    for i, (name, weights) in enumerate(wanted.items()):
+        look = {"color": _COLOURS[i % 6], "dash": _DASHES[i % 6]}
         figure.add_scatter(
             x=steps, y=weights, name=name, line=look, row=2, col=1,
             hovertemplate="step %{x}: %{y:.4f}<extra>" + "weight</extra>",

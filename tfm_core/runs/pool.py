@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 import tfm_core
-from tfm_core.runs.process import Mark, mark_of
+from tfm_core.runs.process import ProcessMark, mark_of
 
 ENOUGH_MEMORY = 4 * 2**30
 """Bytes of memory below which no worker waits warm; one takes about 300 MB."""
@@ -43,7 +43,7 @@ class WorkerProcess:
             },
             start_new_session=True,
         )
-        self.mark: Mark = mark_of(self.process.pid)
+        self.mark: ProcessMark = mark_of(self.process.pid)
 
     @property
     def is_alive(self) -> bool:

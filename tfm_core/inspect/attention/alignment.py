@@ -24,6 +24,7 @@ from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -85,7 +86,11 @@ class AlignmentTally:
         Raises ValueError when the two do not fit.
         """
         if weights.shape[1:] != truth.shape:
-            raise ValueError(f"weights are {weights.shape}, but the truth is {truth.shape}.")
+            raise StudentError(
+                "weights are {shape}, but the truth is {truth_shape}.",
+                shape=weights.shape,
+                truth_shape=truth.shape,
+            )
         n_sources = truth.sum(-1)
         counted, sure = n_sources > 0, n_sources == 1
         weights = np.asarray(weights[:, counted], np.float32)
@@ -102,7 +107,7 @@ class AlignmentTally:
     def result(self) -> AlignmentScore:
         """Return the score. Raises ValueError where no token with a known source was counted."""
         if not self.n_tokens:
-            raise ValueError("No target token here has a known source to score heads by.")
+            raise StudentError("No target token here has a known source to score heads by.")
         # |A| links, one a token; |S| sure ones: 1 - (|A and S| + |A and P|) / (|A| + |S|)
         aer = 1 - (self._sure_hits + self._hits) / (self.n_tokens + self._sure)
         share = np.asarray(self._share) / self.n_tokens
@@ -117,7 +122,7 @@ def true_cells(item: Mapping[str, Any]) -> Bools:
     """
     alignment: Sequence[Sequence[int]] | None = item.get("alignment")
     if alignment is None:
-        raise ValueError("The true alignment of this example is not known.")
+        raise StudentError("The true alignment of this example is not known.")
     cells = np.zeros((len(alignment), len(item["src"])), np.bool_)
     for token, sources in enumerate(alignment):
         cells[token, list(sources)] = True
@@ -129,8 +134,8 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
 
     All False where target does not meet source. Raises ValueError where there is no alignment.
     """
-    found = axes(experiment, item, module)
-    cells = np.zeros(found.may_attend.shape, np.bool_)
+    names = axes(experiment, item, module)
+    cells = np.zeros(names.may_attend.shape, np.bool_)
     kind = kind_of(experiment, module).name
     if kind in _WRITES:
         truth = true_cells(item)
@@ -189,8 +194,8 @@ def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     if can_be_scored(experiment, probe):
         for snapshot in _snapshots(run, since):
-            for module, found in score(experiment, probe, snapshot).items():
-                rows += _rows(experiment, module, found, snapshot.step)
+            for module, scored in score(experiment, probe, snapshot).items():
+                rows += _rows(experiment, module, scored, snapshot.step)
     columns = ["step", "module", "kind", "layer", "head", "share", "aer", "chance"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -214,13 +219,13 @@ def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
 def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
     """Return the first step from which on a head (from 0) kept aligning, None where it does not."""
     of_head = frame[(frame["module"] == module) & (frame["head"] == head + 1)].sort_values("step")
-    found = None
+    formed = None
     for step, share in zip(of_head["step"], of_head["share"], strict=True):
         if share < LEARNED:
-            found = None
-        elif found is None:
-            found = int(step)
-    return found
+            formed = None
+        elif formed is None:
+            formed = int(step)
+    return formed
 
 
 def _snapshots(run: Run, since: int) -> Iterator[Snapshot]:
@@ -233,7 +238,7 @@ def _snapshots(run: Run, since: int) -> Iterator[Snapshot]:
 
 
 def _rows(
-    experiment: Experiment, module: str, found: AlignmentScore, step: int
+    experiment: Experiment, module: str, scored: AlignmentScore, step: int
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -244,9 +249,9 @@ def _rows(
             "head": head + 1,
             "share": float(share),
             "aer": float(aer),
-            "chance": found.chance,
+            "chance": scored.chance,
         }
-        for head, (share, aer) in enumerate(zip(found.share, found.aer, strict=True))
+        for head, (share, aer) in enumerate(zip(scored.share, scored.aer, strict=True))
     ]
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import StudentError
+
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class MapDifference:
     """How two maps differ.
 
     difference: (Q, K), right minus left, -1 to 1. moved: share of the attention that a query pays
@@ -28,24 +30,26 @@ class Comparison:
     agreeing: float
 
 
-def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Comparison:
+def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> MapDifference:
     """Compare two maps (Q, K) of one head each; rows that may attend to nothing are not counted.
 
     Raises ValueError, in a sentence, where the maps do not have the same shape.
     """
     if left.shape != right.shape:
-        raise ValueError(
-            f"The maps are {_by(left.shape)} and {_by(right.shape)}: only maps of the same example "
-            "in the same kind of attention can be compared cell by cell."
+        raise StudentError(
+            "The maps are {left} and {right}: only maps of the same example in the same kind "
+            "of attention can be compared cell by cell.",
+            left=_by(left.shape),
+            right=_by(right.shape),
         )
     difference = np.asarray(right, np.float32) - np.asarray(left, np.float32)
     allowed = np.ones(left.shape, np.bool_) if may_attend is None else may_attend
     counted = allowed.any(-1)
     if not counted.any():
-        return Comparison(difference, 0.0, 1.0)
+        return MapDifference(difference, 0.0, 1.0)
     moved = np.abs(difference).sum(-1)[counted] / 2
     same = left.argmax(-1) == right.argmax(-1)
-    return Comparison(difference, float(moved.mean()), float(same[counted].mean()))
+    return MapDifference(difference, float(moved.mean()), float(same[counted].mean()))
 
 
 def check_same_tokens(
@@ -57,13 +61,15 @@ def check_same_tokens(
     """
     for name, first, second in zip(("query", "key"), left, right, strict=True):
         if tuple(first) != tuple(second):
-            place = next(
+            index = next(
                 (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
                 min(len(first), len(second)),
             )
-            raise ValueError(
-                f"The two maps have other {name} tokens from number {place + 1} on; choose an "
-                "example that both models read alike."
+            raise StudentError(
+                "The two maps have other {name} tokens from number {place} on; choose an "
+                "example that both models read alike.",
+                name=name,
+                place=index + 1,
             )
 
 

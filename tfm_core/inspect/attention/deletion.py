@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import StudentError
+
 Floats = npt.NDArray[np.floating[Any]]
 Predict = Callable[[Floats], Floats]
 """Pictures (N, C, height, width) in, the probability of the watched class out: (N,)."""
@@ -62,15 +64,19 @@ def deletion(
     """
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
-        raise ValueError(f"Explanations of one picture must have one shape, not {sorted(sides)}.")
+        raise StudentError(
+            "Explanations of one picture must have one shape, not {sides}.",
+            sides=sorted(sides),
+        )
     (shape,) = sides
     orders = [most_first(values) for values in explanations.values()]
     rng = np.random.default_rng(seed)
     orders += [rng.permutation(shape[0] * shape[1]) for _ in range(n_random)]
     pictures = np.concatenate([deleted(picture, order, shape, fill) for order in orders])
-    found = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
-    removed = np.linspace(0, 1, found.shape[1])
-    named, by_chance = found[: len(explanations)], found[len(explanations) :]
+    probabilities = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
+    removed = np.linspace(0, 1, probabilities.shape[1])
+    named = probabilities[: len(explanations)]
+    by_chance = probabilities[len(explanations) :]
     curves = dict(zip(explanations, named, strict=True))
     mean = by_chance.mean(0)
     return Deletion(
@@ -102,7 +108,13 @@ def deleted(
     height, width = picture.shape[1:]
     rows, columns = shape
     if height % rows or width % columns:
-        raise ValueError(f"{rows} by {columns} patches do not divide {height} by {width} pixels.")
+        raise StudentError(
+            "{rows} by {columns} patches do not divide {height} by {width} pixels.",
+            rows=rows,
+            columns=columns,
+            height=height,
+            width=width,
+        )
     rank = np.empty(len(order), np.int_)
     rank[order] = np.arange(len(order))
     rank = rank.reshape(rows, columns).repeat(height // rows, 0).repeat(width // columns, 1)

@@ -17,6 +17,7 @@ from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +38,7 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ShuffledAnswers:
     """What a run's model answers to the words in order, and shuffled."""
 
     before: str
@@ -77,7 +78,7 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
 
     vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
     ids = torch.tensor([vocabulary.encode(list(tokens))])
-    found = []
+    results = []
     for name in (*POSITIONS, CAUSAL):
         values = {"d_model": 32, "position": "none" if name == CAUSAL else name, "max_len": 512}
         config = EncoderOnlyConfig.parse(values)
@@ -88,11 +89,13 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)
-        found.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
-    return found
+        results.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
+    return results
 
 
-def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, tuple[str, ...]]:
+def of_run(
+    run: Run, text: str, order_seed: int = 0
+) -> tuple[Noticed, ShuffledAnswers, tuple[str, ...]]:
     """Ask the run's model with its last weights; also return the words in their new order.
 
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
@@ -107,18 +110,18 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
 
     config = run.experiment.task
     if isinstance(config, CorpusTaskConfig):
-        raise ValueError(
+        raise StudentError(
             "The current run is a language model: it has no source, and what it writes follows "
             "the order of its words by its very task."
         )
     if not isinstance(config, TextTaskConfig):
-        raise ValueError("The current run reads pictures, which have no words to shuffle.")
+        raise StudentError("The current run reads pictures, which have no words to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = load(run)
     assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
-    moved = tuple(tokens[place] for place in order)
+    moved = tuple(tokens[index] for index in order)
     ids = torch.tensor([task.src_vocabulary.encode(tokens)])
     answers = []
     for source in (ids, ids[:, order]):
@@ -126,7 +129,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
         answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return Noticed(run.meta.name, change), Answers(*answers), moved
+    return Noticed(run.meta.name, change), ShuffledAnswers(*answers), moved
 
 
 def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:

@@ -13,19 +13,19 @@ def functions(config: ModelConfig) -> list[str]:
     """Return the sources of the functions that a model calls, in order."""
     if isinstance(config, RecurrentConfig):
         return [recurrent.PLACED]
-    found = [SPLIT]
+    parts = [SPLIT]
     waves = {config.position, getattr(config, "text_position", "none")}
     if waves & {"sinusoidal", "sinusoidal-2d", "rotary"}:
-        found.append(SINUSOIDAL)
+        parts.append(SINUSOIDAL)
     if config.position == "rotary":
-        found.append(ROTATE)
+        parts.append(ROTATE)
     if config.position == "alibi":
-        found.append(ALIBI)
+        parts.append(ALIBI)
     if config.family in {*CROSS, "decoder-only"}:
-        found.append(CAUSAL)
+        parts.append(CAUSAL)
     if getattr(config, "window", 0):
-        found.append(WINDOW)
-    return found
+        parts.append(WINDOW)
+    return parts
 
 
 SPLIT = dedent('''\

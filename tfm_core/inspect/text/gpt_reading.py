@@ -14,12 +14,13 @@ from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskCon
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.text.logit_lens import Lens, logit_lens
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class LensReading:
     """A lens on a text. read: T tokens from <bos> on; says: (L + 1) x T likeliest next tokens."""
 
     step: int
@@ -43,7 +44,7 @@ class Digits:
     chances: Array
 
 
-def look_through(run: Run, text: str) -> Looked:
+def look_through(run: Run, text: str) -> LensReading:
     """Read a text with the lens: of a language model the text, else a source and its own answer.
 
     Raises ValueError, in a sentence: another family, no weights, unknown or too many tokens.
@@ -57,7 +58,7 @@ def look_through(run: Run, text: str) -> Looked:
     config = run.experiment.task
     is_gpt = isinstance(run.experiment.model, DecoderOnlyConfig)
     if not (isinstance(config, SequenceTaskConfig) and is_gpt):
-        raise ValueError("The lens is for decoder-only models, which write the next token.")
+        raise StudentError("The lens is for decoder-only models, which write the next token.")
     task = text_task(config)
     tokens = task.tokenize(text)
     vocabulary = task.tgt_vocabulary
@@ -65,9 +66,12 @@ def look_through(run: Run, text: str) -> Looked:
     assert isinstance(model, DecoderOnly)
     if isinstance(config, CorpusTaskConfig):
         if len(tokens) > config.max_tgt_len:
-            raise ValueError(
-                f"This has {len(tokens)} {config.unit}, but the model sees {config.max_tgt_len} "
-                "behind <bos>; make it shorter."
+            raise StudentError(
+                "This has {n_tokens} {unit}, but the model sees {max_tgt_len} behind <bos>; "
+                "make it shorter.",
+                n_tokens=len(tokens),
+                unit=config.unit,
+                max_tgt_len=config.max_tgt_len,
             )
         src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)
     else:
@@ -75,7 +79,7 @@ def look_through(run: Run, text: str) -> Looked:
         written = vocabulary.encode(sum_of(run, text).answer[:-1])
     lens = logit_lens(model, src, torch.tensor([[BOS, *written]]))
     says = tuple(tuple(vocabulary.token(i) for i in row) for row in lens.ids.tolist())
-    return Looked(step, ("<bos>", *(vocabulary.token(i) for i in written)), says, lens)
+    return LensReading(step, ("<bos>", *(vocabulary.token(i) for i in written)), says, lens)
 
 
 def sum_of(run: Run, text: str) -> Digits:

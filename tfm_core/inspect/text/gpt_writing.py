@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.corpus.task import CorpusTask
@@ -71,12 +72,12 @@ def tokens_of(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
     """Return ids as tokens up to the end of the text, with <eos> where it is."""
     from tfm_core.data.vocabulary import EOS
 
-    vocabulary, found = _task(run).tgt_vocabulary, []
+    vocabulary, words = _task(run).tgt_vocabulary, []
     for id in ids:
-        found.append(vocabulary.token(id))
+        words.append(vocabulary.token(id))
         if id == EOS:
             break
-    return tuple(found)
+    return tuple(words)
 
 
 def has_ended(sample: Sample) -> bool:
@@ -182,7 +183,7 @@ def _task(run: Run) -> CorpusTask:
 
     config = run.experiment.task
     if not isinstance(config, CorpusTaskConfig):
-        raise ValueError("This run learned to answer sources; it is no language model of a text.")
+        raise StudentError("This run learned to answer sources; it is no language model of a text.")
     return corpus_task(config)
 
 

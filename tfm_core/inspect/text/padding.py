@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from tfm_core.inspect.text.tokenise import clean, vocabulary, words_of
+from tfm_core.sentences import StudentError
 
 MOST_SENTENCES = 8
 MOST_TOKENS = 32
@@ -49,18 +50,23 @@ def sentences_of(text: str) -> list[list[str]]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise ValueError("There is no sentence: type at least one, each on a line of its own.")
+        raise StudentError("There is no sentence: type at least one, each on a line of its own.")
     if len(lines) > MOST_SENTENCES:
-        raise ValueError(
-            f"There are {len(lines)} sentences; a batch here has at most {MOST_SENTENCES}."
+        raise StudentError(
+            "There are {n_lines} sentences; a batch here has at most {most_sentences}.",
+            n_lines=len(lines),
+            most_sentences=MOST_SENTENCES,
         )
-    found = [words_of(clean(line)) for line in lines]
-    for number, words in enumerate(found, 1):
+    sentences = [words_of(clean(line)) for line in lines]
+    for number, words in enumerate(sentences, 1):
         if len(words) > MOST_TOKENS:
-            raise ValueError(
-                f"Sentence {number} has {len(words)} words; at most {MOST_TOKENS} are shown here."
+            raise StudentError(
+                "Sentence {number} has {n_words} words; at most {most_tokens} are shown here.",
+                number=number,
+                n_words=len(words),
+                most_tokens=MOST_TOKENS,
             )
-    return found
+    return sentences
 
 
 def longest(sentences: Sequence[Sequence[str]], *, has_bos: bool, has_eos: bool) -> int:
@@ -74,21 +80,23 @@ def batch(
     """Number the words and lay the sentences into a rectangle of the longest, at most ``length``.
 
     A sentence that is too long loses its last words; <bos> and <eos> keep their places.
-    Raises ValueError where ``length`` has no place for a single word.
+    Raises ValueError where ``length`` has no room for a single word.
     """
     room = length - has_bos - has_eos
     if room < 1:
-        raise ValueError(
-            f"A length of {length} has no place for a word beside the special tokens; "
-            f"choose at least {1 + has_bos + has_eos}."
+        raise StudentError(
+            "A length of {length} has no place for a word beside the special tokens; choose at "
+            "least {least}.",
+            length=length,
+            least=1 + has_bos + has_eos,
         )
     known = vocabulary(Counter(word for sentence in sentences for word in sentence))
     start, end = [BOS] * has_bos, [EOS] * has_eos
     rows = [[*start, *known.encode(sentence[:room]), *end] for sentence in sentences]
     width = max(map(len, rows))
     ids = np.full((len(rows), width), PAD, np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
     words = tuple(tuple(known.token(int(id)) for id in row) for row in ids)
     cut = tuple(tuple(sentence[room:]) for sentence in sentences)
     return Batch(ids, ids != PAD, words, cut, known)

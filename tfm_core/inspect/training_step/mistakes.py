@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tfm_core.inspect.training_step.loss import LossCall
 from tfm_core.inspect.training_step.step import chance, copied, forward, gradients, rows
+from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer
 
 BORROWED_DROPOUT = 0.1
@@ -97,8 +98,8 @@ def softmax_before_loss(trainer: Trainer) -> Softmaxed:
         given = call.logits.softmax(-1) if is_wrong else call.logits
         loss = F.cross_entropy(given, call.targets, ignore_index=call.ignore_index)
         loss.backward()  # type: ignore[no-untyped-call]
-        found = [one.grad for one in copy.model.parameters() if one.grad is not None]
-        norms.append(_norm(found))
+        gradients = [one.grad for one in copy.model.parameters() if one.grad is not None]
+        norms.append(_norm(gradients))
         losses.append(float(loss.detach()))
     classes = call.logits.size(-1)
     floor = math.log(math.e + classes - 1) - 1
@@ -148,11 +149,11 @@ def _apart(trainer: Trainer) -> float:
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise ValueError(
+        raise StudentError(
             "The loss of this model is no cross-entropy, so this mistake is not its own."
         )
     return call
 
 
-def _norm(found: list[Tensor]) -> float:
-    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in found])))
+def _norm(gradients: list[Tensor]) -> float:
+    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in gradients])))

@@ -15,6 +15,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -24,7 +25,7 @@ BEST = "checkpoints/best"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class Evaluation:
     """Answers on N pictures. labels and said: int (N,); probabilities: float32 (N, classes).
 
     images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
@@ -65,9 +66,9 @@ class Judgement:
 
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
         """Return the pictures that were told wrong, the surest first."""
-        places = np.flatnonzero(self.said != self.labels)
-        sure = self.probabilities[places].max(1)
-        return places[np.argsort(-sure, kind="stable")][:most]
+        indices = np.flatnonzero(self.said != self.labels)
+        sure = self.probabilities[indices].max(1)
+        return indices[np.argsort(-sure, kind="stable")][:most]
 
 
 def has_best(run: Run) -> bool:
@@ -80,7 +81,7 @@ def best_mark(run: Run) -> int:
     try:
         return (run.folder / BEST / "checkpoint.safetensors").stat().st_mtime_ns
     except OSError:
-        raise ValueError("This run has kept no best weights yet: it has not validated.") from None
+        raise StudentError("This run has kept no best weights yet: it has not validated.") from None
 
 
 def best_model(run: Run) -> tuple[Model, int]:
@@ -94,7 +95,7 @@ def best_model(run: Run) -> tuple[Model, int]:
     return load_model(run.experiment, run.folder / BEST)
 
 
-def judge(run: Run, split: str) -> Judgement:
+def evaluate(run: Run, split: str) -> Evaluation:
     """Let the best weights answer every picture of ``split``, "validation" or "test".
 
     Raises ValueError, in a sentence, where there are no weights or no pictures.
@@ -113,7 +114,7 @@ def judge(run: Run, split: str) -> Judgement:
                 for first in range(0, len(part), _BATCH)
             ]
         )
-    return Judgement(
+    return Evaluation(
         step,
         split,
         part.labels.numpy(),
