@@ -217,7 +217,8 @@ _WORDS = {
     "depth": N_("Everything inside the blocks grows in proportion; embedding and output stay."),
 }  # fmt: skip
 _RECURRENT = {
-    "length": N_("Look for the curve that bends: every target token asks every source token, so "
+    "length": N_("Look for the curve that bends: every target token attends to every source "
+                 "token, so "
                 "the attention grows with the product of both lengths; the recurrence in "
                 "proportion, but step after step."),
     "width": N_("Matrices grow with the square of the width; the scores of words in proportion."),

@@ -102,8 +102,8 @@ def table(chosen: Chosen) -> None:
         )
     show.figure(
         plots.treemap(known.folded, known.total, state.theme()),
-        _("Areas are parameters. Look for who holds most of them: wide models the feed-forward "
-          "layers, small ones with many words the embeddings. A click goes inside."),
+        _("Areas are parameters. See where most of them are: in wide models in the feed-forward "
+          "layers, in small ones with many words in the embeddings. A click goes inside."),
         key="parameters-treemap",
     )  # fmt: skip
 

@@ -58,7 +58,7 @@ def outline(figure: go.Figure, experiment: Experiment, example: Example, module:
 
 
 def _truth(experiment: Experiment) -> str:
-    """Return what a head should look at, as it stands in a sentence."""
+    """Return what a head should attend to, worded for a sentence."""
     if experiment.model.family == "captioner":
         return _("the digit that the next word names")
     return _("the true source words")

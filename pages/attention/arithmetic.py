@@ -77,14 +77,14 @@ def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
 
     left, right = st.columns(2)
     left.selectbox(
-        _("Query, the token that asks"),
+        _("Query (attends from)"),
         range(len(names.query)),
         format_func=lambda i: f"{i + 1}: {names.query[i]}",
         key=query_key,
         on_change=picked,
     )
     right.selectbox(
-        _("Key, the token that is asked"),
+        _("Key (is attended to)"),
         range(len(names.key)),
         format_func=lambda i: f"{i + 1}: {names.key[i]}",
         key=key_key,

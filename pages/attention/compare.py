@@ -43,7 +43,7 @@ class Versus:
 
 
 def parse(text: str) -> Versus | None:
-    """Return what the link compares with; None where it says nothing that can be understood."""
+    """Return what the link compares with; None where it cannot be parsed."""
     parts = text.split(".")
     if len(parts) != 4:
         return None

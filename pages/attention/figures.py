@@ -188,8 +188,8 @@ def _lines(run: Run, example: Example, selection: Selection, module: str, names:
         names.query,
         names.key,
         titles=(
-            _("{token} asks").format(token=_(kind.query)),
-            _("{token} is asked").format(token=_(kind.key)),
+            _("{token} (attends from)").format(token=_(kind.query)),
+            _("{token} (is attended to)").format(token=_(kind.key)),
         ),
         ink=COLOURS[KIND_COLOURS.get(selection.kind, "decoder")],
         pin=selection.pin,

@@ -1,4 +1,4 @@
-"""Attention: which token looks at which, in every head, at every moment of the training."""
+"""Attention: which token looks at which, in every head, at every saved snapshot."""
 
 from __future__ import annotations
 

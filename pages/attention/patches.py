@@ -101,7 +101,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     st.session_state[key] = selection.patch
     names = {MEAN: _("All of them, on average"), CLS: _("The CLS token")}
     st.selectbox(
-        _("Which patch asks (row,column)"),
+        _("Which patch attends (row,column)"),
         offer.patches,
         format_func=lambda name: names.get(name, name),
         key=key,
@@ -115,7 +115,7 @@ def _patch_words(
 ) -> str:
     if query is None:
         words = _(
-            "How much attention each patch receives, on average over all that ask. Look for "
+            "How much attention each patch receives, on average over all queries. Look for "
             "strokes that many patches read."
         )
     elif patch == CLS:

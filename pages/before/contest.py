@@ -66,7 +66,7 @@ def _press() -> None:
 
 
 def _start(task: str, steps: int, seed: int) -> None:
-    """Queue one run a model; a refusal is said in its words, and what is queued stays."""
+    """Queue one run a model; shows why one is refused; those queued before it stay."""
     racers = rnn_attention.racers(task, steps=steps, seed=seed)
     for name, racer in racers.items():
         label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"

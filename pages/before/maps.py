@@ -47,7 +47,7 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_("Asks with the decoder’s state **before** it reads the token of the row."),
+    "additive": N_("Attends with the decoder’s state **before** it reads the token of the row."),
     "one-head": N_("Asks with the token of the row itself; all rows ask at once."),
     "many-heads": N_(
         "{n} patterns, each on a quarter of the width; this one aligns best.", n=HEADS

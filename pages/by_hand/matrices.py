@@ -134,7 +134,7 @@ def _key(name: str) -> str:
 
 
 def lesson(given: Given, start: Matrices) -> Matrices:
-    """Let W_Q and W_K learn what the user wants; return them as they are at the chosen step."""
+    """Train W_Q and W_K towards the target attention; return them at the chosen step."""
     pairs = _pairs(given.words)
     with st.container(border=True):
         st.markdown(_("**Let them learn.** Which word should attend to which?"))
@@ -173,7 +173,7 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
     url_choice.renamed_several(key, _WANTED, labels)
     unknown = url_choice.read_several(key, _WANTED, list(pairs), first)
     targets = st.multiselect(
-        _("Wanted"), list(pairs), format_func=lambda name: labels.get(name, name),
+        _("Target attention"), list(pairs), format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
         help=_("A loss is written down for these pairs alone: −log of their weight."),
     )  # fmt: skip
@@ -191,7 +191,7 @@ def _chart(
     }
     show.figure(
         plots.lesson(learned.losses, lines, step),
-        _("The loss falls as the wanted weight nears 1. Below, every number at this step."),
+        _("The loss falls as the target weight nears 1. Below, every number at this step."),
         key="hand-lesson",
     )
 

@@ -157,7 +157,7 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
 
 
 def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tuple[Floats, int]:
-    """Start the table anew; is_new: it was asked for, so what was typed before is forgotten."""
+    """Reset the table; is_new: on request, so earlier edits are dropped."""
     version = 1 + (st.session_state[_BASE][2] if _BASE in st.session_state else 0)
     st.session_state[_BASE] = (signature, vectors, version, is_new)
     return vectors, version

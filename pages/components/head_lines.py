@@ -1,4 +1,4 @@
-"""One head as lines: tokens that are asked on the left, tokens that ask on the right.
+"""One head as lines: keys (attended to) on the left, queries (attending) on the right.
 
 A line is as thick as its weight. One token can be held under the pointer or pinned with a click;
 its weights then stand beside the tokens of the other side. Arrow keys move, Enter pins.
@@ -112,8 +112,8 @@ def _words() -> dict[str, str]:
         "lines": _("Lines of one head. Arrow keys move over the tokens, Enter pins one."),
         "hint": _("Point at a token for its weights; a click pins it."),
         "most": _("Only the 1,500 strongest lines are drawn; point at a token for all of its own."),
-        "asks": _("Asks"),
-        "asked": _("Is asked"),
+        "asks": _("Attends from"),
+        "asked": _("Is attended to"),
         "nobody": _("no weight at all"),
         "query": _("query"),
         "key": _("key"),

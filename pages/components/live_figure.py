@@ -75,7 +75,7 @@ def live_figure(
 
 
 def _nothing() -> None:
-    """Stand for the callback that a trigger of a component needs where nobody listens."""
+    """Do nothing: the trigger of a component needs a callback."""
 
 
 @cache

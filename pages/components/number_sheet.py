@@ -30,7 +30,7 @@ def number_sheet(
     key: str,
     on_pick: Callable[[str, int, int], None] | None = None,
 ) -> None:
-    """Show lines of boards; ``on_pick(board, row, column)`` hears clicks before the next run."""
+    """Show lines of boards; a click calls ``on_pick(board, row, column)`` before the next run."""
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}
 
     def picked() -> None:

@@ -68,7 +68,8 @@ def _rule(sentence: Sentence) -> str:
     if sentence.rule is None:
         return _(
             "The model says **{said}**. The rule has no answer: this is no sentence of its "
-            "grammar, such as “the film was not very good”, so nobody can say who is right."
+            "grammar, such as “the film was not very good”, so there is no right answer to "
+            "compare with."
         ).format(said=said)
     rule = sentence.rule
     mark = ":green-badge[:material/check: agrees]"

@@ -95,7 +95,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
     )
     show.figure(
         plots.guesses(reading.best[picked], token, float(np.exp(-nats)), int(reading.rank[picked])),
-        _("What the model expected here, from the tokens before it; the one that came is marked."),
+        _("What the model expected here, from the tokens before it; the actual one is marked."),
         key="gpt-guesses",
     )
 

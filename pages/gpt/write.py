@@ -64,7 +64,7 @@ def _prompt(run: Run) -> str:
     text = st.text_input(
         _("Prompt"),
         key=key,
-        help=_("What the model goes on from; empty: it begins by itself."),
+        help=_("What the model continues; empty: it starts from nothing."),
     )
     return typed.within(text, 400)
 

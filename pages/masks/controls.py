@@ -170,7 +170,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     text = st.text_input(
         _("What the decoder has written so far"),
         key=key,
-        help=_("The target asks, so its tokens run down; <bos> stands before them."),
+        help=_("The target holds the queries, so its tokens run down; <bos> stands before them."),
     )
     return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MOST_TOKENS - 1]
 

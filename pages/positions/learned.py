@@ -135,7 +135,9 @@ def patches() -> None:
         _("Waves counted through, row after row: what lies below is far away."): flat,
     }
     if own is not None and own[1] == side:
-        words = _("Learned by the current run, at step {n}: nobody told it of rows and columns.")
+        words = _(
+            "Learned by the current run, at step {n}: it was never told about rows and columns."
+        )
         tables[words.format(n=f"{own[2]:,}")] = own[0]
     columns = st.columns(len(tables))
     for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):

@@ -78,7 +78,7 @@ def _experiment() -> tuple[Experiment | None, str]:
 
 
 def _start(experiment: Experiment, steps: int) -> None:
-    """Queue one run a kind; a refusal is said in its words, and what is queued stays."""
+    """Queue one run a kind; shows why one is refused; those queued before it stay."""
     try:
         racers = position_race.racers(experiment, steps=steps)
         for name, racer in reversed(racers.items()):  # the newest stands first in every list
@@ -184,7 +184,8 @@ def _beyond(race: Race) -> None:
     show.live_figure(
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
         _(
-            "Right of the line nobody was trained: answers written token by token to {n} sequences "
+            "Right of the line no model was trained: answers written token by token to {n} "
+            "sequences "
             "of each length. An answer that stops at the trained length still has half of its "
             "tokens right at twice that length. Which kind falls first, and which last?"
         ).format(n=position_race.PER_LENGTH),

@@ -112,7 +112,7 @@ def alibi() -> None:
                 _("distance (tokens)"),
             ),
             _(
-                "What the last query pays to keys of equal score: steep heads read the last few "
+                "How the last query weights keys of equal score: steep heads read the last few "
                 "tokens, flat heads nearly all of them."
             ),
             key="positions-alibi-weights",

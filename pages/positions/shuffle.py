@@ -19,7 +19,7 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    """Ask for a sentence, shuffle it, and show who noticed."""
+    """Ask for a sentence, shuffle it, and show which models notice."""
     pictured = _current()
     if pictured is not None and pictured.experiment.task.kind == "image":
         _picture(pictured)

@@ -60,7 +60,7 @@ def _question(evaluated: Evaluation) -> None:
             n=answer, share=show.percent(float(share[index]))))  # fmt: skip
         return
     st.success(
-        _("Yes: {right} of {n} pictures of a {digit} are told right.").format(
+        _("Yes: {right} of {n} pictures of a {digit} are classified correctly.").format(
             right=counts[index, index], n=counts[index].sum(), digit=answer
         ),
         icon=":material/check_circle:",

@@ -72,7 +72,7 @@ def mark(name: str) -> None:
 
 
 def mark_done(name: str) -> None:
-    """Remember that a step was taken, and draw the page anew with its sign."""
+    """Mark a step as done, and rerun the page to show the mark."""
     if not is_marked(name):
         mark(name)
         st.rerun()

@@ -107,7 +107,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
             {_("examples a second"): (x, rates)}, x_title, _("examples a second"), "examples/s"
         )
         show.figure(
-            figure, _("Where the line flattens, a larger batch gains no more."), "speed-rate"
+            figure, _("Where the line flattens, a larger batch gains nothing more."), "speed-rate"
         )
     if any(timed[0].n_bytes.values()):
         kept = {

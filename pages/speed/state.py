@@ -39,12 +39,12 @@ def runner() -> BenchmarkRunner:
     return BenchmarkRunner()
 
 
-def ask(asked: BenchmarkRequest) -> None:
-    """Want a measurement; it begins as soon as the path is free."""
-    st.session_state[_ASKED] = asked
+def ask(request: BenchmarkRequest) -> None:
+    """Request a measurement; it begins as soon as no other one runs."""
+    st.session_state[_ASKED] = request
 
 
-def asked() -> BenchmarkRequest | None:
+def requested() -> BenchmarkRequest | None:
     """Return what runs or waits for this session."""
     return st.session_state.get(_ASKED)
 
@@ -55,20 +55,20 @@ def running() -> BenchmarkProcess | None:
 
 
 def begun(measurement: BenchmarkProcess) -> None:
-    """Remember that the path is this session's."""
+    """Remember the measurement that this session has started."""
     st.session_state[_RUNNING] = measurement
 
 
 def keep(report: Report) -> None:
-    """Keep what was found for what was asked, and want nothing more."""
-    wanted = asked()
-    if wanted is not None:
-        results()[wanted.key] = (wanted.label, report)
+    """Store the report of the running benchmark, and clear the request."""
+    request = requested()
+    if request is not None:
+        results()[request.key] = (request.label, report)
     forget()
 
 
 def forget() -> None:
-    """Want nothing more."""
+    """Clear the request."""
     st.session_state.pop(_ASKED, None)
     st.session_state.pop(_RUNNING, None)
 
@@ -79,7 +79,7 @@ def results() -> dict[str, tuple[str, Report]]:
     return reports
 
 
-def result(wanted: BenchmarkRequest) -> Report | None:
-    """Return what was found for the same question, if it was asked."""
-    entry = results().get(wanted.key)
+def result(request: BenchmarkRequest) -> Report | None:
+    """Return the last report of the same request, if there is one."""
+    entry = results().get(request.key)
     return None if entry is None else entry[1]

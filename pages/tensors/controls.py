@@ -20,7 +20,7 @@ _LONGEST = 40  # characters of a shape or a parameter
 
 @dataclass(frozen=True, slots=True)
 class OperationSetup:
-    """An operation with everything that it is told."""
+    """An operation with its inputs and parameters."""
 
     operation: TensorOperation
     source: InputSpec

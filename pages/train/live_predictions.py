@@ -1,4 +1,4 @@
-"""What a run says and where it looks: predictions on its probe, and one attention map, live."""
+"""Live predictions of a run on its probe, and one attention map."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _why_not(checked: Checked) -> None:
 
 
 def _needs(experiment: Experiment) -> None:
-    """Say what the run needs as soon as it is known; until then look again and again."""
+    """Show what the run needs as soon as it is known, polling until then."""
     future = forecast.estimate(experiment, state.device())
     was_known = future.done()
 
@@ -172,7 +172,7 @@ def _take_device() -> None:
 
 
 def _start(experiment: Experiment, preset: str | None) -> None:
-    """Create the run, let it wait for a worker, and look at it. A refusal is said in its words."""
+    """Create the run, queue it and open it; shows why if it is refused."""
     on_cpu = state.device() == "cpu"
     run = run_actions.begin(
         experiment,

@@ -21,7 +21,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 
 def pick() -> Chosen | None:
-    """Draw the choice of the model; None, which is then said, where nothing can be trained."""
+    """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
     chosen = model_choice.chosen()
     if chosen.experiment is None:
         st.info(

@@ -1,4 +1,4 @@
-"""What a run would need, and where it could train: asked of torch on a thread of its own.
+"""What a run would need, and where it could train: computed with torch on its own thread.
 
 The first question loads torch, which takes seconds; the page is drawn meanwhile, and a fragment
 looks again until the answer is there.
@@ -55,7 +55,7 @@ class ForecastQueue:
         return future
 
     def wait(self) -> None:
-        """Wait until everything asked so far is answered."""
+        """Wait until all pending questions are answered."""
         self._pool.submit(lambda: None).result()
 
     def _work(self, work: Callable[[], Any]) -> Any:
@@ -117,7 +117,7 @@ def devices() -> Future[list[Device]]:
 
 
 def wait() -> None:
-    """Wait until everything asked so far is answered: then no thread is at work."""
+    """Wait until all pending questions are answered: then no thread is at work."""
     _asked().wait()
 
 

@@ -44,8 +44,8 @@ def looks(subject: Subject, step: WalkStep, example: int) -> None:
         notes=maps.writes,
     )  # fmt: skip
     words = _(
-        "The weights of head {n} over the picture: under each picture the word that asks, and the "
-        "one that is to be written next. Outlined: the digit that this next word names."
+        "The weights of head {n} over the picture: under each picture the word that attends, and "
+        "the one that is to be written next. Outlined: the digit that this next word names."
     )
     show.figure(figure, words.format(n=head + 1), key="walk-looks")
 

@@ -151,7 +151,7 @@ def _characters(text: str, source: str) -> None:
     st.markdown(
         _(
             "A small vocabulary and a long sequence: attention costs the square of the length, and "
-            "the model has to spell every word anew."
+            "the model has to spell out every word."
         )
     )
     show.code(tokenise.by_character)

@@ -81,7 +81,7 @@ def test_a_token_is_pinned_with_the_keyboard_and_the_link_keeps_it(open_tab: Ope
     tab.page.keyboard.press("ArrowDown")
     tab.page.keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile(r"\bpin=q3\b"))
-    expect(tab.main.locator(".lines .say")).to_contain_text("Asks “이” (3)")
+    expect(tab.main.locator(".lines .say")).to_contain_text("Attends from “이” (3)")
     tab.page.keyboard.press("Escape")
     expect(tab.page).not_to_have_url(re.compile(r"\bpin="))
 
@@ -112,7 +112,7 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
     page.get_by_role("gridcell", name="Layer 1, Head 3").click()
     expect(page.locator("#which")).to_have_text("Layer 1, head 3")
     page.locator(".lines text[data-side=q]").nth(1).hover()
-    expect(page.locator(".lines .say")).to_contain_text("Asks “선생님” (2)")
+    expect(page.locator(".lines .say")).to_contain_text("Attends from “선생님” (2)")
     page.get_by_role("slider").press("Home")
     expect(page.locator(".heads .step")).to_have_text("Step 0")
     apart.close()

@@ -127,4 +127,4 @@ def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _silent(done: int, total: int, words: str) -> None:
-    """Tell nobody."""
+    """Report no progress."""

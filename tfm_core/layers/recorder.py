@@ -1,4 +1,4 @@
-"""Where layers leave what somebody asked to see.
+"""Where layers record their activations while a recorder is in force.
 
 A layer calls ``record`` with its tensors; without a recorder in force that is one look-up and
 nothing is kept. It is a ContextVar: threads and sessions never see each other's tensors.

@@ -41,7 +41,7 @@ class AdditiveScore(nn.Module):
         return out
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return _sum_of_tanh(query_projection, prepared, self.v)
 
 
@@ -63,7 +63,7 @@ class ConcatScore(nn.Module):
         return states @ self.joined.weight[:, : states.size(-1)].T
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return _sum_of_tanh(query_projection, prepared, self.v)
 
 
@@ -83,7 +83,7 @@ class DotScore(nn.Module):
         return states
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return query_projection @ prepared.mT
 
 
@@ -105,7 +105,7 @@ class GeneralScore(nn.Module):
         return states
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return query_projection @ prepared.mT
 
 

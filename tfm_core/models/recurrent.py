@@ -123,7 +123,7 @@ class AdditiveDecoder(nn.Module):
 
 
 class LuongDecoder(nn.Module):
-    """Steps first, then asks: with the true target at hand, all tokens ask at once."""
+    """Steps first, then attends: with the true target at hand, all tokens do so at once."""
 
     def __init__(
         self, cell: str, d_model: int, n_layers: int, attention: RecurrentAttention

@@ -77,7 +77,7 @@ def head_rows(
     )
     _name_places(figure, words, marked)
     figure.update_xaxes(side="top", title={"text": "key: the word that is read"})
-    figure.update_yaxes(autorange="reversed", title={"text": "head that asks"})
+    figure.update_yaxes(autorange="reversed", title={"text": "attention head"})
     figure.update_layout(height=150 + 26 * len(rows), margin={**_MARGIN, "r": 44})  # tilted words
     return figure
 

@@ -60,7 +60,7 @@ class WorkerProcess:
         return [line for line in text.decode(errors="replace").splitlines() if line.strip()]
 
     def send(self, folder: Path, max_seconds: float | None) -> None:
-        """Give it a run; it takes it as soon as it is ready. Raises OSError where it is gone."""
+        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone."""
         assert self.process.stdin is not None
         order = {"folder": str(folder), "max_seconds": max_seconds}
         try:
@@ -88,7 +88,7 @@ class WorkerProcess:
         self.close()
 
     def close(self) -> None:
-        """Forget what it said."""
+        """Forget its output."""
         self._log.close()
 
 

@@ -1,6 +1,6 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-It holds nothing that is not on the disk: the line is a folder of tickets, who runs is told by the
+It holds nothing that is not on the disk: the line is a folder of tickets, who runs is known by the
 statuses. So a server can end and start again, and several can share one folder.
 """
 

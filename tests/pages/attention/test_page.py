@@ -102,7 +102,7 @@ def test_another_kind_keeps_the_layer_where_it_has_one(store):
     at.button_group(key="attention-kind").set_value("encoder").run()
     assert not at.exception
     assert grid(at)[0]["chosen"] == [1, 0]  # the encoder has two layers
-    assert "Every source token asks all source tokens" in said(at)
+    assert "Every source token attends to all source tokens" in said(at)
 
 
 def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):

@@ -71,7 +71,7 @@ ROLES: dict[str, Role] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenRelations:
-    """Who is what to whom in P padded examples.
+    """How query and key tokens relate in P padded examples.
 
     may_attend: bool (P, Q, K), True = may attend, no row of a padded query. roles: role name ->
     bool (P, Q, K). distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).

@@ -1,6 +1,6 @@
 """A few real gradient steps on the query and key matrices, so that a word attends where it should.
 
-The loss is the surprise at the wanted attention, -log(weight), averaged over the wanted pairs:
+The loss is the surprise at the target attention, -log(weight), averaged over the target pairs:
 cross-entropy of a row of weights. The matrices go downhill by plain gradient descent. W_V has no
 part in the weights, so nothing here changes it.
 """

@@ -38,7 +38,8 @@ MASKS: dict[str, Choice] = {
         "Causal and padding", "Both at once: a decoder's self-attention on a padded batch."
     ),
     "cross": Choice(
-        "Cross-attention", "The target asks the source, and must not read the source's padding."
+        "Cross-attention",
+        "The target attends to the source, and must not read the source's padding.",
     ),
     "window": Choice(
         "Sliding window", "A query sees keys at most so many tokens away (Longformer, 2020)."

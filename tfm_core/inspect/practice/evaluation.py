@@ -46,12 +46,12 @@ class Evaluation:
 
     @property
     def n_right(self) -> int:
-        """Pictures told right."""
+        """Number of pictures classified correctly."""
         return int((self.said == self.labels).sum())
 
     @property
     def accuracy(self) -> float:
-        """Share of pictures told right."""
+        """Share of pictures classified correctly."""
         return self.n_right / len(self.labels)
 
     @property
@@ -65,7 +65,7 @@ class Evaluation:
         return np.bincount(self.labels * n + self.said, minlength=n * n).reshape(n, n)
 
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
-        """Return the pictures that were told wrong, the surest first."""
+        """Return the misclassified pictures, the surest first."""
         indices = np.flatnonzero(self.said != self.labels)
         sure = self.probabilities[indices].max(1)
         return indices[np.argsort(-sure, kind="stable")][:most]

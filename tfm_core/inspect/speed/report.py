@@ -65,7 +65,7 @@ class Report:
         return [case for case in self.cases if case.seconds.keys() == set(case.sides)]
 
     def take(self, line: str) -> None:
-        """Take note of a line of JSON; what is no such line is somebody else's output."""
+        """Take in a line of JSON; any other line is output of something else."""
         try:
             said = json.loads(line)
             kind = said["kind"]

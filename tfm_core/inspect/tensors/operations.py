@@ -20,7 +20,7 @@ CAUSAL, PADDING, LARGE = "future", "last column", "larger than 2"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Something that an operation is told. kind: how its text is read."""
+    """A parameter of an operation. kind: how its text is read."""
 
     name: str
     label: str
