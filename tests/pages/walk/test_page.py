@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.question import paragraphs
 from pages.walk import old_links
 from tests.inspect.constructed import small
 from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of
 from tests.pages.counted import SLOW, calls_of
-from tests.pages.looking import FRAME, said
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.training.checkpoints import save
@@ -18,12 +18,7 @@ from tfm_core.training.loop import build
 
 
 def opened(family="encoder-decoder", **query):
-    at = AppTest.from_file(FRAME, default_timeout=30)
-    at.session_state["draft"] = experiment(family).model_dump()
-    at.run().switch_page("walk/page.py")
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
+    return opened_at("walk/page.py", draft=experiment(family), **query)
 
 
 def title(at):
