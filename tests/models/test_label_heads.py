@@ -9,6 +9,8 @@ from tfm_core.config.shape import TextShape
 from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
 
+pytestmark = pytest.mark.quick
+
 HEADS = ("mean", "cls")
 N_WORDS, N_LABELS = 7, 3
 
