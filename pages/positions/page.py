@@ -5,13 +5,17 @@ from __future__ import annotations
 from pages.i18n import _
 from pages.positions import learned, race, relative, shuffle, waves
 from pages.ui import show, url_choice
+from tfm_core.variants.positions import POSITIONS
 
 _KEY = "positions-view"
+OF_KINDS = {  # none has nothing to show, and the waves in two dimensions stand under patches
+    "sinusoidal": waves.view,
+    "learned": learned.learned,
+    "rotary": relative.rotary,
+    "alibi": relative.alibi,
+}
 VIEWS = {
-    "sinusoidal": (_("Sinusoidal"), waves.view),
-    "learned": (_("Learned"), learned.learned),
-    "rotary": (_("Rotary"), relative.rotary),
-    "alibi": (_("ALiBi"), relative.alibi),
+    **{name: (_(POSITIONS[name].label), view) for name, view in OF_KINDS.items()},
     "patches": (_("Patches, 2-D"), learned.patches),
     "shuffle": (_("Shuffle the words"), shuffle.view),
     "race": (_("Which learns best?"), race.view),

@@ -6,11 +6,11 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import run_words, runs_access, show, state, typed
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 
 MAX_TEXT = 300
 EXAMPLE = "dog bites man and man runs"
@@ -67,13 +67,13 @@ def _bars(
     run: Run | None,
     own: tuple[shuffle.Noticed, shuffle.Answers, tuple[str, ...]] | None,
 ) -> None:
-    bars = {}
+    bars: dict[str, tuple[str | None, float]] = {}
     for found in shuffle.untrained(tokens, order):
         if found.name == shuffle.CAUSAL:
-            label = _("None, with a causal mask")
+            name, label = None, _("None, with a causal mask")
         else:
-            label = _(POSITIONS[found.name].label)
-        bars[label] = (found.name, float(found.change.mean()))
+            name, label = found.name, _(POSITIONS[found.name].label)
+        bars[label] = (name, float(found.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
         if run.experiment.model.family == "recurrent":

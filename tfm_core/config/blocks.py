@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.choices import ActivationName, NormName
+from tfm_core.variants.positions import POSITIONS
 
 
 class BlockConfig(Config):
@@ -80,26 +81,14 @@ class BlockConfig(Config):
                 f"n_heads {self.n_heads} does not divide d_model {self.d_model}; "
                 f"{below} head{'s' if below > 1 else ''} of {self.d_model // below} would.",
             )
-        check_position(self, "position")
+        if "position" in type(self).model_fields:
+            check_position(self, "position")
         return self
 
 
 def check_position(config: BlockConfig, field: str) -> None:
     """Raise CrossError where the positions that ``field`` names cannot be had at this width."""
-    position = getattr(config, field, "none")
-    if position == "rotary" and config.d_head % 2:
-        raise CrossError(
-            field,
-            f"Rotary positions turn pairs of dimensions, but a head has {config.d_head} "
-            "dimensions, an odd number; change d_model or n_heads.",
-        )
-    if position == "sinusoidal" and config.d_model % 2:
-        raise CrossError(
-            field,
-            f"Sinusoidal positions need an even d_model, and it is {config.d_model}.",
-        )
-    if position == "sinusoidal-2d" and config.d_model % 4:
-        raise CrossError(
-            field,
-            f"2-D sinusoidal positions need a d_model that 4 divides, and it is {config.d_model}.",
-        )
+    kind = POSITIONS[getattr(config, field)]
+    sentence = kind.impossible(config.d_model, config.d_head)
+    if sentence is not None:
+        raise CrossError(field, sentence)

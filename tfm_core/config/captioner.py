@@ -8,7 +8,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import knob
 from tfm_core.config.blocks import BlockConfig, check_position
-from tfm_core.config.choices import GridPositionName, StemName, WordPositionName
+from tfm_core.config.choices import AddedToPatchesName, AddedToWordsName, StemName
 
 
 class CaptionerConfig(BlockConfig):
@@ -20,10 +20,10 @@ class CaptionerConfig(BlockConfig):
     patch_size: int = knob(
         7, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
     )
-    position: GridPositionName = knob(
+    position: AddedToPatchesName = knob(
         "sinusoidal-2d", "Positions", "How the encoder knows where a patch lies."
     )
-    text_position: WordPositionName = knob(
+    text_position: AddedToWordsName = knob(
         "learned", "Word positions", "How the decoder knows where a word stands."
     )
     stem: StemName = knob("conv", "Stem", "How pixels become patch embeddings.")

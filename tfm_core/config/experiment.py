@@ -27,6 +27,7 @@ from tfm_core.config.task import (
     tasks_for,
 )
 from tfm_core.config.training import TrainingConfig
+from tfm_core.variants.positions import POSITIONS
 
 
 class Experiment(Config):
@@ -116,7 +117,7 @@ def _check_text(experiment: Experiment) -> None:
     if isinstance(model, RecurrentConfig):
         return  # reads any length
     needed = sequence_len(experiment)
-    if model.position == "learned" and needed > model.max_len:
+    if POSITIONS[model.position].has_table and needed > model.max_len:
         raise CrossError(
             "model.max_len",
             f"{task.facts.label} has sequences of up to {needed} tokens, but the learned position "

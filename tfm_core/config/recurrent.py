@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.choices import CellName, PositionName, RecurrentAttentionName
+from tfm_core.variants.positions.none import NONE
 
 
 class RecurrentConfig(Config):
@@ -56,7 +57,7 @@ class RecurrentConfig(Config):
     @property
     def position(self) -> PositionName:
         """Nothing is added to embeddings: the order is in the order of the steps."""
-        return "none"
+        return NONE.name
 
     @model_validator(mode="after")
     def _halves(self) -> Self:

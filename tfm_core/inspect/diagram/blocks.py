@@ -9,6 +9,7 @@ from tfm_core.config.choices import ACTIVATIONS, NORMS
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.variants.positions import POSITIONS
 
 
 def stack(
@@ -99,7 +100,7 @@ def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterato
     heads = f"{config.n_heads} heads x {config.d_head}"
     is_causal = name.startswith("decoder")
     notes = ["causal"] if is_causal else []
-    notes += [config.position] if config.position in {"rotary", "alibi"} else []
+    notes += [config.position] if POSITIONS[config.position].is_inside else []
     window = getattr(config, "window", 0)
     notes += [f"window {window}"] if window else []
     words = f" ({', '.join(notes)})" if notes else ""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import has_cls, patches_per_side
 from tfm_core.probe.types import Snapshot
+from tfm_core.variants.positions import POSITIONS
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -56,7 +57,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     side = patches_per_side(experiment)
     if table is None:
         assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
-        if experiment.model.position == "learned":
+        if POSITIONS[experiment.model.position].has_table:
             raise ValueError(f"No positions were kept at step {snapshot.step:,}.")
         raise ValueError(
             f"The positions of this model are {experiment.model.position}, not learned: there is "

@@ -42,16 +42,18 @@ def split(place: Place, number: int) -> Step:
         seen("keys", "keys, by head", got("self_attention.key"), f"B H {place.axis} d_head"),
         seen("values", "values, by head", got("self_attention.value"), f"B H {place.axis} d_head"),
     ]
-    is_rotary = getattr(place.subject.block, "position", "") == "rotary"
-    if is_rotary:
+    topics: tuple[str, ...] = ("split",)
+    inside = place.kind.inside
+    if inside is not None and inside.turn is not None:
         turned = got("self_attention.query")
-        extra = [seen("turned", "queries, turned", turned, f"B H {place.axis} d_head"), *extra]
+        extra = [seen("turned", inside.title, turned, f"B H {place.axis} d_head"), *extra]
+        topics = (*topics, inside.topic)
     queries = got("self_attention.split_query")
     return Step(
         number,
         "split",
         "Split into heads",
-        ("split", "rotary") if is_rotary else ("split",),
+        topics,
         f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)  # k and v alike",
         (
             seen(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
-from tfm_core.config import BlockConfig, CaptionerConfig, EncoderDecoderConfig, RecurrentConfig
+from tfm_core.config import BlockConfig, CaptionerConfig, EncoderDecoderConfig, ModelConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
@@ -49,7 +49,7 @@ class Subject:
     described: what was written of the pictures, by a model with values that describes them.
     """
 
-    config: BlockConfig | RecurrentConfig
+    config: ModelConfig
     model: Model
     shape: Shape
     inputs: tuple[Tensor, ...]

@@ -11,6 +11,7 @@ from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.place import MODULES
 from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+from tfm_core.variants.positions import POSITIONS
 
 
 def positions(
@@ -21,7 +22,7 @@ def positions(
     setting: the one of the model that names the kind.
     """
     cache = subject.cache
-    position = str(getattr(subject.config, setting, "none"))
+    kind = POSITIONS[getattr(subject.config, setting)]
     embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
     before = [seen("embedded", "vectors without place", embedded, f"B {axis} d_model")]
     code = "placed = embedded  # nothing is added here"
@@ -30,7 +31,7 @@ def positions(
         before.append(seen("rows", "a row for each position", rows, f"{axis} d_model"))
         code = "placed = embedded + rows"
     batch, length, d_model = placed.shape
-    if position == "learned":
+    if kind.has_table:
         n = subject.model.get_parameter(f"{module}.table").numel()
         question = number_question(
             "How many parameters does the table of positions have?",
@@ -47,7 +48,7 @@ def positions(
             (batch, length, d_model, length),
         )
     return Step(
-        number, "positions", "Positions", ("positions", f"position-{position}"), code,
+        number, "positions", "Positions", ("positions", kind.topic), code,
         tuple(before), (seen("placed", "vectors with their place", placed, f"B {axis} d_model"),),
         question, shown="" if rows is None else "rows",
     )  # fmt: skip

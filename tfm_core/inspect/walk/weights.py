@@ -22,16 +22,18 @@ def scores(place: Place, number: int) -> Step:
         seen("keys", "keys", got("self_attention.key"), f"B H K:{words} d_head"),
     ]
     code = "scores = queries @ keys.mT / math.sqrt(d_head)"
-    has_bias = place.has("self_attention.bias")
-    if has_bias:
+    topics: tuple[str, ...] = ("scores",)
+    inside = place.kind.inside
+    if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
-        before.append(seen("bias", "ALiBi's penalty", bias, f"H Q:{words} K:{words}"))
+        before.append(seen("bias", inside.title, bias, f"H Q:{words} K:{words}"))
         code += " + bias"
+        topics = (*topics, inside.topic)
     return Step(
         number,
         "scores",
         "Scores",
-        ("scores", "alibi") if has_bias else ("scores",),
+        topics,
         code,
         tuple(before),
         (seen("scores", "scores", got("self_attention.scores"), place.pair),),
