@@ -2,9 +2,11 @@
 
 import streamlit as st
 
+from pages import i18n
 from pages.i18n import _
 from pages.ui import frame, style
 
+i18n.follow_link()
 st.set_page_config(page_title=_("Watch a Transformer learn"), page_icon=frame.ICON, layout="wide")
 style.apply()
 page = frame.navigation()

@@ -1,23 +1,83 @@
-"""Words: everything a person reads goes through ``_``; long texts are Markdown files.
+"""Languages: what a person reads goes through ``_`` where it is drawn; long texts are Markdown.
 
-A second language is a folder beside ``content/en`` and a catalogue
-``locale/<language>/LC_MESSAGES/pages.mo``; ``TFM_LANGUAGE`` names it.
+A language is a catalogue ``locale/<language>/LC_MESSAGES/pages.mo`` and a folder beside
+``content/en``; what it lacks is said in English. Each session has its own, from ``?lang=`` in its
+link, and otherwise the server's, which ``TFM_LANGUAGE`` names. It is looked up at every call, so
+the next draw speaks the language that was chosen last.
+
+What is written outside a function, or anywhere in ``tfm_core``, is drawn later and perhaps in
+another language: there ``N_`` marks it, and ``_`` translates it where it is drawn. No ``_`` runs
+while a module is imported. The sentences of both are collected with
+
+    pybabel extract -k N_ -k StudentError -k CrossError:2 -o pages.pot app.py pages tfm_core
 """
 
 from __future__ import annotations
 
 import gettext
 import os
+from functools import lru_cache
 from pathlib import Path
 
-PAGES_DIR = Path(__file__).resolve().parent
-LANGUAGE = os.environ.get("TFM_LANGUAGE", "en")
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-_catalogue = gettext.translation(
-    "pages", localedir=PAGES_DIR / "locale", languages=[LANGUAGE], fallback=True
-)
-_ = _catalogue.gettext
-ngettext = _catalogue.ngettext
+from tfm_core.sentences import N_, Sentence, StudentError
+
+__all__ = ["N_", "PAGES_DIR", "_", "content", "language", "languages", "ngettext", "speak"]
+
+PAGES_DIR = Path(__file__).resolve().parent
+LOCALE_DIR = PAGES_DIR / "locale"
+CONTENT_DIR = PAGES_DIR / "content"
+SERVERS = os.environ.get("TFM_LANGUAGE", "en")
+_SESSIONS = "language"
+
+
+def languages() -> list[str]:
+    """Return the languages there are, English first."""
+    found = sorted(path.parts[-3] for path in LOCALE_DIR.glob("*/LC_MESSAGES/pages.mo"))
+    return ["en", *(name for name in found if name != "en")]
+
+
+def language() -> str:
+    """Return the language of this session; outside of sessions, the server's."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return SERVERS
+    return str(st.session_state.get(_SESSIONS, SERVERS))
+
+
+def speak(name: str) -> None:
+    """Draw this session in another language from the next sentence on, if there is that one."""
+    if name in languages():
+        st.session_state[_SESSIONS] = name
+
+
+def follow_link() -> None:
+    """Speak the language that the link names, if it names one."""
+    if "lang" in st.query_params:
+        speak(st.query_params["lang"])
+
+
+def _(text: str | BaseException) -> str:
+    """Return a text of the app in the session's language, its values filled in.
+
+    An error of the app's own speaks by its sentence; any other says what it says.
+    """
+    if isinstance(text, BaseException):
+        return _(text.sentence) if isinstance(text, StudentError) else str(text)
+    if not text:
+        return ""  # gettext would answer with the head of its catalogue
+    catalogue = _catalogue(language(), LOCALE_DIR)
+    if not isinstance(text, Sentence):
+        return catalogue.gettext(text)
+    template = catalogue.gettext(text.template)
+    values = {name: _value(value) for name, value in text.values.items()}
+    return template.format(**values) if values else template
+
+
+def ngettext(one: str, many: str, n: int) -> str:
+    """Return the form of a text that a number asks for, in the session's language."""
+    return _catalogue(language(), LOCALE_DIR).ngettext(one, many, n)
 
 
 def content(name: str) -> str:
@@ -25,7 +85,17 @@ def content(name: str) -> str:
 
     Raises FileNotFoundError when there is no English text of that name either.
     """
-    path = PAGES_DIR / "content" / LANGUAGE / f"{name}.md"
+    path = CONTENT_DIR / language() / f"{name}.md"
     if not path.is_file():
-        path = PAGES_DIR / "content" / "en" / f"{name}.md"
+        path = CONTENT_DIR / "en" / f"{name}.md"
     return path.read_text(encoding="utf-8")
+
+
+def _value(value: object) -> object:
+    """Return what fills a template: a sentence within a sentence is translated too."""
+    return _(value) if isinstance(value, Sentence | StudentError) else value
+
+
+@lru_cache(maxsize=64)
+def _catalogue(name: str, folder: Path) -> gettext.NullTranslations:
+    return gettext.translation("pages", localedir=folder, languages=[name], fallback=True)

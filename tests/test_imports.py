@@ -10,7 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
-    ("variants", "machine"),
+    ("sentences", "machine"),
+    ("variants",),
     ("layers",),
     ("config",),
     ("presets",),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import forecast, show, state
 from pages.ui.model_choice import Chosen
 from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import Memory, grown, lengths, macs, memory
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
+from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
 from tfm_core.variants.positions import POSITIONS
 
 FACTORS = (1, 2, 3, 4, 6, 8)
@@ -21,7 +22,7 @@ def page(chosen: Chosen) -> None:
     batch, src, tgt = _sizes(chosen)
     work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
     total = parameter_table(chosen.model, chosen.shape).total
-    moments = 1 if _optimizer(chosen) == "sgd" else 2
+    moments = _optimiser(chosen).moments
     kept = memory(
         chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt, moments=moments
     )
@@ -92,12 +93,14 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     return int(batch), int(src), int(tgt)
 
 
-def _optimizer(chosen: Chosen) -> str:
-    return "adamw" if chosen.experiment is None else chosen.experiment.training.optimizer
+def _optimiser(chosen: Chosen) -> Optimiser:
+    if chosen.experiment is None:  # a published model: what such models are trained with
+        return OPTIMISERS["adamw"]
+    return OPTIMISERS[chosen.experiment.training.optimizer]
 
 
 def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
-    state_words = _("the momentum of SGD") if _optimizer(chosen) == "sgd" else _("Adam's moments")
+    state_words = _(_optimiser(chosen).memory_words)
     words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
     if chosen.model.family != "recurrent":  # which keeps every weight anyway
         words += " " + _(
@@ -195,7 +198,7 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
     }
     words = (_RECURRENT if is_recurrent else _WORDS)[axis]
     scaled = {name: [value / divisor for value in values] for name, values in found.items()}
-    show.figure(plots.growth(xs, scaled, titles[axis], unit), words, key="costs-growth")
+    show.figure(plots.growth(xs, scaled, titles[axis], unit), _(words), key="costs-growth")
 
 
 def _unit(most: float) -> tuple[str, float]:
@@ -207,17 +210,17 @@ def _unit(most: float) -> tuple[str, float]:
 
 
 _WORDS = {
-    "length": _("Look for the curve that bends: scores grow with the square of the number of "
+    "length": N_("Look for the curve that bends: scores grow with the square of the number of "
                 "tokens, and so does what cross-attention weighs; nothing else grows faster than "
                 "the length."),
-    "width": _("Matrices from width to width grow with its square; scores, embedding and an "
+    "width": N_("Matrices from width to width grow with its square; scores, embedding and an "
                "output to words or classes only in proportion."),
-    "depth": _("Everything inside the blocks grows in proportion; embedding and output stay."),
+    "depth": N_("Everything inside the blocks grows in proportion; embedding and output stay."),
 }  # fmt: skip
 _RECURRENT = {
-    "length": _("Look for the curve that bends: every target token asks every source token, so "
+    "length": N_("Look for the curve that bends: every target token asks every source token, so "
                 "the attention grows with the product of both lengths; the recurrence in "
                 "proportion, but step after step."),
-    "width": _("Matrices grow with the square of the width; the scores of words in proportion."),
-    "depth": _("The recurrence grows in proportion; attention and output stay."),
+    "width": N_("Matrices grow with the square of the width; the scores of words in proportion."),
+    "depth": N_("The recurrence grows in proportion; attention and output stay."),
 }  # fmt: skip

@@ -74,7 +74,9 @@ def _opened(chosen: Chosen) -> range:
 
 def _view(chosen: Chosen, opened: range) -> None:
     known = chosen.architecture
-    looks = {theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in FILLS}
+    looks: dict[str, dict[str, str]] = {
+        theme: {**FILLS[theme], "ink": INKS[theme], "line": LINES[theme]} for theme in INKS
+    }
     drawn = drawing.diagram(
         chosen.model,
         chosen.shape,
@@ -206,6 +208,6 @@ def _steps(chosen: Chosen, one: Part) -> None:
                 page_table.path_of("walk"),
                 label=_("Step {n}: {title}").format(n=entry.number, title=_(entry.title)),
                 icon=":material/footprint:",
-                query_params={**link, "step": str(entry.number)},
+                query_params={**link, "step": entry.name},
                 width="content",
             )

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show
 from pages.ui.run_words import escape
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.continuation import is_language
 
@@ -67,7 +67,7 @@ def _continuation_verdict(example: Example) -> None:
 
 def _picture_verdict(experiment: Experiment, example: Example) -> None:
     assert example.probabilities is not None
-    names = experiment.task.facts.class_names
+    names = experiment.task_as(ImageTaskConfig).facts.class_names
     best = int(example.probabilities.argmax())
     label = example.item.get("label")
     if label is not None:
@@ -132,7 +132,7 @@ def token_table(
 
 def _classes(experiment: Experiment, example: Example) -> None:
     assert example.probabilities is not None
-    names = experiment.task.facts.class_names
+    names = experiment.task_as(ImageTaskConfig).facts.class_names
     st.dataframe(
         pd.DataFrame({"class": names, "probability": example.probabilities.astype(float)}),
         hide_index=True,

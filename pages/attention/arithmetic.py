@@ -30,8 +30,8 @@ def place_of(example: Example, selection: Selection, module: str, names: Axes) -
         query, key = selection.cell
         return min(query, len(names.query) - 1), min(key, len(names.key) - 1)
     weights = example.maps([module])[0, selection.head]
-    query, key = np.unravel_index(int(weights.argmax()), weights.shape)
-    return int(query), int(key)
+    row, column = np.unravel_index(int(weights.argmax()), weights.shape)
+    return int(row), int(column)
 
 
 def outline(figure: go.Figure, place: tuple[int, int], names: Axes) -> None:

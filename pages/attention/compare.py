@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -211,17 +212,30 @@ def _maps(
     )
     top = None if selection.kind in {"patches", "picture"} else 1.0
     kind = KINDS[selection.kind]
-    shared = {
-        "theme": state.theme(),
-        "may_attend": names.may_attend,
-        "query_title": _(kind.query),
-        "key_title": _(kind.key),
-    }
+    query_title, key_title = _(kind.query), _(kind.key)
+    one_map = partial(
+        head_map,
+        query_tokens=names.query,
+        key_tokens=names.key,
+        theme=state.theme(),
+        may_attend=names.may_attend,
+        top=top,
+        query_title=query_title,
+        key_title=key_title,
+    )
     figures = (
-        head_map(left, names.query, names.key, top=top, **shared),
-        head_map(right, names.query, names.key, top=top, **shared),
+        one_map(left),
+        one_map(right),
         difference_map(
-            left, right, names.query, names.key, names=(_("first"), _("second")), **shared
+            left,
+            right,
+            names.query,
+            names.key,
+            theme=state.theme(),
+            may_attend=names.may_attend,
+            names=(_("first"), _("second")),
+            query_title=query_title,
+            key_title=key_title,
         ),
     )
     figures[2].data[0].colorbar.title.text = ""  # no room; the caption says it

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.i18n import _, content
 from pages.ui import show, state
+from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.explanations import EXPLANATIONS, FILLS, Explained, explained
@@ -23,7 +24,7 @@ _CLASS, _FILL = "attention-explained-class", "attention-fill"
 def explanations(run: Run, example: Example) -> None:
     """Show three explanations of the answer, and what the model does without what they name."""
     assert example.picture is not None
-    names = run.experiment.task.facts.class_names
+    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     target, fill = _controls(names)
     try:
         found = _kept(

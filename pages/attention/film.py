@@ -9,7 +9,7 @@ from pages.attention.selection_link import Selection
 from pages.components.film import Film, Frame
 from pages.i18n import _
 from pages.ui import runs_access, show
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.palette import COLOURS
 from tfm_core.probe.labels import axes, modules_by_kind
@@ -52,7 +52,7 @@ def film_of(
 def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:
     if example.probabilities is not None:
         best = int(example.probabilities.argmax())
-        name = experiment.task.facts.class_names[best]
+        name = experiment.task_as(ImageTaskConfig).facts.class_names[best]
         share = show.percent(float(example.probabilities[best]))
         words = _("{name}, with {share}").format(name=name, share=share)
         return Frame(example.step, words, best == example.item["label"], labels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pandas as pd
 import streamlit as st
@@ -17,6 +18,9 @@ from tfm_core.inspect.attention.head_roles import ROLES
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.runs.run import Run
+
+if TYPE_CHECKING:
+    from streamlit.elements.lib.column_types import ColumnConfig
 
 _FIGURE, _LEAST, _ALL = "attention-filter", "attention-least", "attention-all-kinds"
 _TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
@@ -132,9 +136,9 @@ def _label(name: str) -> str:
     return _("even spread") if name == "evenness" else _(ROLES[name].label)
 
 
-def _columns(unit: str) -> dict[str, object]:
+def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
     share = st.column_config.ProgressColumn
-    columns: dict[str, object] = {
+    columns: dict[str, ColumnConfig | str | None] = {
         "kind": _("Attention"),
         "layer": st.column_config.NumberColumn(_("Layer"), width="small"),
         "head": st.column_config.NumberColumn(_("Head"), width="small"),

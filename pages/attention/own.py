@@ -14,6 +14,7 @@ from pages.attention.selection_link import MAX_TEXT, Selection
 from pages.components.digit_pad import digit_pad
 from pages.i18n import _, content
 from pages.ui import page_table, show, typed
+from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention import own_example
 from tfm_core.inspect.attention.example import Example
@@ -62,7 +63,7 @@ def _new(run: Run, probe: Probe, selection: Selection) -> Example | None:
 
 
 def _described(run: Run, selection: Selection) -> Example:
-    key, most = "attention-test-picture", run.experiment.task.n_test
+    key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
     wanted = int(selection.own_of("test") or 1)
     if wanted > most:
         show.problem(
@@ -121,7 +122,8 @@ def _picture(run: Run, selection: Selection) -> Example | None:
     if given is None and not selection.own_of("picture"):
         return None
     if given is None:
-        picture = own_picture.from_text(selection.own_of("picture"), run.experiment.task.facts)
+        facts = run.experiment.task_as(ImageTaskConfig).facts
+        picture = own_picture.from_text(selection.own_of("picture"), facts)
         st.caption(_("The picture of the link. Draw or upload another one to replace it."))
         return own_example.look_at_picture(run, picture)
     picture, notes = own_example.read_picture(run, given)
@@ -135,7 +137,7 @@ def _picture(run: Run, selection: Selection) -> Example | None:
 
 def _given(run: Run) -> bytes | npt.NDArray[np.uint8] | None:
     """Ask for a drawing or a file; a change of either takes the picture out of the link."""
-    facts = run.experiment.task.facts
+    facts = run.experiment.task_as(ImageTaskConfig).facts
     forget = partial(chosen.choose, run.id, own="")
     drawn = None
     pad, upload = st.columns(2)

@@ -32,11 +32,12 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     """Return what to show of a run, and what in the link could not be followed, in sentences."""
     link = _linked()
     kept: _Kept | None = st.session_state.get(_KEY)
+    problems: tuple[str, ...] = ()
     if kept is not None and kept.run_id != run_id:  # what the link says is of another run
         fresh = dataclasses.replace(
             kept.selection, example=0, step=None, text="", versus="", own=""
         )
-        selection, problems = resolve(to_query(fresh), offer)[0], ()
+        selection = resolve(to_query(fresh), offer)[0]
     elif kept is not None and link in ({}, kept.link):
         selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
     else:  # a link was opened, or the browser went back

@@ -8,7 +8,7 @@ from pages.attention import controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
 from pages.i18n import _
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
@@ -43,7 +43,7 @@ def example_name(experiment: Experiment, probe: Probe, place: int) -> str:
     """Return an example in one line: its number, and its source and truth, or its class."""
     item = probe.items[place]
     if probe.kind == "image":
-        name = experiment.task.facts.class_names[item["label"]]
+        name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
         return _("Picture {n}: {name}").format(n=place + 1, name=name)
     if probe.kind == "caption":
         return _("Picture {n}: {name}").format(n=place + 1, name=item["tgt_text"])

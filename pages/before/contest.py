@@ -69,7 +69,7 @@ def _start(task: str, steps: int, seed: int) -> None:
     """Queue one run a model; a refusal is said in its words, and what is queued stays."""
     racers = rnn_attention.racers(task, steps=steps, seed=seed)
     for name, racer in racers.items():
-        label = f"{_(TEXT_TASKS[task].label)}: {LABELS[name]}"
+        label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"
         if run_actions.begin(racer, name=label) is None:
             return
     state.notify(_("Three runs wait for their turn; their curves appear here as they learn."))
@@ -94,7 +94,7 @@ def _curves(contest: Contest) -> None:
     for name, run in contest.runs.items():
         found = runs_access.curves(run).validation
         if len(found):
-            series[name] = (LABELS[name], found["step"], found["sequence_accuracy"])
+            series[name] = (_(LABELS[name]), found["step"], found["sequence_accuracy"])
     if not series:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
         return
@@ -107,7 +107,7 @@ def _curves(contest: Contest) -> None:
 
 def _table(contest: Contest, looks: dict[str, Looked | None]) -> None:
     """Show one column a model, one row a figure; a dash where there is none yet."""
-    columns = {SHORT[name]: _column(run, looks[name]) for name, run in contest.runs.items()}
+    columns = {_(SHORT[name]): _column(run, looks[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
     st.caption(_words(contest))
 

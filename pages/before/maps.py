@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import page_table, run_words, show, state
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, Looked
@@ -14,22 +14,22 @@ from tfm_core.plots.palette import ORANGE
 from tfm_core.runs.run import Run
 
 LABELS = {
-    "additive": _("RNN, additive attention (2015)"),
-    "one-head": _("Transformer, one head (2017)"),
-    "many-heads": _("Transformer, {n} heads (2017)").format(n=HEADS),
+    "additive": N_("RNN, additive attention (2015)"),
+    "one-head": N_("Transformer, one head (2017)"),
+    "many-heads": N_("Transformer, {n} heads (2017)", n=HEADS),
 }
 SHORT = {
-    "additive": _("RNN, additive"),
-    "one-head": _("Transformer, 1 head"),
-    "many-heads": _("Transformer, {n} heads").format(n=HEADS),
+    "additive": N_("RNN, additive"),
+    "one-head": N_("Transformer, 1 head"),
+    "many-heads": N_("Transformer, {n} heads", n=HEADS),
 }
 FIGURES = (
-    _("Whole sequences right"),
-    _("Attention on true words"),
-    _("Alignment error rate"),
-    _("Parameters"),
-    _("Trained in"),
-    _("A step"),
+    N_("Whole sequences right"),
+    N_("Attention on true words"),
+    N_("Alignment error rate"),
+    N_("Parameters"),
+    N_("Trained in"),
+    N_("A step"),
 )
 _SOFTMAX = r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj}),\ \ c_t = \sum_j \alpha_{tj} "
 LATEX = {
@@ -47,10 +47,10 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": _("Asks with the decoder’s state **before** it reads the token of the row."),
-    "one-head": _("Asks with the token of the row itself; all rows ask at once."),
-    "many-heads": _("{n} patterns, each on a quarter of the width; this one aligns best.").format(
-        n=HEADS
+    "additive": N_("Asks with the decoder’s state **before** it reads the token of the row."),
+    "one-head": N_("Asks with the token of the row itself; all rows ask at once."),
+    "many-heads": N_(
+        "{n} patterns, each on a quarter of the width; this one aligns best.", n=HEADS
     ),
 }
 
@@ -84,7 +84,7 @@ def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
 
 def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
     status = run.status
-    st.markdown(f"**{LABELS[name]}**")
+    st.markdown(f"**{_(LABELS[name])}**")
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
     if look is None or place >= len(look.weights):
@@ -92,7 +92,7 @@ def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
     else:
         _map(name, run, look, place)
     st.latex(LATEX[name])
-    st.caption(ASKS[name])
+    st.caption(_(ASKS[name]))
     with st.container(horizontal=True):
         for page, label, icon in (
             ("attention", _("All its maps"), ":material/grid_on:"),

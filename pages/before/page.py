@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pages.before import contest, history, times
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, url_choice
 
 VIEWS = {
-    "contest": (_("Side by side"), contest.view),
-    "length": (_("Time against length"), times.view),
-    "history": (_("2014 to 2017"), history.view),
+    "contest": (N_("Side by side"), contest.view),
+    "length": (N_("Time against length"), times.view),
+    "history": (N_("2014 to 2017"), history.view),
 }
 
 

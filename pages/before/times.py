@@ -61,7 +61,7 @@ def _draw(number: int, was_open: bool) -> None:
     ratio = frame[["additive"]].div(frame["one-head"], axis=0)
     left, right = st.columns(2, gap="medium")
     with left:
-        series = {name: (LABELS[name], frame.index, frame[name]) for name in frame}
+        series = {name: (_(LABELS[name]), frame.index, frame[name]) for name in frame}
         show.live_figure(
             plots.times(series, _("tokens of source and target, each"), _("ms a step")),
             _("Both axes are logarithmic. Which line is steeper, and where?"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.by_hand import matrices, stages, words
-from pages.i18n import _, content
+from pages.i18n import N_, _, content
 from pages.ui import run_words, show, url_choice
 
 STAGES = {
-    "one-hot": (_("Words"), stages.one_hot),
-    "projections": (_("Projections"), stages.projections),
-    "heads": (_("Heads"), stages.heads),
-    "forms": (_("Five ways"), stages.forms),
+    "one-hot": (N_("Words"), stages.one_hot),
+    "projections": (N_("Projections"), stages.projections),
+    "heads": (N_("Heads"), stages.heads),
+    "forms": (N_("Five ways"), stages.forms),
 }
 
 

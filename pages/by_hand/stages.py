@@ -11,7 +11,7 @@ from pages.by_hand import pick as by_hand_pick
 from pages.by_hand import words as by_hand_words
 from pages.by_hand.words import Given
 from pages.components.number_sheet import number_sheet
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import question, show, url_choice, walk_state
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention, questions
@@ -24,16 +24,16 @@ from tfm_core.plots.sheet import Line
 
 FORMS = ("layer", "heads", "one", "fused", "torch")  # what a link calls them, in their order
 TITLES = (
-    _("1 · Scores: every query times every key"),
-    _("2 · Scale, and mask"),
-    _("3 · Softmax: each row becomes shares that add up to 1"),
-    _("4 · Weighted sum of the values"),
+    N_("1 · Scores: every query times every key"),
+    N_("2 · Scale, and mask"),
+    N_("3 · Softmax: each row becomes shares that add up to 1"),
+    N_("4 · Weighted sum of the values"),
 )
 SENTENCES = (
-    _("Click a number: it and what it is made of are framed, and its arithmetic stands below."),
-    _("A sum of d products spreads by √d, so it is divided by that. The mask forbids pairs."),
-    _("Exponentials are never negative; divided by their sum they are shares of one whole."),
-    _("Each word takes a little of every value, in those shares."),
+    N_("Click a number: it and what it is made of are framed, and its arithmetic stands below."),
+    N_("A sum of d products spreads by √d, so it is divided by that. The mask forbids pairs."),
+    N_("Exponentials are never negative; divided by their sum they are shares of one whole."),
+    N_("Each word takes a little of every value, in those shares."),
 )
 
 
@@ -155,7 +155,8 @@ def _attention(
     found: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
 ) -> list[Line]:
     q, k, v = letters
-    return plots.attention_lines(found, given.words, pick, TITLES, SENTENCES, (q, k, v), _)
+    titles, sentences = (tuple(map(_, words)) for words in (TITLES, SENTENCES))
+    return plots.attention_lines(found, given.words, pick, titles, sentences, (q, k, v), _)
 
 
 def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[Line]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, typed, url_choice
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention
@@ -19,7 +19,7 @@ _LINK = "vectors"
 _TURNED = "turned"
 _EDITOR = "hand-vectors"
 _LONGEST = 100  # characters of the words together
-MASKS = {"none": _("None"), "causal": _("Causal"), "padding": _("Padding")}
+MASKS = {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,8 +132,8 @@ def _say_in_link(vectors: Floats) -> None:
         st.query_params[_LINK] = by_hand_text.text_of(vectors)
 
 
-def _filled(value: object) -> float:
-    return float("nan") if value is None else float(value)  # type: ignore[arg-type]
+def _filled(value: Any) -> float:
+    return float("nan") if value is None else float(value)
 
 
 def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
@@ -165,20 +165,22 @@ def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tup
 
 def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
     signature, n = (words, n_numbers), len(words)
+
+    def start_from(vectors: Floats) -> None:
+        _start_from(signature, vectors, is_new=True)
+
     with st.container(horizontal=True, gap="small"):
         st.button(
             _("One-hot"),
             key="hand-one-hot",
-            on_click=lambda: _start_from(signature, attention.one_hot(n, n_numbers), is_new=True),
+            on_click=lambda: start_from(attention.one_hot(n, n_numbers)),
             help=_("A single 1 for each word: all words are equally different from each other."),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
-            on_click=lambda: _start_from(
-                signature, attention.random_vectors(n, n_numbers, version), is_new=True
-            ),
+            on_click=lambda: start_from(attention.random_vectors(n, n_numbers, version)),
             help=_("Normal numbers with two digits; again draws others."),
         )
 

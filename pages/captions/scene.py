@@ -110,7 +110,8 @@ def _drawn(i: int) -> npt.NDArray[np.uint8]:
             )
         )
     picture, _notes = picture_to_input(drawn, IMAGE_TASKS["mnist-5000"])
-    return picture[0]
+    digit: npt.NDArray[np.uint8] = picture[0]
+    return digit
 
 
 def _unseen(run: Run, number: int, i: int) -> npt.NDArray[np.uint8]:

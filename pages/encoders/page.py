@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pages.encoders import blanks, sentiment
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, url_choice
 
 VIEWS = {
-    "sentiment": (_("Sentiment"), sentiment.view),
-    "blanks": (_("Fill in the blank"), blanks.view),
+    "sentiment": (N_("Sentiment"), sentiment.view),
+    "blanks": (N_("Fill in the blank"), blanks.view),
 }
 
 

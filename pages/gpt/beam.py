@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
+from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Hypothesis, Ids
@@ -37,7 +38,7 @@ def part(run: Run, prompt: Ids) -> None:
         step = len(found)
         if step > 1:
             step = st.slider(_("After token"), 1, len(found), len(found), key="gpt-beam-step")
-    gap = " " if run.experiment.task.unit == "words" else ""
+    gap = " " if run.experiment.task_as(CorpusTaskConfig).unit == "words" else ""
     st.dataframe(_table(found[step - 1], gap), hide_index=True, width="stretch")
     st.caption(
         _(

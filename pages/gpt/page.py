@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pages.gpt import lens, own, read, run, sum, write
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import run_words, show, url_choice
 
 _PARTS = {
-    "read": _("Read"),
-    "write": _("Write"),
-    "lens": _("Lens"),
-    "add": _("Add"),
-    "train": _("Own text"),
+    "read": N_("Read"),
+    "write": N_("Write"),
+    "lens": N_("Lens"),
+    "add": N_("Add"),
+    "train": N_("Own text"),
 }
 
 

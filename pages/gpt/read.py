@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import run_words, show, typed
+from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
 from tfm_core.plots import gpt as plots
@@ -27,7 +28,7 @@ def part(run: Run) -> None:
         help=_("It begins as a stretch that the model never learned from. Change it."),
     )
     found = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
-    unit = run.experiment.task.unit
+    unit = run.experiment.task_as(CorpusTaskConfig).unit
     _figures(found, unit)
     n = len(found.tokens)
     place = f"gpt-read-token-{run.id}-{n}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import offers, run_words, runs_access, state
 from tfm_core.runs.run import Run
 
@@ -36,13 +36,13 @@ def _adds(run: Run) -> bool:
 LANGUAGE = Needs(
     "language",
     _is_language,
-    _("There is no trained language model yet: one that writes sentences, or one on a book?"),
+    N_("There is no trained language model yet: one that writes sentences, or one on a book?"),
     ("gpt-grammar", "gpt-text"),
 )
 ADDITION = Needs(
     "addition",
     _adds,
-    _("There is no GPT that has learned to add yet."),
+    N_("There is no GPT that has learned to add yet."),
     ("addition-3", "addition"),
 )
 

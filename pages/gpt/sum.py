@@ -7,6 +7,7 @@ import streamlit as st
 from pages.gpt import lens
 from pages.i18n import _
 from pages.ui import run_words, show, state, typed
+from tfm_core.config import TextTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.gpt_reading import Digits, sum_of
 from tfm_core.plots.gpt import digit_map
@@ -15,7 +16,7 @@ from tfm_core.runs.run import Run
 
 def part(run: Run) -> None:
     """Ask for a sum, show how it is written, and the lens on it."""
-    n = run.experiment.task.size
+    n = run.experiment.task_as(TextTaskConfig).size
     key = f"gpt-sum-{run.id}"
     st.session_state.setdefault(key, f"{'8' * n}+{'1' * (n - 1)}7")
     text = st.text_input(

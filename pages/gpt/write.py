@@ -8,8 +8,9 @@ import streamlit as st
 
 from pages.gpt import beam
 from pages.gpt import sampling as gpt_sampling
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, typed
+from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Sample
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 
 _WRITTEN, _ASKED = "gpt-written", "gpt-asked"
 _METHODS = {
-    "sample": _("At random"),
-    "greedy": _("Greedy"),
-    "beam": _("Beam search"),
+    "sample": N_("At random"),
+    "greedy": N_("Greedy"),
+    "beam": N_("Beam search"),
 }
 
 
@@ -38,7 +39,7 @@ def part(run: Run) -> None:
         method = st.segmented_control(
             _("How to write"),
             list(_METHODS),
-            format_func=_METHODS.__getitem__,
+            format_func=lambda name: _(_METHODS[name]),
             default="sample",
             required=True,
             wrap=True,
@@ -58,7 +59,7 @@ def part(run: Run) -> None:
 
 def _prompt(run: Run) -> str:
     key = f"gpt-prompt-{run.id}"
-    first = {"words": 2, "characters": 12}[run.experiment.task.unit]
+    first = {"words": 2, "characters": 12}[run.experiment.task_as(CorpusTaskConfig).unit]
     st.session_state.setdefault(key, example_text(run, first))
     text = st.text_input(
         _("Prompt"),
@@ -120,7 +121,7 @@ def _ask(name: str) -> None:
 
 
 def _draw(run: Run, places: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
-    gap = " " if run.experiment.task.unit == "words" else ""
+    gap = " " if run.experiment.task_as(CorpusTaskConfig).unit == "words" else ""
     for place, sample, seed in zip(places, samples, mark[3], strict=True):
         tokens = gpt_writing.tokens_of(run, sample.ids)
         n_prompt = len(tokens) - len(sample.chances)

@@ -36,7 +36,7 @@ class Choice:
 
 def kind() -> str:
     """Choose the mask; a link may hold it."""
-    url_choice.renamed(_KIND, _QUERY, {name: _(mask.label) for name, mask in MASKS.items()})
+    url_choice.renamed(_KIND, _QUERY, {name: mask.label for name, mask in MASKS.items()})
     unknown = url_choice.read(_KIND, _QUERY, list(MASKS), "combined")
     picked = st.segmented_control(
         _("Mask"),
@@ -107,11 +107,6 @@ def projected(choice: Choice) -> Projected:
     found = lab.seeded(query, choice.tokens)
     _say(_("The scores come from seeded embeddings and untrained projections."), why)
     return found
-
-
-def mask_arguments(choice: Choice) -> dict[str, object]:
-    """Return the sizes of the mask as the core takes them."""
-    return {"window": choice.window, "prefix": choice.prefix, "segments": choice.segments}
 
 
 def _run() -> Run | None:

@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages.components.mask_editor import Cell, mask_editor
 from pages.i18n import _, ngettext
-from pages.masks import controls
 from pages.masks.controls import Choice
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.masks.lab import Flow, Projected
@@ -19,7 +18,12 @@ _EDITS = "masks-edits"
 def maps(choice: Choice, projected: Projected) -> Flow:
     """Show the maps; return the attention as it is under the mask with the clicks in it."""
     made = lab.allowed(
-        choice.kind, projected.query, projected.key, **controls.mask_arguments(choice)
+        choice.kind,
+        projected.query,
+        projected.key,
+        window=choice.window,
+        prefix=choice.prefix,
+        segments=choice.segments,
     )
     version = _version(choice, projected)
     edited = _edits(version)
@@ -65,8 +69,8 @@ def was_clicked(choice: Choice, projected: Projected) -> bool:
 
 
 def _version(choice: Choice, projected: Projected) -> str:
-    parts = (choice.kind, projected.query, projected.key, choice.segments)
-    parts += (choice.window, choice.prefix)
+    sizes = (choice.segments, choice.window, choice.prefix)
+    parts = (choice.kind, projected.query, projected.key, *sizes)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.masks import controls, lab, traps
 from pages.masks import traps as masks_traps
 from pages.masks.controls import Choice
@@ -12,10 +12,10 @@ from pages.ui import show
 from tfm_core.inspect.masks.lab import Projected
 
 SECTIONS = {
-    "axis": _("Trap: the wrong axis"),
-    "precision": _("Trap: half precision"),
-    "blind": _("Trap: nothing allowed"),
-    "code": _("Bool, additive, and code"),
+    "axis": N_("Trap: the wrong axis"),
+    "precision": N_("Trap: half precision"),
+    "blind": N_("Trap: nothing allowed"),
+    "code": N_("Bool, additive, and code"),
 }
 
 
@@ -37,7 +37,7 @@ def _lab(choice: Choice, projected: Projected) -> None:
     section = st.segmented_control(
         _("What goes wrong, and how to write it"),
         list(SECTIONS),
-        format_func=SECTIONS.__getitem__,
+        format_func=lambda name: _(SECTIONS[name]),
         default="axis",
         required=True,
         key="masks-section",

@@ -9,7 +9,6 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _, content
-from pages.masks import controls
 from pages.masks.controls import Choice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
@@ -38,7 +37,12 @@ def code(choice: Choice, projected: Projected, flow: Flow, *, was_clicked: bool)
     with left:
         st.markdown(_("**This mask**, bool, True = may attend"))
         made = mask_code.snippet(
-            choice.kind, projected.query, projected.key, **controls.mask_arguments(choice)
+            choice.kind,
+            projected.query,
+            projected.key,
+            window=choice.window,
+            prefix=choice.prefix,
+            segments=choice.segments,
         )
         st.code(mask_code.literal(flow.allowed) if was_clicked else made, language="python")
         st.markdown(_("**Additive form**, and back"))

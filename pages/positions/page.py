@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.positions import learned, race, relative, shuffle, waves
 from pages.ui import show, url_choice
 from tfm_core.variants.positions import POSITIONS
@@ -15,10 +15,10 @@ OF_KINDS = {  # none has nothing to show, and the waves in two dimensions stand 
     "alibi": relative.alibi,
 }
 VIEWS = {
-    **{name: (_(POSITIONS[name].label), view) for name, view in OF_KINDS.items()},
-    "patches": (_("Patches, 2-D"), learned.patches),
-    "shuffle": (_("Shuffle the words"), shuffle.view),
-    "race": (_("Which learns best?"), race.view),
+    **{name: (POSITIONS[name].label, view) for name, view in OF_KINDS.items()},
+    "patches": (N_("Patches, 2-D"), learned.patches),
+    "shuffle": (N_("Shuffle the words"), shuffle.view),
+    "race": (N_("Which learns best?"), race.view),
 }
 
 

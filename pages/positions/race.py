@@ -166,7 +166,8 @@ def _beyond(race: Race) -> None:
     for name, run in race.runs.items():
         if run.has_checkpoint and not run.status.is_active:
             try:
-                found[name] = _measured(run.id, run.checkpoint_step or 0, run)
+                with st.spinner(_("Measuring longer sequences …")):
+                    found[name] = _measured(run.id, run.checkpoint_step or 0, run)
             except ValueError as error:
                 show.problem(str(error))
     if not found:
@@ -190,7 +191,7 @@ def _beyond(race: Race) -> None:
     )
 
 
-@st.cache_data(show_spinner=_("Measuring longer sequences …"), max_entries=64)
+@st.cache_data(show_spinner=False, max_entries=64)
 def _measured(run_id: str, step: int, _run: Run) -> Extrapolation:
     return position_race.extrapolate(_run)
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import run_words, runs_access, show, state, typed
+from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
 from tfm_core.plots import position_race as plots
@@ -121,7 +122,7 @@ def _picture(run: Run) -> None:
     except ValueError as error:
         show.problem(str(error))
         return
-    names = run.experiment.task.facts.class_names
+    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     with st.container(horizontal=True):
         for drawn, probabilities in ((picture, found.before), (found.moved, found.after)):
             best = int(probabilities.argmax())

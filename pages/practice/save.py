@@ -32,7 +32,8 @@ def view(runs: Runs) -> None:
     if not pressed and not steps.is_marked("save"):
         return
     try:
-        done = _round_trip(run.id, judgement.best_mark(run), run)
+        with st.spinner(_("Saving and loading …")):
+            done = _round_trip(run.id, judgement.best_mark(run), run)
     except ValueError as error:
         show.problem(str(error))
         return
@@ -109,6 +110,6 @@ def _files(done: RoundTrip, run: Run) -> None:
         )
 
 
-@st.cache_data(show_spinner=_("Saving and loading …"), max_entries=8)
+@st.cache_data(show_spinner=False, max_entries=8)
 def _round_trip(run_id: str, mark: int, _run: Run) -> RoundTrip:
     return saving.round_trip(_run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
@@ -15,16 +15,17 @@ from tfm_core.plots import practice as plots
 
 _QUESTION = "practice-question"
 _ANSWERS = {
-    "train": _("The training split"),
-    "validation": _("The validation split"),
-    "test": _("The test split"),
+    "train": N_("The training split"),
+    "validation": N_("The validation split"),
+    "test": N_("The test split"),
 }
 
 
 def view(runs: Runs) -> None:
     """Count the splits, say who sees which, ask one question."""
     try:
-        splits = _splits()
+        with st.spinner(_("Counting the pictures …")):
+            splits = _splits()
     except ValueError as error:
         show.problem(str(error))
         return
@@ -79,7 +80,7 @@ def _question() -> None:
     answer = st.radio(
         _("Which split may decide after how many steps to stop?"),
         list(_ANSWERS),
-        format_func=_ANSWERS.__getitem__,
+        format_func=lambda name: _(_ANSWERS[name]),
         index=None,
         key=_QUESTION,
         horizontal=True,
@@ -94,6 +95,6 @@ def _question() -> None:
         st.info(_("No: what was chosen by it can no longer be tested on it."))
 
 
-@st.cache_data(show_spinner=_("Counting the pictures …"))
+@st.cache_data(show_spinner=False)
 def _splits() -> Splits:
     return lesson.splits_of(lesson.guided("plain"))

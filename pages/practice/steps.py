@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import N_, _, content
 from pages.ui import page_table, run_actions, run_words, runs_access, show, state, url_choice
 from tfm_core.inspect.practice import judgement, lesson
 from tfm_core.inspect.practice.judgement import Judgement
@@ -16,18 +16,18 @@ from tfm_core.runs.run import Run
 
 Runs = dict[Kind, Run]
 STEPS = {
-    "split": _("1 Split"),
-    "train": _("2 Train and watch"),
-    "early": _("3 Stop early"),
-    "augment": _("4 Augment"),
-    "errors": _("5 Look at errors"),
-    "save": _("6 Save and load"),
-    "test": _("7 Test, once"),
+    "split": N_("1 Split"),
+    "train": N_("2 Train and watch"),
+    "early": N_("3 Stop early"),
+    "augment": N_("4 Augment"),
+    "errors": N_("5 Look at errors"),
+    "save": N_("6 Save and load"),
+    "test": N_("7 Test, once"),
 }
 NAMES: dict[Kind, str] = {
-    "plain": _("No augmentation"),
-    "early": _("No augmentation, stopped early"),
-    "augmented": _("With augmentation"),
+    "plain": N_("No augmentation"),
+    "early": N_("No augmentation, stopped early"),
+    "augmented": N_("With augmentation"),
 }
 TICK = 1.5  # seconds between two looks at runs that train
 _BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
@@ -92,7 +92,7 @@ def starter(kinds: list[Kind], label: str, found: Runs) -> None:
     label = _("{label} (about {time})").format(label=label, time=show.duration(seconds))
     if st.button(label, type="primary", icon=":material/play_arrow:", key=f"practice-{kinds[-1]}"):
         for kind in missing:
-            name = _("Practice: {what}").format(what=NAMES[kind])
+            name = _("Practice: {what}").format(what=_(NAMES[kind]))
             if run_actions.begin(lesson.guided(kind), name=name) is None:
                 return  # it was said why
         state.notify(_("It waits for its turn and then trains; watch the curves here."))
@@ -134,7 +134,7 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
             "Validation chooses **{name}**, the weights of step **{step}**: with {loss} nats the "
             "lowest validation loss of the {n} finished."
         ).format(
-            name=NAMES[kind],
+            name=_(NAMES[kind]),
             step=f"{step:,}",
             loss=f"{loss:.3f}",
             n=_("one run") if len(ready) == 1 else _("{n} runs").format(n=len(ready)),
@@ -145,10 +145,11 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
 
 def judged(run: Run, split: str) -> Judgement:
     """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
-    return _judged(run.id, judgement.best_mark(run), split, run)
+    with st.spinner(_("Answering every picture …")):
+        return _judged(run.id, judgement.best_mark(run), split, run)
 
 
-@st.cache_data(show_spinner=_("Answering every picture …"), max_entries=16)
+@st.cache_data(show_spinner=False, max_entries=16)
 def _judged(run_id: str, mark: int, split: str, _run: Run) -> Judgement:
     return judgement.judge(_run, split)
 
@@ -162,7 +163,7 @@ def _is_done(name: str, found: Runs) -> bool:
 
 def _where(kind: Kind, run: Run) -> None:
     status = run.status
-    st.markdown(f"**{NAMES[kind]}** {run_words.badge(status)}")
+    st.markdown(f"**{_(NAMES[kind])}** {run_words.badge(status)}")
     words = run_words.progress(status)
     if status.seconds:
         words += _(" · trained {time}").format(time=show.duration(status.seconds))

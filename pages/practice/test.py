@@ -46,7 +46,7 @@ def view(runs: Runs) -> None:
         _("The mark is what was measured, the line where the truth lies with 95 % confidence."),
         key="practice-promise",
     )
-    st.markdown(f"**{NAMES[found[0]]}** " + _verdict(promised, tested))
+    st.markdown(f"**{_(NAMES[found[0]])}** " + _verdict(promised, tested))
     _luck(tested)
     show.code(intervals.best_of)
 

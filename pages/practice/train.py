@@ -119,7 +119,7 @@ def _side_by_side(shown: Runs) -> None:
             is_harder |= kind == "augmented" and turn.gap < 0
             gaps.append(
                 _("{name}: training is **{gap}** ahead of validation").format(
-                    name=NAMES[kind], gap=_points(turn.gap)
+                    name=_(NAMES[kind]), gap=_points(turn.gap)
                 )
             )
     if gaps:

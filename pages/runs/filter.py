@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import run_words
 from tfm_core.runs.run import Run
 
 PER_PAGE = 12
 
 _KINDS: dict[str, tuple[str, Callable[[Run], bool]]] = {
-    "active": (_("Training or waiting"), lambda run: run.status.is_active),
-    "finished": (_("Finished"), lambda run: run.status.state == "finished"),
-    "early": (_("Ended early"), lambda run: run.status.can_resume and run.problem is None),
-    "recorded": (_("Recorded"), lambda run: run.meta.recorded),
-    "damaged": (_("Damaged"), lambda run: run.problem is not None),
+    "active": (N_("Training or waiting"), lambda run: run.status.is_active),
+    "finished": (N_("Finished"), lambda run: run.status.state == "finished"),
+    "early": (N_("Ended early"), lambda run: run.status.can_resume and run.problem is None),
+    "recorded": (N_("Recorded"), lambda run: run.meta.recorded),
+    "damaged": (N_("Damaged"), lambda run: run.problem is not None),
 }
 
 
@@ -37,7 +37,7 @@ def choose(runs: list[Run]) -> list[Run]:
         kind = st.pills(
             _("Kind"),
             present,
-            format_func=lambda name: _KINDS[name][0],
+            format_func=lambda name: _(_KINDS[name][0]),
             key="runs-kind",
             label_visibility="collapsed",
         )

@@ -35,14 +35,14 @@ def pick() -> Asked | None:
 
 
 def _compare() -> str:
-    labels = {name: _(one.label) for name, one in COMPARISONS.items()}
+    labels = {name: one.label for name, one in COMPARISONS.items()}
     first = next(iter(labels))
     url_choice.renamed(_QUERY, _QUERY, labels)
     unknown = url_choice.read(_KEY, _QUERY, list(labels), first)
     picked = st.selectbox(
         _("What to compare"),
         list(labels),
-        format_func=labels.__getitem__,
+        format_func=lambda name: _(labels[name]),
         key=_KEY,
         persist_state="session",
         help=_("Each is measured on its own, in a process of its own."),

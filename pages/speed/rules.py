@@ -2,66 +2,66 @@
 
 from __future__ import annotations
 
-from pages.i18n import _
+from pages.i18n import N_
 
 WHY_SLOWER = {
-    "attention": _(
+    "attention": N_(
         "On maps this small the tiles of the kernel cost more than storing the whole map."
     ),
-    "precision": _(
+    "precision": N_(
         "This processor has no fast units for 16-bit products, so every one is converted there "
         "and back."
     ),
-    "threads": _(
+    "threads": N_(
         "Each operation is over before the other threads have started, and on a busy machine all "
         "wait for the last one."
     ),
-    "data": _("The examples are so few and small that nothing is left to save."),
-    "loops": _("With one sequence and one head there is nothing to loop over."),
-    "patches": _("With one patch there is nothing to loop over."),
+    "data": N_("The examples are so few and small that nothing is left to save."),
+    "loops": N_("With one sequence and one head there is nothing to loop over."),
+    "patches": N_("With one patch there is nothing to loop over."),
 }
 
 RULES = {
-    "attention": _(
+    "attention": N_(
         "**Leave it** when you want to see the weights: the fused call never has them as a whole. "
         "This app fuses while it trains and writes out while you look."
     ),
-    "checkpointing": _(
+    "checkpointing": N_(
         "**Leave it** while everything fits into memory: it only costs time then. It buys larger "
         "batches and longer sequences."
     ),
-    "precision": _(
+    "precision": N_(
         "**Leave it** on a CPU without bf16 units. fp16 needs loss scaling, as here, lest small "
         "gradients become zero; bf16 does not, but rounds more coarsely."
     ),
-    "batch": _(
+    "batch": N_(
         "**Don't overdo it**: a batch twice as large is one update where there were two. Beyond "
         "the flat part it only makes fewer, smoother steps."
     ),
-    "length": _(
+    "length": N_(
         "**It doesn't matter** for short sequences, where the other matrices dominate. From some "
         "hundred tokens on, fused attention is the difference between fitting and not."
     ),
-    "threads": _(
+    "threads": N_(
         "**Leave it at one** for small models and on machines that others use too; try more when "
         "matrices are hundreds wide."
     ),
-    "data": _(
+    "data": N_(
         "**Use a DataLoader** when the data don't fit into memory, or need work that only the CPU "
         "can do; then with several workers."
     ),
-    "loops": _(
+    "loops": N_(
         "**Write the loop first** when it helps you think, and keep it as the test of the fast "
         "version, as here."
     ),
-    "patches": _(
+    "patches": N_(
         "**Write the loop first** when it helps you think, and keep it as the test of the fast "
         "version, as here."
     ),
-    "gpu": _(
+    "gpu": N_(
         "**Stay on the CPU** below the crossing: for a small model the GPU waits most of the time."
     ),
-    "compile": _(
+    "compile": N_(
         "**Leave it** while you try things out: every change, and every new shape of a batch, "
         "compiles anew. It is for long trainings of larger models, mostly on GPUs."
     ),

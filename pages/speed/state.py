@@ -75,7 +75,8 @@ def forget() -> None:
 
 def results() -> dict[str, tuple[str, Report]]:
     """Return everything found in this session: key -> name of the model, report."""
-    return st.session_state.setdefault(_FOUND, {})
+    found: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
+    return found
 
 
 def result(wanted: Asked) -> Report | None:

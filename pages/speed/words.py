@@ -68,7 +68,7 @@ def gain(report: Report, arm: ArmReport) -> str:
 
 def verdict(report: Report) -> list[str]:
     """Return sentences on when not to use it: first what this measurement says, then the rule."""
-    return [*_found(report), RULES[report.name]]
+    return [*_found(report), _(RULES[report.name])]
 
 
 def _found(report: Report) -> list[str]:
@@ -97,7 +97,7 @@ def _one(report: Report, arm: ArmReport, side: str) -> str:
     if found.median > 1:
         return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=found.show("x"))
     return _("Here **{label}** was slower: {ratio} as fast. {why}").format(
-        label=label, ratio=found.show("x"), why=WHY_SLOWER.get(report.name, "")
+        label=label, ratio=found.show("x"), why=_(WHY_SLOWER.get(report.name, ""))
     )
 
 

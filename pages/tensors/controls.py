@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import typed, url_choice
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
 from tfm_core.inspect.tensors.operations import OPERATIONS, Operation, Parameter, Values
-from tfm_core.inspect.tensors.sight import PREPARED, Source, read
+from tfm_core.inspect.tensors.sight import PREPARED, Dtype, Source, read
 
-_CONTENT = {"arange": _("0, 1, 2 …"), "own": _("Own numbers")}
+_CONTENT = {"arange": N_("0, 1, 2 …"), "own": N_("Own numbers")}
 _OWN = "own"
 _LONGEST = 40  # characters of a shape or a parameter
 
@@ -92,7 +92,7 @@ def _source(chosen: Operation) -> Source:
             key=key_of(chosen, "dtype"), bind="query-params",
         )  # fmt: skip
     numbers = _numbers(chosen, shape) if content == _OWN else None
-    whole = "int64" if dtype == "int64" else "float32"
+    whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
         raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
     return Source(shape, numbers, whole, prepared if prepared in PREPARED else "as it is")

@@ -29,11 +29,13 @@ def used(operation: Operation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}").format(where=_(operation.where)))
     if operation.step is not None:
+        from tfm_core.inspect.walk.subject import book_entry
+
         st.page_link(
             page_table.path_of("walk"),
-            label=_("See it in the walk, step {n}").format(n=operation.step),
+            label=_("See it in the walk, step {n}").format(n=book_entry(operation.step).number),
             icon=":material/footprint:",
-            query_params={"step": str(operation.step), "source": "book"},
+            query_params={"step": operation.step, "source": "book"},
         )
 
 

@@ -125,9 +125,9 @@ def _queued(status: Status) -> None:
         st.caption(_("Training now, or paused; stop one to make room:"))
     with st.container(horizontal=True, gap="small"):
         for other in holding[:_MOST_SHOWN]:
-            words = run_words.STATES[other.status.state]
-            label = f"{run_words.escape(other.meta.name)}: {words.label}"
-            if st.button(label, icon=words.icon, key=f"live-other-{other.id}"):
+            its_state = run_words.STATES[other.status.state]
+            label = f"{run_words.escape(other.meta.name)}: {_(its_state.label)}"
+            if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):
                 state.set_current_run(other.id)
                 st.rerun()
 

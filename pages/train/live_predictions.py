@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui import page_table, show, state
+from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import Floats, head_map
 from tfm_core.plots.caption_strip import caption_strip
@@ -33,18 +35,24 @@ def part(run: Run) -> None:
     try:
         probe = _probe(str(run.folder))
         snapshot = _snapshot(str(run.folder), steps[-1])
+        said = _said(run, probe, snapshot)
     except ValueError as error:
         show.problem(str(error))
         return
     words = _("The same unseen examples at every look; this one is from step {step}.")
     st.caption(words.format(step=f"{snapshot.step:,}"))
-    if probe.kind == "text":
-        st.html(_texts(str(run.folder), snapshot.step))
-    elif probe.kind == "caption":
-        st.html(_captions(str(run.folder), snapshot.step))
-    else:
-        st.html(_pictures(str(run.folder), snapshot.step, run.experiment.task.facts.class_names))
+    st.html(said)
     _attention(run, probe, snapshot)
+
+
+def _said(run: Run, probe: Probe, snapshot: Snapshot) -> str:
+    """Return HTML: the predictions on the probe. Raises ValueError, in a sentence."""
+    folder, step = str(run.folder), snapshot.step
+    if probe.kind == "text":
+        return _texts(folder, step)
+    if probe.kind == "caption":
+        return _captions(folder, step)
+    return _pictures(folder, step, run.experiment.task_as(ImageTaskConfig).facts.class_names)
 
 
 def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
@@ -106,7 +114,7 @@ def _example_words(run: Run, probe: Probe, n: int) -> str:
         return f"{n + 1}: {item['src_text']}"
     if probe.kind == "caption":
         return _("Picture {n}: {label}").format(n=n + 1, label=item["tgt_text"])
-    names = run.experiment.task.facts.class_names
+    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     return _("Picture {n}: {label}").format(n=n + 1, label=names[item["label"]])
 
 
@@ -156,9 +164,9 @@ def _words(run: Run, example: Example, weights: Floats, name: str) -> None:
     show.live_figure(figure, words, key=f"words-{run.id}")
 
 
-def _keep(key: str, options: object) -> None:
+def _keep(key: str, options: Iterable[object]) -> None:
     """Fall back to the first option where the remembered one is not there in this run."""
-    offered = list(options)  # type: ignore[call-overload]
+    offered = list(options)
     if st.session_state.get(key) not in offered:
         st.session_state[key] = offered[0]
 
@@ -190,6 +198,9 @@ def _captions(folder: str, step: int) -> str:
 @st.cache_data(show_spinner=False, max_entries=64)
 def _pictures(folder: str, step: int, class_names: tuple[str, ...]) -> str:
     probe, snapshot = _probe(folder), _snapshot(folder, step)
+    if probe.images is None or snapshot.probabilities is None:
+        sentence = _("The snapshot of step {step} holds no predictions for pictures.")
+        raise ValueError(sentence.format(step=f"{step:,}"))
     labels = [item["label"] for item in probe.items]
     return picture_cards(probe.images, labels, snapshot.probabilities, class_names)
 

@@ -7,7 +7,7 @@ import time
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import page_table, run_actions, runs_access, state
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
@@ -31,30 +31,30 @@ class Ask:
 ASKS = (
     Ask(
         "pause",
-        _("Pause"),
+        N_("Pause"),
         ":material/pause:",
-        _("Keep everything and wait; costs no time of the processor."),
+        N_("Keep everything and wait; costs no time of the processor."),
         frozenset({"running"}),
     ),
     Ask(
         "resume",
-        _("Resume"),
+        N_("Resume"),
         ":material/play_arrow:",
-        _("Go on where it stands."),
+        N_("Go on where it stands."),
         frozenset({"paused"}),
     ),
     Ask(
         "step",
-        _("Step"),
+        N_("Step"),
         ":material/skip_next:",
-        _("Learn from one batch, then wait again."),
+        N_("Learn from one batch, then wait again."),
         frozenset({"paused"}),
     ),
     Ask(
         "stop",
-        _("Stop"),
+        N_("Stop"),
         ":material/stop:",
-        _("End here; what was learned is kept, and it can be resumed."),
+        N_("End here; what was learned is kept, and it can be resumed."),
         frozenset({"queued", "starting", "running", "paused"}),
     ),
 )
@@ -65,9 +65,9 @@ def row(run: Run, status: Status) -> None:
     for ask in ASKS:
         if status.state in ask.states:
             st.button(
-                ask.label,
+                _(ask.label),
                 icon=ask.icon,
-                help=ask.help,
+                help=_(ask.help),
                 key=f"run-{ask.kind}",
                 type="primary" if ask.kind == "resume" else "secondary",
                 on_click=_ask,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -48,7 +49,7 @@ def _names(rows: Rows) -> list[str]:
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
-    columns = {_("place"): rows.places[:_SHOWN]}
+    columns: dict[str, Sequence[object] | Floats] = {_("place"): rows.places[:_SHOWN]}
     config = {
         _("place"): st.column_config.NumberColumn(
             width="small", help=_("Its place in the training set, from 0.")

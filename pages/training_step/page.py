@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.training_step import backward, controls, forward, state, update, ways
 from pages.ui import show, url_choice
 
 STAGES = {
-    "batch": _("Batch and forward"),
-    "loss": _("Loss"),
-    "backward": _("Backward"),
-    "update": _("Update"),
-    "after": _("After it"),
-    "ways": _("Module or function"),
-    "mistakes": _("Famous mistakes"),
+    "batch": N_("Batch and forward"),
+    "loss": N_("Loss"),
+    "backward": N_("Backward"),
+    "update": N_("Update"),
+    "after": N_("After it"),
+    "ways": N_("Module or function"),
+    "mistakes": N_("Famous mistakes"),
 }
 
 

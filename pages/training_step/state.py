@@ -95,7 +95,8 @@ def after(place: Place, rate: float) -> Place:
 def kept(name: str, place: Place, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
     """Return what a piece of work found, worked out once for a place and a key."""
     with _lock:
-        return _kept(name, place, key, work)
+        found: T = _kept(name, place, key, work)
+    return found
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
@@ -115,4 +116,5 @@ def _at(place: Place) -> tuple[Trainer, Taken | None]:
 
 
 def _taken() -> dict[str, list[float]]:
-    return st.session_state.setdefault(_RATES, {})
+    rates: dict[str, list[float]] = st.session_state.setdefault(_RATES, {})
+    return rates

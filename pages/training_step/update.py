@@ -14,8 +14,8 @@ from pages.training_step import state
 from pages.training_step.state import Place
 from pages.ui import show
 from tfm_core.config import Experiment
-from tfm_core.config.choices import OPTIMIZERS
 from tfm_core.plots import training_step as plots
+from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.step import Taken
@@ -28,14 +28,14 @@ def one_weight(place: Place, rate: float) -> None:
     """Show the optimiser's lines for one weight, and its real result beside them."""
     from tfm_core.inspect.training_step.update import one_weight as lines_of
 
-    kind = Experiment.model_validate_json(place.text).training.optimizer
+    optimiser = OPTIMISERS[Experiment.model_validate_json(place.text).training.optimizer]
     taken = state.taken(state.after(place, rate))
     name, at = _weight(taken)
-    lines, by_hand, real = lines_of(taken, name, at, kind)
+    lines, by_hand, real = lines_of(taken, name, at, optimiser)
     st.markdown(
         _("**{optimizer}**, learning rate {rate:.3g}. All gradients together have the norm "
           "{norm:.3g}{clipped}.").format(
-            optimizer=_(OPTIMIZERS[kind].label), rate=rate, norm=taken.norm,
+            optimizer=_(optimiser.label), rate=rate, norm=taken.norm,
             clipped=_(", so clipping multiplies them with {s:.3g}").format(s=taken.scale)
             if taken.scale != 1 else "",
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
 
@@ -11,18 +12,22 @@ from pages.i18n import _
 from pages.training_step import state
 from pages.training_step.state import Place
 from tfm_core.config import Experiment
+from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.functional import TwoWays
+    from tfm_core.inspect.training_step.mistakes import Argmax, Noisy, Piled, Softmaxed
+    from tfm_core.training.loop import Trainer
+
+T = TypeVar("T")
 
 
 def two_ways(place: Place, rate: float) -> None:
     """Show both codes, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
-    from tfm_core.inspect.training_step import update
 
-    kind = Experiment.model_validate_json(place.text).training.optimizer
-    rule = update.sgd if kind == "sgd" else update.adam
+    chosen = Experiment.model_validate_json(place.text).training.optimizer
+    rules = OPTIMISERS[chosen].arithmetic
     taken = state.taken(state.after(place, rate))
     found: TwoWays = state.kept(
         "ways", place, (rate,), lambda trainer: code.two_ways(trainer, taken)
@@ -49,34 +54,30 @@ def two_ways(place: Place, rate: float) -> None:
             _("**Functions**: weights are handed in, gradients handed out; nothing is changed.")
         )
         st.code(inspect.getsource(code.with_functions), "python", wrap_lines=True)
-        st.code(inspect.getsource(rule), "python", wrap_lines=True)
+        st.code("\n\n".join(map(inspect.getsource, rules)), "python", wrap_lines=True)
 
 
 def mistakes(place: Place) -> None:
     """Show four mistakes, made on a copy just now."""
     from tfm_core.inspect.training_step import mistakes as made
 
-    shown = (_argmax, _zero_grad, _softmax, _eval)
-    for number, (draw, work) in enumerate(
-        zip(
-            shown,
-            (
-                made.argmax_before_loss,
-                made.forgotten_zero_grad,
-                made.softmax_before_loss,
-                made.forgotten_eval,
-            ),
-            strict=True,
-        )
-    ):
-        with st.container(border=True):
-            try:
-                draw(state.kept(f"mistake {number}", place, (), work))
-            except ValueError as error:
-                st.info(str(error), icon=":material/info:")
+    _mistake(place, 0, made.argmax_before_loss, _argmax)
+    _mistake(place, 1, made.forgotten_zero_grad, _zero_grad)
+    _mistake(place, 2, made.softmax_before_loss, _softmax)
+    _mistake(place, 3, made.forgotten_eval, _eval)
 
 
-def _argmax(found) -> None:
+def _mistake(
+    place: Place, number: int, work: Callable[[Trainer], T], draw: Callable[[T], None]
+) -> None:
+    with st.container(border=True):
+        try:
+            draw(state.kept(f"mistake {number}", place, (), work))
+        except ValueError as error:
+            st.info(str(error), icon=":material/info:")
+
+
+def _argmax(found: Argmax) -> None:
     st.markdown(_("**argmax before the loss**"))
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
     st.markdown(
@@ -87,7 +88,7 @@ def _argmax(found) -> None:
     st.code(f"RuntimeError: {found.error}", None, wrap_lines=True)
 
 
-def _zero_grad(found) -> None:
+def _zero_grad(found: Piled) -> None:
     st.markdown(_("**forgetting `zero_grad`**"))
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
     st.markdown(
@@ -99,7 +100,7 @@ def _zero_grad(found) -> None:
     )  # fmt: skip
 
 
-def _softmax(found) -> None:
+def _softmax(found: Softmaxed) -> None:
     st.markdown(_("**softmax before `cross_entropy`**"))
     st.code("F.cross_entropy(logits.softmax(-1), targets)  # it takes logits", "python")
     st.markdown(
@@ -112,7 +113,7 @@ def _softmax(found) -> None:
     )  # fmt: skip
 
 
-def _eval(found) -> None:
+def _eval(found: Noisy) -> None:
     st.markdown(_("**forgetting `model.eval()`**"))
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
     words = _(

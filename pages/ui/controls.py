@@ -6,7 +6,7 @@ changes it, a callback writes the draft. So presets, links, uploads and page cha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -16,6 +16,7 @@ from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
+from tfm_core.config.base import Labelled
 
 KEY = "setting:"
 MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
@@ -100,7 +101,7 @@ def task() -> None:
     st.caption(TASK_FACTS[chosen].help)
 
 
-def variants(text: str, choices: dict[str, Any]) -> str:
+def variants(text: str, choices: Mapping[str, Labelled]) -> str:
     """Return help with a line for each variant."""
     lines = [f"- **{choice.label}**: {choice.help}" for choice in choices.values()]
     return "\n".join([text, "", *lines])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import plotly.graph_objects as go
 import streamlit as st
 
@@ -87,16 +89,15 @@ def _figures(
 ) -> tuple[go.Figure, go.Figure]:
     started = _curves.started
     total = int(started.get("total_steps") or _run.experiment.training.steps)
-    shared = {"total_steps": total, "window": window, "is_log": is_log}
+    drawn = partial(learning_curve, total_steps=total, window=window, is_log=is_log)
     is_patient = _run.experiment.training.patience > 0
-    loss = learning_curve(
+    loss = drawn(
         _train(_curves, "loss"),
         [_measured(_("validation"), _curves, "validation", "loss")],
         [_measured(_("test"), _curves, "test", "loss")],
         y_title=_("loss (nats)"),
         marks=_loss_marks(started),
         best=best(_curves, "loss") if is_patient else None,
-        **shared,
     )
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
     if _run.experiment.task.facts.answer in ("sequence", "blanks"):
@@ -104,7 +105,7 @@ def _figures(
             ("accuracy", _("validation")),
             ("sequence_accuracy", _("whole sequences")),
         ]
-    accuracy = learning_curve(
+    accuracy = drawn(
         _train(_curves, "accuracy"),
         [_measured(name, _curves, "validation", column) for column, name in tokens],
         [_measured(name, _curves, "test", column) for column, name in test],
@@ -112,7 +113,6 @@ def _figures(
         marks=_chance_marks(started),
         best=best(_curves, "accuracy") if is_patient else None,
         is_share=True,
-        **shared,
     )
     for figure in (loss, accuracy):
         figure.update_layout(uirevision="log" if is_log else "linear")

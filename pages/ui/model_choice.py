@@ -130,8 +130,8 @@ def _draft() -> Experiment:
     for problem in checked.problems:
         controls.complaint(problem.sentence)
     st.caption(_("Until that is mended, the last configuration that fitted is shown."))
-    fallback = PRESETS[state.FIRST_PRESET].experiment
-    return st.session_state.get(_LAST, fallback)
+    last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
+    return last
 
 
 def _label(name: str, run: Run | None) -> str:

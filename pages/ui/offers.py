@@ -21,7 +21,7 @@ def presets(
     buttons into the same row.
     """
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.markdown(sentence, width="content")
+        st.markdown(_(sentence), width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
             for place, name in enumerate(names):
                 if st.button(

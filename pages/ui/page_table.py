@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import PAGES_DIR
+from pages.i18n import N_, PAGES_DIR
 
-SECTIONS = {  # name -> title, translated where it is drawn
-    "start": "Start",
-    "train": "Train",
-    "look": "Look inside",
-    "model": "The model",
-    "learn": "Learn",
+SECTIONS = {  # name -> title
+    "start": N_("Start"),
+    "train": N_("Train"),
+    "look": N_("Look inside"),
+    "model": N_("The model"),
+    "learn": N_("Learn"),
 }
 
 
@@ -57,69 +57,70 @@ class PageFacts:
 
 HOME = "home"
 _ROWS = (
-    PageFacts("home", "start", "home/page.py", "Home", ":material/home:"),
+    PageFacts("home", "start", "home/page.py", N_("Home"), ":material/home:"),
     PageFacts(
-        "train", "train", "train/page.py", "Train", ":material/model_training:",
-        shows_run=True, follows_run="Watch it learn",
+        "train", "train", "train/page.py", N_("Train"), ":material/model_training:",
+        shows_run=True, follows_run=N_("Watch it learn"),
     ),
-    PageFacts("runs", "train", "runs/page.py", "Runs", ":material/stacked_line_chart:"),
+    PageFacts("runs", "train", "runs/page.py", N_("Runs"), ":material/stacked_line_chart:"),
     PageFacts(
-        "attention", "look", "attention/page.py", "Attention", ":material/visibility:",
-        shows_run=True, has_view=True, follows_run="Look inside",
+        "attention", "look", "attention/page.py", N_("Attention"), ":material/visibility:",
+        shows_run=True, has_view=True, follows_run=N_("Look inside"),
     ),
     PageFacts(
-        "build", "model", "architecture/build.py", "Build", ":material/account_tree:",
+        "build", "model", "architecture/build.py", N_("Build"), ":material/account_tree:",
         has_view=True,
     ),
     PageFacts(
-        "parameters", "model", "architecture/parameters.py", "Parameters", ":material/table_chart:",
+        "parameters", "model", "architecture/parameters.py", N_("Parameters"),
+        ":material/table_chart:", has_view=True,
+    ),
+    PageFacts("masks", "model", "masks/page.py", N_("Masks"), ":material/grid_off:", has_view=True),
+    PageFacts(
+        "positions", "model", "positions/page.py", N_("Positions"), ":material/waves:",
         has_view=True,
     ),
-    PageFacts("masks", "model", "masks/page.py", "Masks", ":material/grid_off:", has_view=True),
     PageFacts(
-        "positions", "model", "positions/page.py", "Positions", ":material/waves:", has_view=True
+        "walk", "model", "walk/page.py", N_("Walk through"), ":material/footprint:",
+        shows_run=True, has_view=True, follows_run=N_("Walk through"),
     ),
     PageFacts(
-        "walk", "model", "walk/page.py", "Walk through", ":material/footprint:",
-        shows_run=True, has_view=True, follows_run="Walk through",
-    ),
-    PageFacts(
-        "words", "learn", "words/page.py", "Words into tensors", ":material/text_fields:",
+        "words", "learn", "words/page.py", N_("Words into tensors"), ":material/text_fields:",
         shows_run=True, has_view=True,
     ),
     PageFacts(
-        "tensors", "learn", "tensors/page.py", "Tensors by sight", ":material/view_in_ar:",
+        "tensors", "learn", "tensors/page.py", N_("Tensors by sight"), ":material/view_in_ar:",
         has_view=True,
     ),
     PageFacts(
-        "by-hand", "learn", "by_hand/page.py", "Attention by hand", ":material/calculate:",
+        "by-hand", "learn", "by_hand/page.py", N_("Attention by hand"), ":material/calculate:",
         has_view=True,
     ),
     PageFacts(
-        "before", "learn", "before/page.py", "Before the Transformer", ":material/history:",
+        "before", "learn", "before/page.py", N_("Before the Transformer"), ":material/history:",
         has_view=True,
     ),
     PageFacts(
-        "encoders", "learn", "encoders/page.py", "Reading: encoders", ":material/auto_stories:",
+        "encoders", "learn", "encoders/page.py", N_("Reading: encoders"), ":material/auto_stories:",
         shows_run=True, has_view=True,
     ),
     PageFacts(
-        "gpt", "learn", "gpt/page.py", "Writing: GPT", ":material/edit_note:",
+        "gpt", "learn", "gpt/page.py", N_("Writing: GPT"), ":material/edit_note:",
         shows_run=True, has_view=True,
     ),
     PageFacts(
-        "captions", "learn", "captions/page.py", "Pictures to words", ":material/image_search:",
+        "captions", "learn", "captions/page.py", N_("Pictures to words"), ":material/image_search:",
         shows_run=True,
     ),
     PageFacts(
-        "training-step", "learn", "training_step/page.py", "One training step", ":material/sync:",
-        shows_run=True, has_view=True,
+        "training-step", "learn", "training_step/page.py", N_("One training step"),
+        ":material/sync:", shows_run=True, has_view=True,
     ),
     PageFacts(
-        "speed", "learn", "speed/page.py", "Making it fast", ":material/speed:", has_view=True
+        "speed", "learn", "speed/page.py", N_("Making it fast"), ":material/speed:", has_view=True
     ),
     PageFacts(
-        "practice", "learn", "practice/page.py", "Good practice", ":material/verified:",
+        "practice", "learn", "practice/page.py", N_("Good practice"), ":material/verified:",
         shows_run=True, has_view=True,
     ),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,26 +18,25 @@ if TYPE_CHECKING:
 
 
 def navigation(steps: tuple[Step, ...], number: int) -> None:
-    """Back, the list of steps, next."""
-    numbers = [step.number for step in steps]
-    titles = {step.number: f"{step.number} · {_(step.title)}" for step in steps}
-    place = numbers.index(number)
+    """Back, the list of steps, next. number: of the step that is shown, from 1."""
+    names = [step.name for step in steps]
+    titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
+    place, last = number - 1, len(names) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(_("Back"), "arrow_back", "Left", numbers[max(0, place - 1)], place == 0)
-        last = len(numbers) - 1
-        _move(_("Next"), "arrow_forward", "Right", numbers[min(last, place + 1)], place == last)
-        walk_state.hold("walk-list", number)
+        _move(_("Back"), "arrow_back", "Left", names[max(0, place - 1)], place == 0)
+        _move(_("Next"), "arrow_forward", "Right", names[min(last, place + 1)], place == last)
+        walk_state.hold("walk-list", names[place])
         st.selectbox(
             _("Step"),
-            numbers,
+            names,
             format_func=titles.__getitem__,
             key="walk-list",
-            on_change=lambda: walk_state.go(walk_state.picked("walk-list", number)),
+            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[place])),
         )
-    st.progress((place + 1) / len(numbers))
+    st.progress(number / len(names))
 
 
-def _move(label: str, icon: str, shortcut: str, to: int, is_end: bool) -> None:
+def _move(label: str, icon: str, shortcut: str, to: str, is_end: bool) -> None:
     st.button(
         label,
         icon=f":material/{icon}:",
@@ -56,7 +55,7 @@ def is_guessed(step: Step, subject_name: str, example: int) -> bool:
 
 
 def _name(step: Step, subject_name: str, example: int) -> str:
-    return f"{subject_name} {step.number} {example}"
+    return f"{subject_name} {step.name} {example}"
 
 
 def shapes(step: Step, subject: Subject, *, with_after: bool) -> None:
@@ -86,8 +85,11 @@ def _legend(step: Step, subject: Subject) -> str:
     return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
 
 
-def words(step: Step, subject: Subject) -> None:
-    """Show the line of PyTorch, and the paragraph that is true of this model's settings."""
+def words(step: Step, subject: Subject, names: Sequence[str]) -> None:
+    """Show the line of PyTorch, and the paragraph that is true of this model's settings.
+
+    names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
+    """
     st.code(step.code, language="python", wrap_lines=True)
     config = subject.config
     facts = {
@@ -97,6 +99,7 @@ def words(step: Step, subject: Subject) -> None:
         "d_ff": getattr(config, "d_ff", 0),
         "window": getattr(config, "window", 0),
         "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
+        **{f"step:{name}": number for number, name in enumerate(names, 1)},
     }
     known = paragraphs()
     st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))

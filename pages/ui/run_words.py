@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import runs_access, show
 from tfm_core.config import FAMILIES
 from tfm_core.runs.run import Run
@@ -21,14 +21,14 @@ class StateWords:
 
 
 STATES: dict[State, StateWords] = {
-    "queued": StateWords(_("Waiting"), "grey", ":material/hourglass_empty:"),
-    "starting": StateWords(_("Starting"), "blue", ":material/rocket_launch:"),
-    "running": StateWords(_("Training"), "blue", ":material/play_circle:"),
-    "paused": StateWords(_("Paused"), "yellow", ":material/pause_circle:"),
-    "finished": StateWords(_("Finished"), "green", ":material/check_circle:"),
-    "stopped": StateWords(_("Stopped"), "orange", ":material/stop_circle:"),
-    "failed": StateWords(_("Failed"), "red", ":material/error:"),
-    "interrupted": StateWords(_("Interrupted"), "orange", ":material/power_off:"),
+    "queued": StateWords(N_("Waiting"), "grey", ":material/hourglass_empty:"),
+    "starting": StateWords(N_("Starting"), "blue", ":material/rocket_launch:"),
+    "running": StateWords(N_("Training"), "blue", ":material/play_circle:"),
+    "paused": StateWords(N_("Paused"), "yellow", ":material/pause_circle:"),
+    "finished": StateWords(N_("Finished"), "green", ":material/check_circle:"),
+    "stopped": StateWords(N_("Stopped"), "orange", ":material/stop_circle:"),
+    "failed": StateWords(N_("Failed"), "red", ":material/error:"),
+    "interrupted": StateWords(N_("Interrupted"), "orange", ":material/power_off:"),
 }
 
 
@@ -42,7 +42,7 @@ def escape(text: str) -> str:
 def badge(status: Status) -> str:
     """Return the state as a Markdown badge."""
     words = STATES[status.state]
-    return f":{words.colour}-badge[{words.icon} {words.label}]"
+    return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
 
 
 def learns(run: Run) -> str:

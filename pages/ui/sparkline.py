@@ -52,4 +52,5 @@ def _smooth(values: np.ndarray) -> np.ndarray:
     window = max(len(values) // 50, 1)
     sums = np.concatenate([[0.0], np.cumsum(values, dtype=np.float64)])
     starts = np.maximum(np.arange(1, len(values) + 1) - window, 0)
-    return (sums[1:] - sums[starts]) / (np.arange(1, len(values) + 1) - starts)
+    means: np.ndarray = (sums[1:] - sums[starts]) / (np.arange(1, len(values) + 1) - starts)
+    return means

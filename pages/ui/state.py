@@ -8,6 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from pages.components import served
 from pages.ui import page_table, runs_access
 from tfm_core.config.codec import values_to_query
 from tfm_core.presets import PRESETS
@@ -72,7 +73,8 @@ def draft() -> dict[str, Any]:
     """
     if _DRAFT not in st.session_state:
         set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
-    return st.session_state[_DRAFT]
+    values: dict[str, Any] = st.session_state[_DRAFT]
+    return values
 
 
 def set_draft(values: Mapping[str, Any]) -> None:
@@ -84,7 +86,7 @@ def set_draft(values: Mapping[str, Any]) -> None:
 
 def own_text() -> str:
     """Return the text that was pasted last for a language model, or an empty one."""
-    return st.session_state.get(_OWN_TEXT, "")
+    return str(st.session_state.get(_OWN_TEXT, ""))
 
 
 def set_own_text(text: str) -> None:
@@ -99,7 +101,7 @@ def theme() -> Literal["light", "dark"]:
 
 def device() -> str:
     """Return the device that new runs of this session train on."""
-    return st.session_state.get(_DEVICE, "cpu")
+    return str(st.session_state.get(_DEVICE, "cpu"))
 
 
 def set_device(name: str) -> None:
@@ -110,11 +112,12 @@ def set_device(name: str) -> None:
 def set_page(url_path: str) -> None:
     """Remember which page is shown (``""`` is Home); the frame says so."""
     st.session_state[_PAGE] = url_path
+    served.keep_root(url_path)
 
 
 def page() -> str:
     """Return the url path of the page that is shown; Home is ``""``."""
-    return st.session_state.get(_PAGE, "")
+    return str(st.session_state.get(_PAGE, ""))
 
 
 def shows_run() -> bool:
@@ -157,8 +160,9 @@ def notify(sentence: str) -> None:
 
 def take_notices() -> list[str]:
     """Return the sentences to show, once."""
-    st.session_state[_SHOWN_NOTICES] = st.session_state.pop(_NOTICES, [])
-    return st.session_state[_SHOWN_NOTICES]
+    notices: list[str] = st.session_state.pop(_NOTICES, [])
+    st.session_state[_SHOWN_NOTICES] = notices
+    return notices
 
 
 def draw_anew() -> NoReturn:
@@ -192,7 +196,5 @@ def _exists(run_id: str) -> bool:
 
 def _address(url_path: str, query: Mapping[str, str]) -> str:
     here = urlsplit(st.context.url or "http://localhost:8501/")
-    root = here.path.removesuffix("/")
-    if page():
-        root = root.removesuffix(f"/{page()}")
-    return urlunsplit((here.scheme, here.netloc, f"{root}/{url_path}", urlencode(query), ""))
+    path = f"{served.root()}/{url_path}"
+    return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))

@@ -105,6 +105,8 @@ def choice(
 ) -> str:
     """Show a row of options (name -> label), of which the link says the one that is not first.
 
+    Labels may be marked with ``N_`` only: they are translated here.
+
     first: the name without a link, by default that of the first option; old: the query of the
     links of earlier, which said labels, where it was another one.
     """
@@ -115,7 +117,7 @@ def choice(
     picked = st.segmented_control(
         label,
         names,
-        format_func=lambda name: options.get(name, name),
+        format_func=lambda name: _(options.get(name, name)),
         required=True,
         key=key,
         persist_state="session",
@@ -124,7 +126,7 @@ def choice(
         label_visibility="visible" if is_labelled else "collapsed",
     )
     warn(unknown)
-    chosen = picked if picked in options else default
+    chosen = picked if picked is not None and picked in options else default
     say(key, query, None if chosen == default else chosen)
     return chosen
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from tfm_core.runs.run import Run
 
-WALK_STEPS = {  # family and kind of attention; elsewhere the scores are step 8
-    ("recurrent", "cross"): "5",
-    ("encoder-decoder", "decoder"): "16",
-    ("encoder-decoder", "cross"): "17",
-    ("captioner", "patches"): "7",
-    ("captioner", "decoder"): "18",
-    ("captioner", "picture"): "19",
+STEPS = {  # family and kind of attention -> name of the step; elsewhere it is that of the scores
+    ("encoder-decoder", "decoder"): "decoder-attention",
+    ("encoder-decoder", "cross"): "cross-attention",
+    ("captioner", "decoder"): "decoder-attention",
+    ("captioner", "picture"): "cross-attention",
 }
 
 
@@ -19,5 +17,10 @@ def to_map(run: Run, kind: str, layer: int) -> dict[str, str]:
 
     kind: of the attention, a key of ``labels.KINDS``.
     """
-    step = WALK_STEPS.get((run.experiment.model.family, kind), "8")
+    step = step_of(run.experiment.model.family, kind)
     return {"run": run.id, "show": "run", "step": step, "block": str(layer + 1)}
+
+
+def step_of(family: str, kind: str) -> str:
+    """Return the name of the step that makes the maps of a kind of attention."""
+    return STEPS.get((family, kind), "scores")

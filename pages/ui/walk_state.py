@@ -1,4 +1,7 @@
-"""Where the walk stands and how the predictions went; the link holds ``step=8`` and ``block=2``."""
+"""Where the walk stands and how the predictions went.
+
+The link holds ``step=scores`` and ``block=2``.
+"""
 
 from __future__ import annotations
 
@@ -9,37 +12,46 @@ import streamlit as st
 from pages.i18n import _
 
 _STEP = "walk-step"
+_PLACE = "walk-place"
 _ANSWERS = "walk-answers"
 _QUERY = "step"
 _BLOCK = "block"
 
 
-def current(numbers: Sequence[int]) -> tuple[int, str | None]:
-    """Return the step to show, and a sentence where the link asks for one that does not exist."""
+def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str | None]:
+    """Return the number of the step to show, from 1, and a sentence where the link asks for none.
+
+    names: of the model's steps, in order. numbered: the steps that an older link, which has a
+    number, counts from 1.
+    """
     linked = st.query_params.get(_QUERY)
-    if linked is None:
-        wanted = st.session_state.get(_STEP, numbers[0])
-        number = nearest(wanted, numbers)
-        st.session_state[_STEP] = number
-        return number, None
-    digits = linked.isascii() and linked.isdigit() and len(linked) <= 4
-    number = nearest(int(linked), numbers) if digits else numbers[0]
-    st.session_state[_STEP] = number
-    if linked == str(number):
-        return number, None
+    last = st.session_state.get(_STEP)
+    if linked is not None and linked.isascii() and linked.isdigit() and len(linked) <= 4:
+        number = nearest(int(linked), [n for n, name in enumerate(numbered, 1) if name in names])
+        asked, is_there = numbered[number - 1], number == int(linked)
+    else:
+        asked = linked or last or names[0]
+        is_there = linked is None or linked in names
+    if asked in names:
+        place = names.index(asked)
+    else:  # where the model changed: as far on as before
+        place = min(st.session_state[_PLACE], len(names) - 1) if asked == last else 0
+    st.session_state[_STEP], st.session_state[_PLACE] = asked, place
+    if linked is None or is_there:
+        return place + 1, None
     rule = _("There is no step {text} in the walk of this model; step {number} is shown.")
-    return number, rule.format(text=f"“{linked[:20]}”", number=number)
+    return place + 1, rule.format(text=f"“{linked[:20]}”", number=place + 1)
 
 
 def nearest(wanted: int, numbers: Sequence[int]) -> int:
-    """Return the step nearest to the one wanted; the later of two."""
+    """Return the number nearest to the one wanted; the later of two."""
     return min(numbers, key=lambda number: (abs(number - wanted), -number))
 
 
-def go(number: int) -> None:
+def go(name: str) -> None:
     """Show a step, and say so in the link."""
-    st.session_state[_STEP] = number
-    st.query_params[_QUERY] = str(number)
+    st.session_state[_STEP] = name
+    st.query_params[_QUERY] = name
 
 
 def read_block(key: str, count: int) -> str | None:
@@ -67,9 +79,9 @@ def say_block(key: str, place: int) -> None:
     st.session_state[f"{key}-linked"] = st.query_params.get(_BLOCK)
 
 
-def picked(key: str, number: int) -> int:
-    """Return the step that a select box under ``key`` holds; ``number`` before it is drawn."""
-    return int(st.session_state.get(key, number))
+def picked(key: str, name: str) -> str:
+    """Return the step that a select box under ``key`` holds; ``name`` before it is drawn."""
+    return str(st.session_state.get(key, name))
 
 
 def hold(key: str, value: object) -> None:
@@ -79,7 +91,8 @@ def hold(key: str, value: object) -> None:
 
 def answers() -> dict[str, bool]:
     """Return the questions answered, and whether the first answer was right."""
-    return st.session_state.setdefault(_ANSWERS, {})
+    given: dict[str, bool] = st.session_state.setdefault(_ANSWERS, {})
+    return given
 
 
 def answered(question: str, *, is_right: bool) -> None:

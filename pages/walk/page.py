@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import question, show, walk_state
-from pages.walk import picture, source, tensor
+from pages.walk import old_links, picture, source, tensor
 
 
 def page() -> None:
@@ -25,18 +25,19 @@ def page() -> None:
     from tfm_core.inspect.walk.build import walk
 
     steps = walk(subject, layer=layer, example=example)
-    number, problem = walk_state.current([step.number for step in steps])
+    names = [step.name for step in steps]
+    number, problem = walk_state.current(names, old_links.steps_of(subject.config))
     if problem is not None:
         st.warning(problem, icon=":material/link_off:")
-    step = next(step for step in steps if step.number == number)
+    step = steps[number - 1]
     question.navigation(steps, number)
-    st.header(f"{step.number} · {_(step.title)}", anchor=False)
+    st.header(f"{number} · {_(step.title)}", anchor=False)
     if step.block:
         st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
         place = st.container()
-        question.words(step, subject)
+        question.words(step, subject, names)
         question.question(step, name, example)
         with place:  # drawn last: an answer just given reveals the shapes
             question.shapes(step, subject, with_after=question.is_guessed(step, name, example))

@@ -171,7 +171,7 @@ def mistake(subject: Subject, step: Step, example: int) -> None:
         head=head + 1,
         right=float(found.right_bits.mean()),
         wrong=float(found.wrong_bits.mean()),
-        small=subject.config.d_head**0.5,
+        small=subject.block.d_head**0.5,
         large=subject.config.d_model**0.5,
     )
     show.live_figure(figure, words, key="walk-mistake")

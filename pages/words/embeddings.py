@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import offers, run_words, runs_access, show, state, url_choice
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.positions.tables import cosines
@@ -16,7 +16,7 @@ from tfm_core.plots import embeddings as plots
 from tfm_core.runs.run import Run
 
 PRESET = "translate"
-_SIDES = {"src_embedding": _("Source words"), "tgt_embedding": _("Target words")}
+_SIDES = {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")}
 
 
 def view() -> None:
@@ -50,7 +50,8 @@ def table_to_show() -> Table | None:
                 query="table",
                 old="words-table",
             )
-        table = _table(run.id, checkpoint_mark(run), name, run)
+        with st.spinner(_("Reading the table …")):
+            table = _table(run.id, checkpoint_mark(run), name, run)
     except ValueError as error:
         show.problem(str(error))
         return None
@@ -151,6 +152,6 @@ def _recorded() -> None:
             return
 
 
-@st.cache_data(show_spinner=_("Reading the table …"), max_entries=16)
+@st.cache_data(show_spinner=False, max_entries=16)
 def _table(run_id: str, mark: int, name: str, _run: Run) -> Table:
     return embeddings.table_of(_run, name)

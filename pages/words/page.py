@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import show, url_choice
 from pages.words import batch, embeddings, moving, tokens
 
 VIEWS = {
-    "tokens": (_("Tokenise"), tokens.view),
-    "batch": (_("Ids, padding and mask"), batch.view),
-    "embeddings": (_("Embeddings"), embeddings.view),
-    "moving": (_("Moving while they learn"), moving.view),
+    "tokens": (N_("Tokenise"), tokens.view),
+    "batch": (N_("Ids, padding and mask"), batch.view),
+    "embeddings": (N_("Embeddings"), embeddings.view),
+    "moving": (N_("Moving while they learn"), moving.view),
 }
 
 

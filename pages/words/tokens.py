@@ -7,7 +7,7 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import N_, _, content
 from pages.ui import show, url_choice
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text import bpe, tokenise
@@ -20,15 +20,15 @@ EXAMPLE = (
     "작은 개가 공원에서 논다. 큰 개가 공원에서 작은 개를 본다."
 )
 CUTS = {
-    "bpe": _("Byte-pair encoding"),
-    "word": _("Words"),
-    "character": _("Characters"),
-    "byte": _("Bytes"),
+    "bpe": N_("Byte-pair encoding"),
+    "word": N_("Words"),
+    "character": N_("Characters"),
+    "byte": N_("Bytes"),
 }
 CORPORA = {
-    "text": _("This text"),
-    "english": _("Toy grammar, English"),
-    "korean": _("Toy grammar, Korean"),
+    "text": N_("This text"),
+    "english": N_("Toy grammar, English"),
+    "korean": N_("Toy grammar, Korean"),
 }
 
 

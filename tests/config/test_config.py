@@ -9,7 +9,11 @@ from tfm_core.config import (
     MODEL_CONFIGS,
     TASK_FACTS,
     ConfigError,
+    EncoderDecoderConfig,
     Experiment,
+    ImageTaskConfig,
+    TextTaskConfig,
+    ViTConfig,
     from_json,
     from_query,
     sequence_len,
@@ -171,3 +175,17 @@ def test_json_keeps_what_it_does_not_say_at_the_defaults():
     values = json.loads(to_json(Experiment()))
     del values["training"]["beta2"]
     assert from_json(json.dumps(values)) == Experiment()
+
+
+def test_a_task_is_handed_out_as_its_own_kind() -> None:
+    experiment = Experiment()
+    assert experiment.task_as(TextTaskConfig) is experiment.task
+    assert experiment.model_as(EncoderDecoderConfig) is experiment.model
+
+
+def test_a_task_of_another_kind_is_refused_with_a_sentence() -> None:
+    experiment = Experiment()
+    with pytest.raises(ValueError, match="is of kind text, not image"):
+        experiment.task_as(ImageTaskConfig)
+    with pytest.raises(ValueError, match="is of the family encoder-decoder, not vit"):
+        experiment.model_as(ViTConfig)

@@ -10,7 +10,6 @@ from tfm_core.layers.norms import NORM_LAYERS
 from tfm_core.layers.patches import STEM_LAYERS
 from tfm_core.layers.recurrent import SCORES
 from tfm_core.models.recurrent import SEQUENCES, STEPS
-from tfm_core.training.optimisation import SCHEDULE_FUNCTIONS
 
 CONFIGS = {*MODEL_CONFIGS.values(), *map(task_config, TASK_FACTS), TrainingConfig}
 PICKED = [
@@ -43,4 +42,3 @@ def test_every_name_has_a_class():
     assert set(STEM_LAYERS) == set(registries.STEMS)
     assert set(SCORES) == set(registries.RECURRENT_ATTENTIONS)
     assert set(SEQUENCES) == set(STEPS) == set(registries.CELLS)
-    assert set(SCHEDULE_FUNCTIONS) == set(registries.SCHEDULES)

@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.choices import ActivationName, NormName
+from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 
 
@@ -76,10 +77,17 @@ class BlockConfig(Config):
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:
             below = max(h for h in range(1, self.n_heads) if self.d_model % h == 0)
+            would = (
+                N_("{n} heads of {d_head} would.", n=below, d_head=self.d_model // below)
+                if below > 1
+                else N_("1 head of {d_head} would.", d_head=self.d_model)
+            )
             raise CrossError(
                 "n_heads",
-                f"n_heads {self.n_heads} does not divide d_model {self.d_model}; "
-                f"{below} head{'s' if below > 1 else ''} of {self.d_model // below} would.",
+                "n_heads {n_heads} does not divide d_model {d_model}; {would}",
+                n_heads=self.n_heads,
+                d_model=self.d_model,
+                would=would,
             )
         if "position" in type(self).model_fields:
             check_position(self, "position")

@@ -80,29 +80,3 @@ LANGUAGES: dict[str, Choice] = {
     "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
 }
 LanguageName = Annotated[str, OneOf(LANGUAGES)]
-
-OPTIMIZERS: dict[str, Choice] = {
-    "adamw": Choice("AdamW", "Adam with decoupled weight decay: the usual choice."),
-    "adam": Choice("Adam", "The original paper's optimiser."),
-    "sgd": Choice(
-        "SGD", "Plain gradient descent with momentum: Transformers learn slowly with it."
-    ),
-}
-OptimizerName = Annotated[str, OneOf(OPTIMIZERS)]
-
-SCHEDULES: dict[str, Choice] = {
-    "constant": Choice("Constant", "The same learning rate after the warm-up."),
-    "cosine": Choice("Warm-up, cosine", "Rise linearly, then fall along a cosine to zero."),
-    "linear": Choice("Warm-up, linear", "Rise linearly, then fall linearly to zero."),
-    "inverse-sqrt": Choice(
-        "Inverse square root", "Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3)."
-    ),
-}
-ScheduleName = Annotated[str, OneOf(SCHEDULES)]
-
-PRECISIONS: dict[str, Choice] = {
-    "fp32": Choice("fp32", "Single precision: works everywhere."),
-    "bf16": Choice("bf16 autocast", "Half the bytes, the range of fp32; slow on most CPUs."),
-    "fp16": Choice("fp16 with loss scaling", "Half precision for CUDA GPUs without bf16."),
-}
-PrecisionName = Annotated[str, OneOf(PRECISIONS)]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from tfm_core.config.base import Config, knob
-from tfm_core.config.choices import OptimizerName, PrecisionName, ScheduleName
+from typing import Annotated
+
+from tfm_core.config.base import Config, OneOf, knob
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.precisions import PRECISIONS
+from tfm_core.variants.schedules import SCHEDULES
 
 
 class TrainingConfig(Config):
@@ -28,7 +32,9 @@ class TrainingConfig(Config):
         le=10,
         step=0.0005,
     )
-    schedule: ScheduleName = knob("cosine", "Schedule", "How the learning rate moves.")
+    schedule: Annotated[str, OneOf(SCHEDULES)] = knob(
+        "cosine", "Schedule", "How the learning rate moves."
+    )
     warmup: float = knob(
         0.1,
         "Warm-up",
@@ -38,7 +44,9 @@ class TrainingConfig(Config):
         step=0.05,
         advanced=True,
     )
-    optimizer: OptimizerName = knob("adamw", "Optimiser", "How gradients become updates.")
+    optimizer: Annotated[str, OneOf(OPTIMISERS)] = knob(
+        "adamw", "Optimiser", "How gradients become updates."
+    )
     weight_decay: float = knob(
         0.05,
         "Weight decay",
@@ -84,7 +92,7 @@ class TrainingConfig(Config):
         step=0.5,
         advanced=True,
     )
-    precision: PrecisionName = knob(
+    precision: Annotated[str, OneOf(PRECISIONS)] = knob(
         "fp32", "Precision", "Number format of the arithmetic.", advanced=True
     )
     validate_every: int = knob(

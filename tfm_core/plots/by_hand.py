@@ -48,8 +48,8 @@ def attention_lines(
     found: Attended,
     words: Sequence[str],
     pick: Pick,
-    titles: tuple[str, str, str, str],
-    sentences: tuple[str, str, str, str],
+    titles: Sequence[str],
+    sentences: Sequence[str],
     letters: tuple[str, str, str] = ("Q", "K", "V"),
     say: Say = str,
 ) -> list[Line]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import LEGEND, SCALES, Floats, Theme, short
@@ -129,7 +131,10 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
 
 
 def lines_by_offset(
-    offsets: Floats, lines: Mapping[str, Floats], y_title: str, x_title: str = "offset (tokens)"
+    offsets: Floats | npt.NDArray[np.integer[Any]],
+    lines: Mapping[str, Floats],
+    y_title: str,
+    x_title: str = "offset (tokens)",
 ) -> go.Figure:
     """Draw named values (n,) over offsets (n,)."""
     figure = go.Figure(

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.process import Mark, is_alive
+from tfm_core.sentences import N_
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -85,8 +86,10 @@ def read_status(folder: Path) -> Status:
     if status is None:
         return Status(
             "interrupted",
-            reason="The file status.json of this run is missing or damaged, "
-            "so how it ended is not known.",
+            reason=N_(
+                "The file status.json of this run is missing or damaged, so how it ended is not "
+                "known.",
+            ),
         )
     if not status.is_alive:
         return status

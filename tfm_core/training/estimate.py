@@ -18,6 +18,7 @@ from tfm_core.models.build import CaptionShape, Model, TextShape
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
+from tfm_core.variants.optimisers import OPTIMISERS
 
 _PROBE_BATCHES = (4, 32)
 _PROBE_STEPS = 6
@@ -62,7 +63,7 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
 def _memory(experiment: Experiment, n_parameters: int, tokens: int, batch: int) -> int:
     """Weights, gradients, optimiser state and activations of one step, and the process itself."""
     config = experiment.model
-    moments = 1 if experiment.training.optimizer == "sgd" else 2
+    moments = OPTIMISERS[experiment.training.optimizer].moments
     layers = sum(getattr(config, name, 0) for name in _LAYER_FIELDS)
     # per token and block: about 10 vectors of d_model, the hidden layer twice, two attention rows
     per_block = 10 * config.d_model + 2 * config.n_heads * tokens

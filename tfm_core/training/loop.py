@@ -29,6 +29,7 @@ from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.image_data import ImageData, load_images
 from tfm_core.data.text_data import TextData, load_text
 from tfm_core.models.build import Model
+from tfm_core.sentences import StudentError
 from tfm_core.training.caption_objective import CaptionObjective
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.events import (
@@ -46,13 +47,13 @@ from tfm_core.training.models import mix, new_model
 from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
 from tfm_core.training.patience import Patience
+from tfm_core.variants.precisions import PRECISIONS
 
 Progress = Callable[[int, int, str], None]
-_AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
 
-class TrainingDiverged(ValueError):
+class TrainingDiverged(StudentError):
     """The loss is no longer a number; the message says what would help."""
 
 
@@ -129,6 +130,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         kind = MaskedObjective if task.facts.answer == "blanks" else TextObjective
         objective = kind(data, label_smoothing=smoothing)
     model = new_model(experiment).to(torch_device)
+    precision = PRECISIONS[experiment.training.precision]
     return Trainer(
         experiment=experiment,
         device=torch_device,
@@ -137,9 +139,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         model=model,
         patience=Patience(experiment.training.patience),
         optimizer=make_optimizer(model, experiment.training),
-        scaler=torch.amp.GradScaler(
-            torch_device.type, enabled=experiment.training.precision == "fp16"
-        ),
+        scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )
 
 
@@ -206,8 +206,12 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     loss = float(reported.detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
-            f"The loss became {loss} at step {step}: the learning rate "
-            f"{config.learning_rate:g} is probably too high; try {config.learning_rate / 10:g}."
+            "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is "
+            "probably too high; try {lower:g}.",
+            loss=loss,
+            step=step,
+            learning_rate=config.learning_rate,
+            lower=config.learning_rate / 10,
         )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
@@ -221,10 +225,10 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
 
 def autocast(trainer: Trainer) -> AbstractContextManager[object]:
     """Return the context in which forward passes run at the configured precision."""
-    precision = trainer.experiment.training.precision
-    if precision == "fp32":
+    precision = PRECISIONS[trainer.experiment.training.precision]
+    if precision.autocast is None:
         return nullcontext()
-    return torch.autocast(trainer.device.type, dtype=_AUTOCAST[precision])
+    return torch.autocast(trainer.device.type, dtype=getattr(torch, precision.autocast))
 
 
 def _started(trainer: Trainer) -> Started:

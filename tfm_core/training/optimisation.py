@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-
 import torch
 from torch import nn
 
 from tfm_core.config import TrainingConfig
-
-# each takes (step, warm-up steps, total steps), counted from 1, and returns a share of the peak
-SCHEDULE_FUNCTIONS: dict[str, Callable[[int, int, int], float]] = {
-    "constant": lambda step, warm, total: min(1.0, step / warm),
-    "cosine": lambda step, warm, total: (
-        step / warm if step < warm else 0.5 + 0.5 * math.cos(math.pi * _done(step, warm, total))
-    ),
-    "linear": lambda step, warm, total: (
-        step / warm if step < warm else 1.0 - _done(step, warm, total)
-    ),
-    "inverse-sqrt": lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
-}
-
-
-def _done(step: int, warm: int, total: int) -> float:
-    return (step - warm) / max(1, total - warm + 1)  # the last step still moves a little
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.record import resolve
+from tfm_core.variants.schedules import SCHEDULES
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """Return the learning rate of a step, counted from 1.
-
-    inverse-sqrt is Vaswani et al. 2017, section 5.3, with its peak at ``learning_rate``.
-    """
+    """Return the learning rate of a step, counted from 1."""
     warm = max(1, round(config.warmup * config.steps))
-    return config.learning_rate * SCHEDULE_FUNCTIONS[config.schedule](step, warm, config.steps)
+    return config.learning_rate * SCHEDULES[config.schedule].share(step, warm, config.steps)
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
@@ -54,10 +35,8 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
         {"params": others, "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    betas = (config.beta1, config.beta2)
-    rate = config.learning_rate
-    if config.optimizer == "adamw":
-        return torch.optim.AdamW(groups, lr=rate, betas=betas, fused=True)
-    if config.optimizer == "adam":
-        return torch.optim.Adam(groups, lr=rate, betas=betas, fused=True)
-    return torch.optim.SGD(groups, lr=rate, momentum=config.beta1, fused=True)
+    chosen = OPTIMISERS[config.optimizer]
+    made: torch.optim.Optimizer = resolve(chosen.torch_class)(
+        groups, lr=config.learning_rate, fused=True, **chosen.options(config)
+    )
+    return made

@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tfm_core.sentences import N_
+
 
 @dataclass(slots=True)
 class Patience:
@@ -44,9 +46,13 @@ class Patience:
         if not self.is_over or step >= total:
             return None
         best = "none was a number" if self.best_step is None else f"best at step {self.best_step:,}"
-        return (
-            f"Stopped early at step {step:,}, {best}: the validation loss had not improved for "
-            f"{self.limit} validation{'s' * (self.limit != 1)} in a row."
+        return N_(
+            "Stopped early at step {step:,}, {best}: the validation loss had not improved "
+            "for {limit} validation{s} in a row.",
+            step=step,
+            best=best,
+            limit=self.limit,
+            s="s" * (self.limit != 1),
         )
 
     def state(self) -> dict[str, Any]:

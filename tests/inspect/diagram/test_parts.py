@@ -70,7 +70,7 @@ def test_a_few_blocks_are_opened_and_those_around_them_share_a_box(opened, frame
     ("node", "steps"),
     [
         ("image", {"picture"}),
-        ("stem", {"patches", "projection"}),
+        ("stem", {"patches", "patch-projection"}),
         ("positions", {"positions"}),
         ("encoder.layers.1.feed_forward", {"feed-forward"}),
         ("tgt ids", {"tokens", "masks"}),

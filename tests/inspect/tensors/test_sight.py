@@ -285,5 +285,5 @@ WRITTEN = {
 
 @pytest.mark.parametrize("name", [name for name, one in OPERATIONS.items() if one.step])
 def test_the_step_of_the_walk_that_is_named_uses_the_operation(name):
-    steps = {step.number: step.code for step in walk(book_example())}
+    steps = {step.name: step.code for step in walk(book_example())}
     assert WRITTEN.get(name, name) in steps[OPERATIONS[name].step]

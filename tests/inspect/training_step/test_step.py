@@ -8,7 +8,6 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
-from tfm_core.config.choices import OPTIMIZERS
 from tfm_core.inspect.training_step.batch import (
     answers,
     batch_rows,
@@ -40,6 +39,7 @@ from tfm_core.inspect.training_step.update import one_weight
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
+from tfm_core.variants.optimisers import OPTIMISERS
 
 FAMILIES = list(MODEL_CONFIGS)
 PAIRS = [(family, task) for family in FAMILIES for task in tasks_for(family) if task in TEXT_TASKS]
@@ -97,7 +97,7 @@ def test_going_on_from_a_checkpoint_has_its_batch_and_its_memory(tmp_path):
     assert taken.loss_before == pytest.approx(loss, abs=1e-6)
 
 
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("optimizer", OPTIMISERS)
 @pytest.mark.parametrize("clip_norm", [0.0, 0.01])
 def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
     settings = {"optimizer": optimizer, "weight_decay": 0.3, "clip_norm": clip_norm}
@@ -106,7 +106,7 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
         trainer, taken = take(trainer, 0.02)
         for name, gradient in taken.gradients.items():
             place = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
-            lines, by_hand, real = one_weight(taken, name, place, optimizer)
+            lines, by_hand, real = one_weight(taken, name, place, OPTIMISERS[optimizer])
             assert by_hand == pytest.approx(real, rel=1e-4, abs=1e-6)
             assert lines[0].value == float(taken.before[name][place])
 

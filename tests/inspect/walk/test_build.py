@@ -1,11 +1,12 @@
 """The walk: its code gives its tensors, they are the model's, its questions have one answer."""
 
 import dataclasses
+import re
 
 import pytest
 import torch
 
-from pages.ui.walk_links import WALK_STEPS
+from pages.ui.walk_links import step_of
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.facts.architectures import ARCHITECTURES
@@ -16,6 +17,7 @@ from tfm_core.inspect.walk.steps import AXES
 from tfm_core.inspect.walk.subject import book_example, by_shape, subject, walk_index
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
+from tfm_core.probe.labels import modules_by_kind
 
 SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 READERS = [
@@ -136,16 +138,37 @@ def test_every_question_has_exactly_one_right_answer(looked_at):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_each_family_has_the_steps_that_exist_in_it(family):
-    numbers = [step.number for step in walk(subject(experiment(family)))]
+    names = [step.name for step in walk(subject(experiment(family)))]
+    into = [
+        "tokens", "heads", "masks", "embedding", "positions", "queries-keys-values", "split",
+        "scores", "masking", "softmax", "weighted-sum", "merge", "add-norm", "feed-forward",
+    ]  # fmt: skip
+    picture = ["picture", "patches", "patch-projection", "positions"]
+    block = [name for name in into[5:] if name != "masking"]  # nothing hides a patch
     expected = {
-        "encoder-decoder": list(range(1, 20)),
-        "encoder-only": [*range(1, 16), 18, 19],
-        "decoder-only": [*range(1, 15), 18, 19],
-        "vit": [1, 2, 3, *range(5, 18)],
-        "recurrent": list(range(1, 10)),
-        "captioner": list(range(1, 24)),
-    }
-    assert numbers == expected[family]
+        "encoder-decoder": [
+            *into, "encoder-stack", "decoder-attention", "cross-attention", "logits", "whole",
+        ],
+        "encoder-only": [*into, "encoder-stack", "logits", "whole"],
+        "decoder-only": [*into, "logits", "whole"],
+        "vit": [*picture, *block, "encoder-stack", "pooling", "head", "whole"],
+        "recurrent": [
+            "tokens", "embedding", "encoder", "bridge", "scores", "weights", "context", "writing",
+            "whole",
+        ],
+        "captioner": [
+            *picture, *block, "encoder-stack", "tokens", "embedding", "word-positions", "masks",
+            "decoder-attention", "cross-attention", "decoder-add-norm", "decoder-feed-forward",
+            "logits", "whole",
+        ],
+    }  # fmt: skip
+    assert names == expected[family]
+
+
+def test_the_names_of_the_steps_are_unique_and_fit_a_link(looked_at):
+    names = [step.name for step in walk(looked_at)]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", name) for name in names)
 
 
 @pytest.mark.parametrize("family", sorted(PAIRS))
@@ -156,6 +179,10 @@ def test_each_stack_opens_the_block_that_is_chosen_or_its_last(family):
 
 MADE_BY = {
     ("recurrent", "cross"): "scores",
+    ("encoder-decoder", "encoder"): "scores",
+    ("encoder-only", "slots"): "scores",
+    ("decoder-only", "sequence"): "scores",
+    ("vit", "patches"): "scores",
     ("encoder-decoder", "decoder"): "decoder-attention",
     ("encoder-decoder", "cross"): "cross-attention",
     ("captioner", "patches"): "scores",
@@ -166,15 +193,18 @@ MADE_BY = {
 
 @pytest.mark.parametrize("kind", MADE_BY, ids=" ".join)
 def test_a_map_of_the_attention_page_leads_to_the_step_that_makes_it(kind):
-    steps = {str(step.number): step.name for step in walk(subject(experiment(kind[0])))}
-    assert steps[WALK_STEPS[kind]] == MADE_BY[kind]
+    family, attention = kind
+    chosen = experiment(family)
+    assert attention in modules_by_kind(chosen)
+    assert step_of(family, attention) == MADE_BY[kind]
+    assert MADE_BY[kind] in {step.name for step in walk(subject(chosen))}
 
 
 def shapes_of_the_book():
     found = {}
-    for step in walk(book_example()):
+    for number, step in enumerate(walk(book_example()), 1):
         for one in (*step.after, *step.extra):
-            found[step.number, one.name] = one.shape
+            found[number, one.name] = one.shape
     return found
 
 
@@ -254,7 +284,7 @@ def test_every_published_model_is_walked_through_by_its_shapes(name):
         known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
     )
     steps = walk(looked)
-    assert [(s.number, s.name, s.title) for s in steps] == [
+    assert [(n, s.name, s.title) for n, s in enumerate(steps, 1)] == [
         (entry.number, entry.name, entry.title) for entry in walk_index(known.model, known.shape)
     ]
     assert steps[-1].after[0].shape[0] == 1

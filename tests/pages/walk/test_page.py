@@ -1,9 +1,12 @@
 """The walk, through the frame: every step of every family, the link, the questions."""
 
+import re
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.ui.question import paragraphs
+from pages.walk import old_links
 from tests.inspect.constructed import small
 from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of
 from tests.pages.counted import SLOW, calls_of
@@ -31,25 +34,96 @@ def title(at):
 def test_every_step_of_every_family_opens_by_next(store, family):
     at = opened(family)
     steps = walk(subject(experiment(family)))
-    for step in steps:
+    for number, step in enumerate(steps, 1):
         assert not at.exception
         assert not at.error
-        assert title(at) == f"{step.number} · {step.title}"
+        assert title(at) == f"{number} · {step.title}"
         assert "untrained" in said(at)
         if step is not steps[-1]:
             at.button(key="walk-right").click().run()
-    assert at.query_params["step"] == str(steps[-1].number)
+    assert at.query_params["step"] == steps[-1].name
     assert at.button(key="walk-right").disabled
 
 
 def test_the_link_opens_a_step_and_back_goes_to_the_one_before(store):
-    at = opened(step="8")
+    at = opened(step="scores")
     assert title(at) == "8 · Scores"
     at.button(key="walk-left").click().run()
     assert title(at) == "7 · Split into heads"
+    assert at.query_params["step"] == "split"
 
 
-@pytest.mark.parametrize("text", ["99", "soon", "-3", "9" * 500])
+TEXT = {  # number in an older link -> title of the step that it opened
+    1: "Token tensors", 2: "Heads must divide d_model", 3: "Masks", 4: "Embedding", 5: "Positions",
+    6: "Queries, keys and values", 7: "Split into heads", 8: "Scores", 9: "Mask",
+    10: "Scale and softmax", 11: "Weighted sum of the values", 12: "Merge the heads",
+    13: "Add and norm", 14: "Feed-forward, add and norm", 19: "The whole forward pass",
+}  # fmt: skip
+ENCODER = TEXT | {15: "Encoder stack", 18: "Logits"}
+PICTURE = {
+    1: "The picture", 2: "Patches", 3: "Patch projection", 5: "Positions",
+    6: "Queries, keys and values", 7: "Split into heads", 8: "Scores", 9: "Scale and softmax",
+    10: "Weighted sum of the values", 11: "Merge the heads", 12: "Add and norm",
+    13: "Feed-forward, add and norm", 14: "Encoder stack", 15: "Pooling", 16: "Head",
+    17: "The whole forward pass",
+}  # fmt: skip
+OLDER = [
+    ("encoder-decoder", {}, ENCODER | {
+        16: "Decoder: masked self-attention", 17: "Decoder: cross-attention",
+        18: "Decoder stack to logits",
+    }),
+    ("encoder-only", {}, ENCODER),
+    ("encoder-only", {"task": "sentiment"}, ENCODER | {16: "Pooling"}),
+    ("decoder-only", {}, TEXT | {18: "Decoder stack to logits"}),
+    ("vit", {}, PICTURE),
+    ("vit", {"pooling": "cls"}, PICTURE | {4: "CLS token"}),
+    ("recurrent", {}, {
+        1: "Token tensors", 2: "Embedding", 3: "The encoder reads", 4: "Where the decoder starts",
+        5: "Scores", 6: "Mask and softmax", 7: "Context", 8: "The decoder writes",
+        9: "The whole forward pass",
+    }),
+    ("captioner", {}, {
+        1: "The picture", 2: "Patches", 3: "Patch projection", 4: "Positions",
+        5: "Queries, keys and values", 6: "Split into heads", 7: "Scores", 8: "Scale and softmax",
+        9: "Weighted sum of the values", 10: "Merge the heads", 11: "Add and norm",
+        12: "Feed-forward, add and norm", 13: "Encoder stack", 14: "Token tensors of the caption",
+        15: "Embedding", 16: "Positions of the words", 17: "Masks",
+        18: "Decoder: masked self-attention", 19: "Decoder: cross-attention",
+        20: "Decoder: add and norm", 21: "Decoder: feed-forward, add and norm",
+        22: "Decoder stack to logits", 23: "The whole forward pass",
+    }),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("family", "settings", "titles"), OLDER, ids=lambda v: str(v)[:30])
+def test_an_older_link_opens_the_step_that_its_number_stood_for(family, settings, titles):
+    chosen = experiment(family, **settings)
+    names = {step.name: step.title for step in walk(subject(chosen))}
+    numbered = old_links.steps_of(chosen.model)
+    found = {n: names[name] for n, name in enumerate(numbered, 1) if name in names}
+    assert found == titles
+
+
+def test_an_older_link_opens_where_numbers_had_gaps(store):
+    for number, place in ((14, 14), (18, 15), (19, 16)):
+        at = opened("decoder-only", step=str(number))
+        assert not at.warning
+        assert title(at).startswith(f"{place} · ")
+    at = opened("decoder-only", step="16")  # there was none: the later of the two beside it
+    assert "There is no step “16” in the walk of this model; step 15 is shown." in said(at)
+    assert title(at) == "15 · Decoder stack to logits"
+
+
+def test_another_model_is_opened_at_the_same_step_or_as_far_on(store):
+    at = opened("recurrent", step="writing")
+    assert title(at) == "8 · The decoder writes"
+    at.button_group(key="walk-source").set_value("book").run()
+    assert title(at) == "8 · Scores"  # as far on: it has no step of that name
+    at.button_group(key="walk-source").set_value("mine").run()
+    assert title(at) == "8 · The decoder writes"
+
+
+@pytest.mark.parametrize("text", ["99", "soon", "-3", "9" * 500, "Scores", "pooling"])
 def test_a_step_that_does_not_exist_is_said(store, text):
     at = opened(step=text)
     assert not at.exception
@@ -58,9 +132,9 @@ def test_a_step_that_does_not_exist_is_said(store, text):
 
 def test_the_step_list_goes_anywhere(store):
     at = opened()
-    at.selectbox(key="walk-list").set_value(17).run()
+    at.selectbox(key="walk-list").set_value("cross-attention").run()
     assert title(at) == "17 · Decoder: cross-attention"
-    assert at.query_params["step"] == "17"
+    assert at.query_params["step"] == "cross-attention"
 
 
 def test_the_example_of_the_texts_is_one_press_away(store):
@@ -76,7 +150,8 @@ def test_the_example_of_the_texts_is_one_press_away(store):
 
 def test_a_question_counts_its_first_answer(store):
     at = opened(step="8")
-    right = next(s for s in walk(subject(experiment("encoder-decoder"))) if s.number == 8).question
+    steps = {step.name: step for step in walk(subject(experiment("encoder-decoder")))}
+    right = steps["scores"].question
     wrong = next(option for option in right.options if option != right.answer)
     at.radio[0].set_value(wrong)
     at.button[-2].click().run()
@@ -90,10 +165,13 @@ def test_a_question_counts_its_first_answer(store):
 @pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 def test_every_step_has_its_words(variant):
     family, settings = variant
-    known = paragraphs()
-    for step in walk(subject(experiment(family, **settings))):
+    known, steps = paragraphs(), walk(subject(experiment(family, **settings)))
+    names = {step.name for step in steps}
+    for step in steps:
         assert step.topics
         assert not [topic for topic in step.topics if topic not in known]
+        for topic in step.topics:
+            assert set(re.findall("{step:([^}]*)}", known[topic])) <= names
 
 
 def test_a_trained_model_is_said_to_be_one(store):
@@ -108,8 +186,8 @@ def test_a_trained_model_is_said_to_be_one(store):
 def test_a_model_is_built_and_walked_through_once_for_all_steps(store):
     at = opened(step="10")
     with calls_of(*SLOW) as calls:
-        for number in (11, 8, 10):
-            at.selectbox(key="walk-list").set_value(number).run()
+        for name in ("weighted-sum", "scores", "softmax"):
+            at.selectbox(key="walk-list").set_value(name).run()
     assert not at.exception
     assert not calls
 

@@ -27,7 +27,7 @@ _SUBLAYER = {  # sublayer: its classes in the generated file, its equation
     "cross_attention": (("split", "MultiHeadAttention"), "attention"),
     "feed_forward": (("FeedForward",), "feed-forward"),
 }
-_INSIDE = ("projections", "split", "scores", "masking", "softmax", "weighted-sum", "merge")
+_INSIDE = ("queries-keys-values", "split", "scores", "masking", "softmax", "weighted-sum", "merge")
 _WRITTEN = ("decoder-feed-forward", "logits")
 
 
@@ -101,7 +101,7 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
     known = {
         "image": Part(title, steps=("picture",)),
         "stem": Part(title, ("stem",), ("PatchEmbedding", "ConvStem"), ("embedding",),
-                     ("patches", "projection")),
+                     ("patches", "patch-projection")),
         "cls": Part(title, ("",), ("Model",), (), ("cls",)),
         "segments": Part(title, ("segments",), ("Segments",), ("norm",), ("embedding",)),
         "pool": Part(title, (), ("Model",), ("model",), ("pooling",)),

@@ -15,10 +15,9 @@ from torch import Tensor
 from tfm_core.inspect.speed.arms import Arm, Equality
 from tfm_core.inspect.speed.bench import Bench
 from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.variants.precisions import FP32, PRECISIONS, Precision
 
-TYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-TOLERANCES = {"bf16": 0.1, "fp16": 0.02}
-"""Largest share of the largest output by which rounding may move one, over a few layers."""
+AUTOCAST = [each for each in PRECISIONS.values() if each.autocast is not None]
 LOSS_SCALE = 2.0**10
 
 
@@ -27,9 +26,9 @@ def fp32_pass(bench: Bench) -> Tensor:
     return bench.pass_()
 
 
-def autocast_pass(bench: Bench, dtype: torch.dtype) -> Tensor:
+def autocast_pass(bench: Bench, dtype: torch.dtype, *, scales_loss: bool) -> Tensor:
     """Go forward under autocast; fp16 also scales the loss, lest small gradients become zero."""
-    scale = LOSS_SCALE if dtype == torch.float16 else 1.0
+    scale = LOSS_SCALE if scales_loss else 1.0
     bench.model.zero_grad(set_to_none=True)
     with torch.autocast(bench.device.type, dtype=dtype):
         loss = bench.loss()
@@ -42,21 +41,32 @@ def autocast_pass(bench: Bench, dtype: torch.dtype) -> Tensor:
 
 def arms(bench: Bench) -> Iterator[Arm]:
     """Compare the whole pass in three precisions."""
-    sides: dict[str, Callable[[], object]] = {"fp32": partial(fp32_pass, bench)}
-    sides |= {name: partial(autocast_pass, bench, dtype) for name, dtype in TYPES.items()}
+    sides: dict[str, Callable[[], object]] = {FP32.name: partial(fp32_pass, bench)}
+    sides |= {
+        each.name: partial(autocast_pass, bench, _dtype(each), scales_loss=each.scales_loss)
+        for each in AUTOCAST
+    }
     reference = bench.results()
     equal = []
-    for name, dtype in TYPES.items():
-        around = partial(torch.autocast, bench.device.type, dtype=dtype)
+    for precision in AUTOCAST:
+        around = partial(torch.autocast, bench.device.type, dtype=_dtype(precision))
         found = bench.results(around)
         for what in ("loss", "output"):
             if what in reference:
                 largest = float(reference[what].abs().max())
                 difference = float((reference[what] - found[what]).abs().max())
-                equal.append(Equality(what, name, difference, TOLERANCES[name] * largest))
+                equal.append(
+                    Equality(what, precision.name, difference, precision.tolerance * largest)
+                )
     yield Arm(
         "forward and backward",
         sides,
         tuple(equal),
         n_bytes={name: saved_bytes(side) for name, side in sides.items()},
     )
+
+
+def _dtype(precision: Precision) -> torch.dtype:
+    assert precision.autocast is not None
+    found: torch.dtype = getattr(torch, precision.autocast)
+    return found

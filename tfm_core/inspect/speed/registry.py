@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.variants.precisions import PRECISIONS
+
 _HERE = "tfm_core.inspect.speed"
 
 
@@ -63,9 +65,9 @@ COMPARISONS: dict[str, Comparison] = {
     "precision": Comparison(
         "16 bits: autocast",
         "Matrix products in bf16 or fp16 instead of fp32.",
-        {"fp32": "fp32", "bf16": "bf16 autocast", "fp16": "fp16 autocast, loss scaled"},
+        {name: each.label for name, each in PRECISIONS.items()},
         {
-            "fp32": f"{_HERE}.precision:fp32_pass",
+            "Single precision": f"{_HERE}.precision:fp32_pass",
             "Autocast": f"{_HERE}.precision:autocast_pass",
         },
         f"{_HERE}.precision",

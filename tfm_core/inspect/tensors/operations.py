@@ -37,7 +37,7 @@ class Operation:
     kind: "moves" elements; "fills" some with new ones; "places", which changes each where it is;
     "computes" new ones from many; "makes" a tensor from nothing.
     shape: of the first input at the start; second: of the second, None without one.
-    where: where the app's models use it; step: of the walk, None where none shows it.
+    where: where the app's models use it; step: name of the walk's, None where none shows it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Operation:
     run: Callable[[tuple[Tensor, ...], Values], Tensor]
     code: Callable[[Values], str]
     where: str
-    step: int | None = None
+    step: str | None = None
     second: str | None = None
 
 
@@ -125,19 +125,19 @@ _SHAPES = (
         "view", "The same memory read in another shape. It never copies, so it can refuse.",
         "moves", "2, 6", (_sizes("2, 2, 3"),), lambda i, v: i[0].view(v["sizes"]),
         lambda v: f"y = x.view({listed(v['sizes'])})",
-        "Split heads: d_model numbers become heads × d_head.", 7,
+        "Split heads: d_model numbers become heads × d_head.", "split",
     ),
     Operation(
         "reshape", "A view where that is possible, a copy where it is not.",
         "moves", "3, 4", (_sizes("2, 6"),), lambda i, v: i[0].reshape(v["sizes"]),
         lambda v: f"y = x.reshape({listed(v['sizes'])})",
-        "Merge heads: after the transpose only a copy can lie in one row.", 12,
+        "Merge heads: after the transpose only a copy can lie in one row.", "merge",
     ),
     Operation(
         "unsqueeze", "A new axis of size 1; strides change, memory does not.",
         "moves", "2, 3", (_dim("New axis at", "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
         lambda v: f"y = x.unsqueeze({v['dim']})",
-        "Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries.", 3,
+        "Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries.", "masks",
     ),
     Operation(
         "squeeze", "Takes an axis of size 1 away; does nothing, silently, to a larger one.",
@@ -158,7 +158,7 @@ _ORDERS = (
         "moves", "2, 3", (_dim("First axis", "0", "first"), _dim("Second axis", "1", "other")),
         lambda i, v: i[0].transpose(v["first"], v["other"]),
         lambda v: f"y = x.transpose({v['first']}, {v['other']})",
-        "Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ.", 7,
+        "Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ.", "split",
     ),
     Operation(
         "permute", "Puts all axes in a new order at once, again by strides alone.",
@@ -170,7 +170,7 @@ _ORDERS = (
     Operation(
         "contiguous", "Copies the elements into the order in which they are read, if need be.",
         "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
-        "Before a view after a transpose; where heads merge, reshape does both.", 12,
+        "Before a view after a transpose; where heads merge, reshape does both.", "merge",
     ),
     Operation(
         "CHW to HWC", "Pictures: PyTorch keeps channels first, image files and plots last.",
@@ -206,7 +206,7 @@ _PRODUCTS = (
     Operation(
         "matmul", "Rows times columns, for every pair; axes before the last two are a batch.",
         "computes", "2, 3", (), lambda i, v: i[0] @ i[1], lambda v: "y = x @ b",
-        "Everywhere: projections, QKᵀ, weights × V.", 8, "3, 2",
+        "Everywhere: projections, QKᵀ, weights × V.", "scores", "3, 2",
     ),
     Operation(
         "einsum", "Products written with letters: those not in the output are summed over.",
@@ -222,7 +222,7 @@ _PRODUCTS = (
         "softmax", "Exponentials over their sum: along one axis, shares that add up to 1.",
         "places", "3, 3", (_dim("Axis that sums to 1", "-1"),),
         lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
-        "Attention weights: over keys, the last axis.", 10,
+        "Attention weights: over keys, the last axis.", "softmax",
     ),
 )  # fmt: skip
 _MASKS = (
@@ -235,12 +235,12 @@ _MASKS = (
             Parameter("value", "Value", "-inf is usual before a softmax.", "number", "-inf"),
         ),
         lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
-        "Scores that a query must not read.", 9,
+        "Scores that a query must not read.", "masking",
     ),
     Operation(
         "tril", "Keeps the lower triangle, zeros above: the past.",
         "fills", "4, 4", (_DIAGONAL,), lambda i, v: i[0].tril(v["diagonal"]),
-        lambda v: f"y = x.tril({v['diagonal']})", "The causal mask.", 3,
+        lambda v: f"y = x.tril({v['diagonal']})", "The causal mask.", "masks",
     ),
     Operation(
         "triu", "Keeps the upper triangle, zeros below; with diagonal 1: the future.",

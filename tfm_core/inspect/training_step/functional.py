@@ -11,6 +11,7 @@ from torch.func import functional_call
 from tfm_core.inspect.training_step.step import Taken, chance, clip_scale, copied, rows
 from tfm_core.inspect.training_step.update import whole
 from tfm_core.training.loop import Trainer
+from tfm_core.variants.optimisers import OPTIMISERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,13 @@ def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
     with chance(trainer) as generator:
         loss, found = with_functions(trainer, rows(trainer), generator)
     _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
-    kind = trainer.experiment.training.optimizer
+    optimiser = OPTIMISERS[trainer.experiment.training.optimizer]
     gradients, weights = [], []
     for name, moved in copy.model.named_parameters():
         clipped = found[name] * scale
         theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
         gradients.append(_apart(clipped, theirs))
-        weights.append(_apart(whole(taken, name, clipped, kind), moved.detach()))
+        weights.append(_apart(whole(taken, name, clipped, optimiser), moved.detach()))
     return TwoWays(float(module_loss.detach()), float(loss.detach()), max(gradients), max(weights))
 
 

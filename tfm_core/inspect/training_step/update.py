@@ -1,82 +1,19 @@
-"""The optimisers' arithmetic, written so that it works on one number and on whole tensors alike.
-
-Adam: Kingma & Ba 2015, Algorithm 1. AdamW: Loshchilov & Hutter 2019, Algorithm 2. SGD with
-momentum as PyTorch writes it.
-"""
+"""One step of one weight, and of a whole parameter, by the optimiser's own arithmetic."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from torch import Tensor
 
 from tfm_core.inspect.training_step.step import Taken
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the arithmetic: a name, its formula, and the number."""
-
-    name: str
-    formula: str
-    value: Any
-
-
-def adam(
-    weight: Any, gradient: Any, m: Any, v: Any, t: int, options: Mapping[str, Any], *, is_w: bool
-) -> tuple[list[Line], Any]:
-    """Return the lines and the new weight of Adam, or with ``is_w`` of AdamW.
-
-    m, v: the memories before; t: the number of this step, from 1.
-    """
-    rate, (beta1, beta2) = options["lr"], options["betas"]
-    decay, eps = options["weight_decay"], options["eps"]
-    lines = []
-    if is_w:
-        pull = rate * decay * weight
-        lines.append(Line("decay", "lr · weight decay · w", pull))
-    else:
-        pull = 0.0 * weight
-        gradient = gradient + decay * weight
-        lines.append(Line("g + decay", "g + weight decay · w", gradient))
-    m_new = beta1 * m + (1 - beta1) * gradient
-    v_new = beta2 * v + (1 - beta2) * gradient**2
-    m_hat = m_new / (1 - beta1**t)
-    v_hat = v_new / (1 - beta2**t)
-    step = rate * m_hat / (v_hat**0.5 + eps)
-    lines += [
-        Line("m", "β₁ · m + (1 - β₁) · g", m_new),
-        Line("v", "β₂ · v + (1 - β₂) · g²", v_new),
-        Line("m̂", f"m / (1 - β₁^{t})", m_hat),
-        Line("v̂", f"v / (1 - β₂^{t})", v_hat),
-        Line("update", "lr · m̂ / (√v̂ + ε)", step),
-    ]
-    return lines, weight - pull - step
-
-
-def sgd(
-    weight: Any, gradient: Any, buffer: Any | None, options: Mapping[str, Any]
-) -> tuple[list[Line], Any]:
-    """Return the lines and the new weight of SGD; ``buffer`` is None in the first step."""
-    gradient = gradient + options["weight_decay"] * weight
-    moved = gradient if buffer is None else options["momentum"] * buffer + gradient
-    step = options["lr"] * moved
-    lines = [
-        Line("g + decay", "g + weight decay · w", gradient),
-        Line("momentum", "β₁ · momentum + g", moved),
-        Line("update", "lr · momentum", step),
-    ]
-    return lines, weight - step
+from tfm_core.variants.optimisers import Line, Optimiser
 
 
 def one_weight(
-    taken: Taken, name: str, place: tuple[int, ...], kind: str
+    taken: Taken, name: str, place: tuple[int, ...], optimiser: Optimiser
 ) -> tuple[list[Line], float, float]:
     """Return the lines for one weight, its value by hand, and the optimiser's.
 
-    kind: ``adamw``, ``adam`` or ``sgd``. The arithmetic by hand is in double precision.
+    The arithmetic by hand is in double precision.
     """
     weight, raw = (float(one[name][place]) for one in (taken.before, taken.gradients))
     gradient = raw * taken.scale
@@ -87,24 +24,16 @@ def one_weight(
         key: float(value[place] if value.dim() else value)
         for key, value in taken.state_before[name].items()
     }
+    lines += [
+        Line(shown, "before", memory.get(key, 0.0)) for key, shown in optimiser.memory.items()
+    ]
     options = {**taken.options[name], "lr": taken.rate}
-    if kind == "sgd":
-        more, after = sgd(weight, gradient, memory.get("momentum_buffer"), options)
-    else:
-        m, v, t = (memory.get(key, 0.0) for key in ("exp_avg", "exp_avg_sq", "step"))
-        lines += [Line("m", "before", m), Line("v", "before", v)]
-        more, after = adam(weight, gradient, m, v, int(t) + 1, options, is_w=kind == "adamw")
+    more, after = optimiser.update(weight, gradient, memory, options)
     return [*lines, *more, Line("w", "after", after)], after, float(taken.after[name][place])
 
 
-def whole(taken: Taken, name: str, gradient: Tensor, kind: str) -> Tensor:
+def whole(taken: Taken, name: str, gradient: Tensor, optimiser: Optimiser) -> Tensor:
     """Return a whole parameter after the step, by the same lines on its tensors."""
     memory, options = taken.state_before[name], {**taken.options[name], "lr": taken.rate}
-    weight = taken.before[name]
-    if kind == "sgd":
-        after: Tensor = sgd(weight, gradient, memory.get("momentum_buffer"), options)[1]
-        return after
-    m, v = (memory.get(key, 0.0 * weight) for key in ("exp_avg", "exp_avg_sq"))
-    t = int(memory["step"]) + 1 if "step" in memory else 1
-    after = adam(weight, gradient, m, v, t, options, is_w=kind == "adamw")[1]
+    after: Tensor = optimiser.update(taken.before[name], gradient, memory, options)[1]
     return after

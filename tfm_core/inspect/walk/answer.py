@@ -29,7 +29,7 @@ def pooling(place: Place) -> Step:
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
         code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
     return Step(
-        16, "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
+        "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
         tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
         shape_question(
             "what is left of the texts", (batch, 1, d_model), (batch, length, d_model),
@@ -38,7 +38,7 @@ def pooling(place: Place) -> Step:
     )  # fmt: skip
 
 
-def logits(place: Place, number: int = 18) -> Step:
+def logits(place: Place) -> Step:
     """One number for each token of the vocabulary."""
     subject = place.subject
     cache, looked_at = subject.cache, subject.memory_axis
@@ -67,7 +67,7 @@ def logits(place: Place, number: int = 18) -> Step:
     title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
     reader = "encoder-decoder" if looked_at else subject.reader
     return Step(
-        number, "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
+        "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
         shape_question(
@@ -85,7 +85,7 @@ def _stack_of(place: Place) -> tuple[str, str]:
     return ("decoder" if is_decoder else "encoder"), place.axis
 
 
-def whole(subject: Subject, example: int, number: int = 19) -> Step:
+def whole(subject: Subject, example: int) -> Step:
     """All of it in one call, and what the model says."""
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -108,7 +108,7 @@ def whole(subject: Subject, example: int, number: int = 19) -> Step:
         after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
     return Step(
-        number, "whole", "The whole forward pass",
+        "whole", "The whole forward pass",
         ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
         _likely_word(subject, scores, example), names=names, shown="probabilities",
     )  # fmt: skip

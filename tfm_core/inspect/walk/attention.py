@@ -6,15 +6,14 @@ from tfm_core.inspect.walk.place import MODULES, Place
 from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_question
 
 
-def projections(place: Place, number: int) -> Step:
+def projections(place: Place) -> Step:
     """Queries, keys and values of every token."""
     got, axes = place.got, f"B {place.axis} d_model"
     *_, d_model = place.sizes
     n = 3 * d_model * (d_model + place.subject.block.bias)
     bias = f" + {d_model}" if place.subject.block.bias else ""
     return Step(
-        number,
-        "projections",
+        "queries-keys-values",
         "Queries, keys and values",
         ("projections",),
         "q, k, v = attention.in_projection(x).chunk(3, -1)",
@@ -33,7 +32,7 @@ def projections(place: Place, number: int) -> Step:
     )
 
 
-def split(place: Place, number: int) -> Step:
+def split(place: Place) -> Step:
     """Every token's vector cut into one piece a head."""
     got = place.got
     batch, length, n_heads, d_head, d_model = place.sizes
@@ -50,7 +49,6 @@ def split(place: Place, number: int) -> Step:
         topics = (*topics, inside.topic)
     queries = got("self_attention.split_query")
     return Step(
-        number,
         "split",
         "Split into heads",
         topics,
@@ -78,12 +76,11 @@ def split(place: Place, number: int) -> Step:
     )  # fmt: skip
 
 
-def weighted_sum(place: Place, number: int) -> Step:
+def weighted_sum(place: Place) -> Step:
     """The values, in the proportions of the weights."""
     got, words = place.got, place.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = place.sizes
     return Step(
-        number,
         "weighted-sum",
         "Weighted sum of the values",
         ("weighted-sum",),
@@ -106,13 +103,12 @@ def weighted_sum(place: Place, number: int) -> Step:
     )  # fmt: skip
 
 
-def merge(place: Place, number: int) -> Step:
+def merge(place: Place) -> Step:
     """The heads side by side again, and mixed."""
     got, words = place.got, place.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = place.sizes
     axes = f"B {place.axis} d_model"
     return Step(
-        number,
         "merge",
         "Merge the heads",
         ("merge",),

@@ -22,7 +22,7 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(place: Place, number: int = 15) -> Step:
+def encoder_stack(place: Place) -> Step:
     """All blocks of the encoder, one after the other."""
     subject, axis = place.subject, place.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
@@ -35,7 +35,7 @@ def encoder_stack(place: Place, number: int = 15) -> Step:
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
     return Step(
-        number, "encoder-stack", "Encoder stack", topics, code, tuple(before),
+        "encoder-stack", "Encoder stack", topics, code, tuple(before),
         (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
         shape_question(
             f"the memory, after {len(through)} block{'s' if len(through) > 1 else ''}",
@@ -54,7 +54,7 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Step:
+def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = place.subject.block, f"B {place.axis} d_model"
     got = place.got
@@ -72,7 +72,6 @@ def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Ste
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
     return Step(
-        number,
         "add-norm",
         "Add and norm",
         ("norm-first" if config.norm_first else "norm-last", config.norm),
@@ -91,7 +90,7 @@ def add_norm(place: Place, number: int, sublayer: str = "self_attention") -> Ste
     )
 
 
-def feed_forward(place: Place, number: int) -> Step:
+def feed_forward(place: Place) -> Step:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
     config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
     batch, length, _, _, d_model = place.sizes
@@ -100,7 +99,6 @@ def feed_forward(place: Place, number: int) -> Step:
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
     return Step(
-        number,
         "feed-forward",
         "Feed-forward, add and norm",
         ("feed-forward", f"activation-{config.activation}",

@@ -9,7 +9,7 @@ from tfm_core.inspect.walk.steps import Step
 
 
 def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[Step, ...]:
-    """Return the steps that this model has, in order; numbers are those of the full walk.
+    """Return the steps that this model has, in order; each has a name of its own.
 
     layer: the block that is opened, from 0; a stack with fewer opens its last one. example: the
     one that the questions are about.

@@ -19,39 +19,39 @@ output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
-    """Return the steps; layer: the block that steps 5 to 12 and 18 to 21 open, from 0."""
+    """Return the steps; layer: the block that is opened, from 0."""
     reading = place_of(subject, "encoder", "N:tokens", layer, example)
     writing = place_of(subject, "decoder", "T:tgt", layer, example)
     return (
         vit.picture(subject),
         vit.patches(subject),
         vit.projection(subject),
-        tokens.positions(subject, "N:tokens", "positions", 4),
-        *vit.block(reading, 5),
-        walk_stack.encoder_stack(reading, 13),
-        replace(walk_tokens.tokens(subject, example, 14), title="Token tensors of the caption"),
-        walk_tokens.embedding(subject, "T:tgt", 15, module="tgt_embedding"),
-        _word_positions(subject, 16),
-        masks.masks(subject, writing, 17),
-        decoder.decoder_attention(writing, 18),
-        _cross_attention(writing, 19),
-        _behind(block.add_norm(writing, 20, "cross_attention")),
-        _behind(block.feed_forward(writing, 21)),
-        answer.logits(writing, 22),
-        answer.whole(subject, example, 23),
+        tokens.positions(subject, "N:tokens", "positions"),
+        *vit.block(reading),
+        walk_stack.encoder_stack(reading),
+        replace(walk_tokens.tokens(subject, example), title="Token tensors of the caption"),
+        walk_tokens.embedding(subject, "T:tgt", module="tgt_embedding"),
+        _word_positions(subject),
+        masks.masks(subject, writing),
+        decoder.decoder_attention(writing),
+        _cross_attention(writing),
+        _behind(block.add_norm(writing, "cross_attention")),
+        _behind(block.feed_forward(writing)),
+        answer.logits(writing),
+        answer.whole(subject, example),
     )
 
 
-def _word_positions(subject: Subject, number: int) -> Step:
+def _word_positions(subject: Subject) -> Step:
     """Where each word stands, which is told by other rows than where a patch lies."""
-    step = tokens.positions(subject, "T:tgt", "tgt_positions", number, setting="text_position")
+    step = tokens.positions(subject, "T:tgt", "tgt_positions", setting="text_position")
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(place: Place, number: int) -> Step:
+def _cross_attention(place: Place) -> Step:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
-    step = decoder.cross_attention(place, number)
+    step = decoder.cross_attention(place)
     heads = place.subject.block.d_head
     return replace(
         step,

@@ -6,7 +6,7 @@ from tfm_core.inspect.walk.place import Place, mask_seen
 from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_question
 
 
-def decoder_attention(place: Place, number: int = 16) -> Step:
+def decoder_attention(place: Place) -> Step:
     """The target looks at itself, and not ahead."""
     subject, got, axes = place.subject, place.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
@@ -31,7 +31,7 @@ def decoder_attention(place: Place, number: int = 16) -> Step:
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return Step(
-        number, "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
+        "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
             seen("x", "the target so far", x, axes),
@@ -45,7 +45,7 @@ def decoder_attention(place: Place, number: int = 16) -> Step:
     )  # fmt: skip
 
 
-def cross_attention(place: Place, number: int = 17) -> Step:
+def cross_attention(place: Place) -> Step:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
     got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
     words = asked.partition(":")[2]
@@ -56,7 +56,7 @@ def cross_attention(place: Place, number: int = 17) -> Step:
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
     return Step(
-        number, "cross-attention", "Decoder: cross-attention", ("cross-attention",),
+        "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (
             seen("x", "the target so far", got("cross_attention.query_input"), axes),

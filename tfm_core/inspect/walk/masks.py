@@ -11,7 +11,7 @@ from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 
 
-def masks(subject: Subject, place: Place, number: int = 3) -> Step:
+def masks(subject: Subject, place: Place) -> Step:
     """Which query may attend to which key. place: the block whose mask is shown."""
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
@@ -56,7 +56,7 @@ def masks(subject: Subject, place: Place, number: int = 3) -> Step:
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
     question = _mask_question(after[-1], place.example)
     return Step(
-        number, "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
+        "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip
 

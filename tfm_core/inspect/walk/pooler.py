@@ -17,7 +17,7 @@ def positions(subject: Subject, step: Step) -> Step:
     normed = subject.cache["encoder.input"]
     axes = "B S:slots d_model"
     return Step(
-        step.number, step.name, "Positions and segments", (*step.topics, "segments"),
+        step.name, "Positions and segments", (*step.topics, "segments"),
         f"{step.code}\nnormed = norm(placed + segment)",
         (*step.before, seen("segment", "vector of the first segment", vector, "d_model")),
         (*step.after, seen("normed", "the sum of all, normalised", normed, axes)),
@@ -26,13 +26,13 @@ def positions(subject: Subject, step: Step) -> Step:
     )  # fmt: skip
 
 
-def answer(place: Place, number: int = 18) -> Step:
+def answer(place: Place) -> Step:
     """One vector for the whole text."""
     cache, axis = place.subject.cache, "T:tgt"
     answering, pooled = cache["output.answering"], cache["output.logits"]
     batch, length, d_model = answering.shape
     return Step(
-        number, "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
+        "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
         (seen("x", "last vector of each position", answering, f"B {axis} d_model"),),
         (seen("pooled", "one vector for each text", pooled, "B d_model"),),
         shape_question(
@@ -45,12 +45,12 @@ def answer(place: Place, number: int = 18) -> Step:
     )  # fmt: skip
 
 
-def whole(subject: Subject, number: int = 19) -> Step:
+def whole(subject: Subject) -> Step:
     """All of it in one call."""
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
     batch, d_model = pooled.shape
     return Step(
-        number, "whole", "The whole forward pass", ("whole", "whole-pooler"),
+        "whole", "The whole forward pass", ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
         (seen("src", "source ids", src, "B S:src"),
          seen("tgt", "only as long: its content is not seen", tgt, "B T:tgt")),

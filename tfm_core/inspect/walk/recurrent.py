@@ -1,4 +1,4 @@
-"""The nine steps of a recurrent model with attention."""
+"""The steps of a recurrent model with attention."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def steps(subject: Subject, example: int) -> tuple[Step, ...]:
         _weights(subject, example),
         _context(subject),
         _writing(subject),
-        answer.whole(subject, example, 9),
+        answer.whole(subject, example),
     )
 
 
@@ -38,7 +38,7 @@ def _embedding(subject: Subject) -> Step:
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
     return Step(
-        2, "embedding", "Embedding", ("embedding-recurrent",),
+        "embedding", "Embedding", ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", "source ids", src, "B S:src"),
          seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")),
@@ -60,7 +60,7 @@ def _reading(subject: Subject) -> Step:
     batch, length, d = memory.shape
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
     return Step(
-        3, "encoder", "The encoder reads", ("reading", how),
+        "encoder", "The encoder reads", ("reading", how),
         "memory, last = encoder(embedded, keep)",
         (seen("embedded", "source vectors", embedded, "B S:src d_model"),
          seen("keep", "1 = a token, 0 = padding", subject.inputs[0] != 0, "B S:src")),
@@ -79,7 +79,7 @@ def _bridge(subject: Subject) -> Step:
     (batch, d), n = ends.shape, config.n_layers
     hidden = subject.cache["bridge.first"].view(batch, n, d)
     return Step(
-        4, "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
+        "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
         (seen("last", "where reading ended", ends, "B d_model"),),
         (seen("hidden", "the decoder's states before its first token", hidden,
@@ -100,7 +100,7 @@ def _scores(subject: Subject) -> Step:
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
     return Step(
-        5, "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+        "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", "the decoder's states that ask", cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
@@ -123,7 +123,7 @@ def _weights(subject: Subject, example: int) -> Step:
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
     return Step(
-        6, "weights", "Mask and softmax", ("softmax-recurrent",),
+        "weights", "Mask and softmax", ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
         (seen("scores", "how well each pair fits", cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
@@ -154,7 +154,7 @@ def _context(subject: Subject) -> Step:
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
     return Step(
-        7, "context", "Context", ("context-recurrent",), "context = weights @ values",
+        "context", "Context", ("context-recurrent",), "context = weights @ values",
         (seen("weights", "shares of each row", cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
         (seen("context", "what is read for each target token", context, "B H Q:tgt d_model"),),
@@ -171,7 +171,7 @@ def _writing(subject: Subject) -> Step:
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return Step(
-        8, "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
+        "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",

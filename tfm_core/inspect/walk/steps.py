@@ -167,13 +167,14 @@ class Question:
 class Step:
     """One step. topics name the paragraphs that are true of this model's settings.
 
+    name: stands in links and in what leads here, so it stays; a step's number is its place in the
+    walk of a model, from 1.
     code runs on ``before`` (and ``names``: modules and plain values) and gives ``after``.
     block: name of the block's module that the step opens, "" for none.
     extra: more tensors worth a look, which the code does not give. shown: name of the tensor to
     show first; the first of ``after`` unless said.
     """
 
-    number: int
     name: str
     title: str
     topics: tuple[str, ...]

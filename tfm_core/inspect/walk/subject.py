@@ -56,7 +56,7 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
 
     flat = config.model_copy(update={name: 1 for name in DEPTHS if hasattr(config, name)})
     steps = walk(by_shape(flat, shape, batch=1, src_len=3, tgt_len=3))
-    return tuple(Entry(step.number, step.name, step.title) for step in steps)
+    return tuple(Entry(n, step.name, step.title) for n, step in enumerate(steps, 1))
 
 
 MOST_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
@@ -90,12 +90,20 @@ def subject(
 
 def book_example() -> Subject:
     """Return the example of the texts by its shapes: 128 pairs of 28 and 29 tokens, d_model 512."""
+    return by_shape(*_book(), batch=BOOK_BATCH, src_len=BOOK_SRC, tgt_len=BOOK_TGT)
+
+
+def book_entry(name: str) -> Entry:
+    """Return a step of the walk through the example of the texts."""
+    return next(entry for entry in walk_index(*_book()) if entry.name == name)
+
+
+def _book() -> tuple[ModelConfig, Shape]:
     config = EncoderDecoderConfig(
         d_model=512, n_heads=8, d_ff=2048, n_encoder_layers=6, n_decoder_layers=6,
         norm_first=False, activation="relu", dropout=0.1,
     )  # fmt: skip
-    shape = TextShape(BOOK_WORDS, BOOK_WORDS)
-    return by_shape(config, shape, batch=BOOK_BATCH, src_len=BOOK_SRC, tgt_len=BOOK_TGT)
+    return config, TextShape(BOOK_WORDS, BOOK_WORDS)
 
 
 def by_shape(

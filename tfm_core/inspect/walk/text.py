@@ -1,4 +1,4 @@
-"""The nineteen steps of a text model; a family that lacks a stack lacks its steps."""
+"""The steps of a text model; a family that lacks a stack lacks its steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfm_core.inspect.walk.steps import Step, number_question, seen
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
-    """Return the steps; layer: the block that steps 6 to 14, 16 and 17 open, from 0."""
+    """Return the steps; layer: the block that is opened, from 0."""
     place = _place(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
@@ -23,15 +23,15 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
         masks.masks(subject, place),
         walk_tokens.embedding(subject, place.axis),
         positions(subject, place),
-        attention.projections(place, 6),
-        attention.split(place, 7),
-        weights.scores(place, 8),
-        weights.masking(place, 9, ("causal",) if is_causal else ("padding",)),
-        weights.softmax(place, 10),
-        attention.weighted_sum(place, 11),
-        attention.merge(place, 12),
-        block.add_norm(place, 13),
-        block.feed_forward(place, 14),
+        attention.projections(place),
+        attention.split(place),
+        weights.scores(place),
+        weights.masking(place, ("causal",) if is_causal else ("padding",)),
+        weights.softmax(place),
+        attention.weighted_sum(place),
+        attention.merge(place),
+        block.add_norm(place),
+        block.feed_forward(place),
     ]
     if not is_causal:
         found.append(walk_stack.encoder_stack(place))
@@ -60,7 +60,7 @@ def heads(place: Place) -> Step:
     )
     weight = projection.detach()[:d_model]
     return Step(
-        2, "heads", "Heads must divide d_model", ("heads",),
+        "heads", "Heads must divide d_model", ("heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
         (seen("weight", "matrix that makes the queries", weight, "d_model d_model"),),
         (seen("per_head", "its rows, by head", weight.view(n_heads, d_head, d_model),
@@ -76,6 +76,6 @@ def heads(place: Place) -> Step:
 def positions(subject: Subject, place: Place) -> Step:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    step = tokens.positions(subject, place.axis, name, 5)
+    step = tokens.positions(subject, place.axis, name)
     has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
     return pooler.positions(subject, step) if has_segments else step

@@ -14,9 +14,7 @@ from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, s
 from tfm_core.variants.positions import POSITIONS
 
 
-def positions(
-    subject: Subject, axis: str, module: str, number: int, *, setting: str = "position"
-) -> Step:
+def positions(subject: Subject, axis: str, module: str, *, setting: str = "position") -> Step:
     """What is added to say where a token stands, or that nothing is.
 
     setting: the one of the model that names the kind.
@@ -48,13 +46,13 @@ def positions(
             (batch, length, d_model, length),
         )
     return Step(
-        number, "positions", "Positions", ("positions", kind.topic), code,
+        "positions", "Positions", ("positions", kind.topic), code,
         tuple(before), (seen("placed", "vectors with their place", placed, f"B {axis} d_model"),),
         question, shown="" if rows is None else "rows",
     )  # fmt: skip
 
 
-def tokens(subject: Subject, example: int, number: int = 1) -> Step:
+def tokens(subject: Subject, example: int) -> Step:
     """Sentences of different length become one rectangle of numbers."""
     src, tgt = subject.source, subject.inputs[-1]
     names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
@@ -63,7 +61,7 @@ def tokens(subject: Subject, example: int, number: int = 1) -> Step:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
     return Step(
-        number, "tokens", "Token tensors", ("tokens", f"tokens-{subject.reader}"), code,
+        "tokens", "Token tensors", ("tokens", f"tokens-{subject.reader}"), code,
         (), ids_seen(subject), _tokens_question(subject, example), names=names,
     )  # fmt: skip
 
@@ -99,9 +97,7 @@ def ids_seen(subject: Subject) -> tuple[Seen, ...]:
     return (target,) if src is None else (seen("src", "source ids", src, "B S:src"), target)
 
 
-def embedding(
-    subject: Subject, axis: str, number: int = 4, *, module: str = "src_embedding"
-) -> Step:
+def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> Step:
     """A row of a table for each id. axis: of its tokens; module: the embedding."""
     cache = subject.cache
     table = subject.model.get_submodule(f"{module}.table")
@@ -118,7 +114,7 @@ def embedding(
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return Step(
-        number, "embedding", "Embedding",
+        "embedding", "Embedding",
         ("embedding" if is_scaled else "embedding-unscaled",)
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",

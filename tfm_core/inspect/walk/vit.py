@@ -17,7 +17,7 @@ from tfm_core.layers.patches import patchify
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
-    """Return the steps; layer: the block that steps 6 to 13 open, from 0. No CLS, no step 4."""
+    """Return the steps; layer: the block that is opened, from 0."""
     place = place_of(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
     found = [picture(subject), patches(subject), projection(subject)]
@@ -25,26 +25,26 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
         found.append(cls(subject))
     return (
         *found,
-        tokens.positions(subject, "N:tokens", "positions", 5),
-        *block(place, 6),
-        walk_stack.encoder_stack(place, 14),
+        tokens.positions(subject, "N:tokens", "positions"),
+        *block(place),
+        walk_stack.encoder_stack(place),
         pooling(subject),
         head(subject),
         whole(subject, example),
     )
 
 
-def block(place: Place, first: int) -> tuple[Step, ...]:
-    """Return the eight steps inside a block that nothing is hidden from, numbered from first."""
+def block(place: Place) -> tuple[Step, ...]:
+    """Return the eight steps inside a block that nothing is hidden from."""
     return (
-        attention.projections(place, first),
-        attention.split(place, first + 1),
-        weights.scores(place, first + 2),
-        weights.softmax(place, first + 3),
-        attention.weighted_sum(place, first + 4),
-        attention.merge(place, first + 5),
-        walk_block.add_norm(place, first + 6),
-        walk_block.feed_forward(place, first + 7),
+        attention.projections(place),
+        attention.split(place),
+        weights.scores(place),
+        weights.softmax(place),
+        attention.weighted_sum(place),
+        attention.merge(place),
+        walk_block.add_norm(place),
+        walk_block.feed_forward(place),
     )
 
 
@@ -70,7 +70,7 @@ def picture(subject: Subject) -> Step:
         names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
     return Step(
-        1, "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
+        "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
             "How many numbers is one picture?", n,
@@ -98,7 +98,7 @@ def patches(subject: Subject) -> Step:
     side = subject.inputs[0].size(-1)
     per_side = patches_per_side(side, config.patch_size)
     return Step(
-        2, "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
+        "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
         number_question(
             f"A picture of {side} x {side} is cut into patches of {config.patch_size} x "
             f"{config.patch_size}. How many are there?",
@@ -115,7 +115,7 @@ def projection(subject: Subject) -> Step:
     batch, n, values = cut.shape
     d_model = out.size(-1)
     return Step(
-        3, "projection", "Patch projection", ("projection",), "x = projection(patches)",
+        "patch-projection", "Patch projection", ("projection",), "x = projection(patches)",
         (seen("patches", "patches, flattened", cut, "B patches:patches P"),),
         (seen("x", "a vector for each patch", out, "B patches:patches d_model"),),
         shape_question(
@@ -133,7 +133,7 @@ def cls(subject: Subject) -> Step:
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
     return Step(
-        4, "cls", "CLS token", ("cls",),
+        "cls", "CLS token", ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
         (
             seen("x", "a vector for each patch", x, "B patches:patches d_model"),
@@ -156,7 +156,7 @@ def pooling(subject: Subject) -> Step:
     batch, n, d_model = memory.shape
     code = "pooled = memory[:, 0]" if config.pooling == "cls" else "pooled = memory.mean(1)"
     return Step(
-        15, "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
+        "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
         (seen("memory", "what the encoder understood", memory, "B N:tokens d_model"),),
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
         shape_question(
@@ -172,7 +172,7 @@ def head(subject: Subject) -> Step:
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
     return Step(
-        16, "head", "Head", ("head",), "logits = head(pooled)",
+        "head", "Head", ("head",), "logits = head(pooled)",
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
         (seen("logits", "a score for each class", scores, "B classes:classes"),),
         number_question(
@@ -199,7 +199,7 @@ def whole(subject: Subject, example: int) -> Step:
             scores[example], names, "Which class does this model give this picture?", truth
         )
     return Step(
-        17, "whole", "The whole forward pass", ("whole", "whole-vit"),
+        "whole", "The whole forward pass", ("whole", "whole-vit"),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (

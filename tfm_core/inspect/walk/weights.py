@@ -13,7 +13,7 @@ from tfm_core.inspect.walk.steps import (
 )
 
 
-def scores(place: Place, number: int) -> Step:
+def scores(place: Place) -> Step:
     """How well every query matches every key."""
     got, words = place.got, place.axis.partition(":")[2]
     batch, length, n_heads, d_head, _ = place.sizes
@@ -30,7 +30,6 @@ def scores(place: Place, number: int) -> Step:
         code += " + bias"
         topics = (*topics, inside.topic)
     return Step(
-        number,
         "scores",
         "Scores",
         topics,
@@ -50,7 +49,7 @@ def scores(place: Place, number: int) -> Step:
     )
 
 
-def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
+def masking(place: Place, topics: tuple[str, ...]) -> Step:
     """Scores that may not count become the lowest number there is."""
     got = place.got
     masked = got("self_attention.masked_scores")
@@ -72,7 +71,6 @@ def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
             f"{n} of {total}: count the zeros of the mask, broadcast over the queries.",
         )
     return Step(
-        number,
         "masking",
         "Mask",
         ("masking", *topics),
@@ -88,7 +86,7 @@ def masking(place: Place, number: int, topics: tuple[str, ...]) -> Step:
     )
 
 
-def softmax(place: Place, number: int) -> Step:
+def softmax(place: Place) -> Step:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = place.got
     is_masked = place.has("self_attention.mask")
@@ -99,7 +97,6 @@ def softmax(place: Place, number: int) -> Step:
         before.append(mask_seen(mask, place.axis.partition(":")[2]))
         code += ".masked_fill(~mask, 0.0)"
     return Step(
-        number,
         "softmax",
         "Scale and softmax",
         ("softmax",),

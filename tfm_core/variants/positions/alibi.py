@@ -2,6 +2,7 @@
 
 from textwrap import dedent
 
+from tfm_core.sentences import N_
 from tfm_core.variants.positions.position import (
     Function,
     Inside,
@@ -28,8 +29,8 @@ _ALIBI = Function(
 
 ALIBI = Position(
     name="alibi",
-    label="ALiBi",
-    help="A penalty on distance in every score (Press et al. 2022).",
+    label=N_("ALiBi"),
+    help=N_("A penalty on distance in every score (Press et al. 2022)."),
     source="Press et al. 2022, section 3",
     acts_on="scores",
     layer="tfm_core.layers.relative:Alibi",
@@ -45,7 +46,7 @@ ALIBI = Position(
         query=r"q_i^\top",
         key="k_j",
         penalty=r" - m_h\,|i - j|",
-        title="ALiBi's penalty",
+        title=N_("ALiBi's penalty"),
         topic="alibi",
         init=None,
         made="alibi(x.size(1)).to(x)",

@@ -1,5 +1,6 @@
 """Learned positions: one trained vector for each position, as in BERT, GPT-2 and ViT."""
 
+from tfm_core.sentences import N_
 from tfm_core.variants.positions.position import (
     Added,
     Look,
@@ -10,8 +11,8 @@ from tfm_core.variants.positions.position import (
 
 LEARNED = Position(
     name="learned",
-    label="Learned",
-    help="One trained vector for each position (BERT, GPT-2, ViT).",
+    label=N_("Learned"),
+    help=N_("One trained vector for each position (BERT, GPT-2, ViT)."),
     source="Gehring et al. 2017, section 3.1",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:LearnedPositions",

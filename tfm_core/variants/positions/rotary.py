@@ -2,6 +2,7 @@
 
 from textwrap import dedent
 
+from tfm_core.sentences import N_
 from tfm_core.variants.positions.position import Function, Inside, Look, Position
 from tfm_core.variants.positions.sinusoidal import WAVES
 
@@ -19,17 +20,18 @@ _ROTATE = Function(
 
 def _impossible(d_model: int, d_head: int) -> str | None:
     if d_head % 2:
-        return (
-            f"Rotary positions turn pairs of dimensions, but a head has {d_head} dimensions, an "
-            "odd number; change d_model or n_heads."
+        return N_(
+            "Rotary positions turn pairs of dimensions, but a head has {d_head} dimensions, an "
+            "odd number; change d_model or n_heads.",
+            d_head=d_head,
         )
     return None
 
 
 ROTARY = Position(
     name="rotary",
-    label="Rotary",
-    help="Queries and keys turn with position (RoPE, Su et al. 2021).",
+    label=N_("Rotary"),
+    help=N_("Queries and keys turn with position (RoPE, Su et al. 2021)."),
     source="Su et al. 2021, Eq. 34",
     acts_on="queries and keys",
     layer="tfm_core.layers.relative:Rotation",
@@ -45,7 +47,7 @@ ROTARY = Position(
         query=r"(R_i q_i)^\top",
         key=r"(R_j k_j)",
         penalty="",
-        title="queries, turned",
+        title=N_("queries, turned"),
         topic="rotary",
         init=None,
         made="sinusoidal(x.size(1), D_HEAD).to(x)",

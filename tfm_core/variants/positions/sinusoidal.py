@@ -2,6 +2,7 @@
 
 from textwrap import dedent
 
+from tfm_core.sentences import N_
 from tfm_core.variants.positions.position import Added, Function, Look, Position
 
 WAVES = Function(
@@ -18,7 +19,9 @@ WAVES = Function(
 
 def _impossible(d_model: int, d_head: int) -> str | None:
     if d_model % 2:
-        return f"Sinusoidal positions need an even d_model, and it is {d_model}."
+        return N_(
+            "Sinusoidal positions need an even d_model, and it is {d_model}.", d_model=d_model
+        )
     return None
 
 
@@ -32,8 +35,8 @@ def _waves(d_model: int) -> tuple[str, ...]:
 
 SINUSOIDAL = Position(
     name="sinusoidal",
-    label="Sinusoidal",
-    help="Fixed sine and cosine waves (Vaswani et al. 2017, 3.5).",
+    label=N_("Sinusoidal"),
+    help=N_("Fixed sine and cosine waves (Vaswani et al. 2017, 3.5)."),
     source="Vaswani et al. 2017, section 3.5",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:sinusoidal_positions",

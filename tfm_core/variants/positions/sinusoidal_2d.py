@@ -2,20 +2,24 @@
 
 from textwrap import dedent
 
+from tfm_core.sentences import N_
 from tfm_core.variants.positions.position import Added, Look, Position, nothing_more
 from tfm_core.variants.positions.sinusoidal import WAVES
 
 
 def _impossible(d_model: int, d_head: int) -> str | None:
     if d_model % 4:
-        return f"2-D sinusoidal positions need a d_model that 4 divides, and it is {d_model}."
+        return N_(
+            "2-D sinusoidal positions need a d_model that 4 divides, and it is {d_model}.",
+            d_model=d_model,
+        )
     return None
 
 
 SINUSOIDAL_2D = Position(
     name="sinusoidal-2d",
-    label="Sinusoidal, 2-D",
-    help="Half of the waves tell the row, half the column of a patch.",
+    label=N_("Sinusoidal, 2-D"),
+    help=N_("Half of the waves tell the row, half the column of a patch."),
     source="Dosovitskiy et al. 2021, appendix D.4",
     acts_on="embeddings",
     layer="tfm_core.layers.positions:grid_positions",

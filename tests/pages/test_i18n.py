@@ -1,0 +1,116 @@
+"""Sentences are looked up where they are drawn, in the language that the session speaks then."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import gettext
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pages import i18n
+from pages.i18n import N_, _
+from pages.ui import page_table
+from tfm_core.sentences import Sentence, StudentError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted((ROOT / "pages").rglob("*.py"))
+SCRIPTS = {Path(page.path) for page in page_table.PAGES.values()}
+SCRIPTS |= {ROOT / "pages" / "frame.py"}  # what Streamlit runs at every draw
+DRAWING = {"_", "ngettext", "content"}
+
+
+class Marked(gettext.NullTranslations):
+    """A language in which every text it knows stands in brackets."""
+
+    def gettext(self, message: str) -> str:
+        return f"⟦{message}⟧"
+
+
+@pytest.fixture
+def marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(i18n, "_catalogue", lambda name, folder: Marked())
+
+
+def at_import(node: ast.AST) -> Iterator[ast.Call]:
+    """Every call that runs when a file is imported."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            outside = [*child.decorator_list, *child.args.defaults, *child.args.kw_defaults]
+            for part in outside:
+                if part is not None:
+                    yield from at_import(ast.Expr(part))
+            continue
+        if isinstance(child, ast.Lambda):
+            continue
+        if isinstance(child, ast.Call):
+            yield child
+        yield from at_import(child)
+
+
+def test_no_sentence_is_translated_while_a_module_is_imported() -> None:
+    early = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in [ROOT / "app.py", *PAGES]
+        if path not in SCRIPTS
+        for call in at_import(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call.func, ast.Name) and call.func.id in DRAWING
+    ]
+    assert not early, "mark them with N_ and translate them where they are drawn"
+
+
+def test_sentence_is_the_english_text_and_remembers_what_it_is_made_of() -> None:
+    said = N_("{n} of {all} heads", n=3, all=4)
+    assert said == "3 of 4 heads"
+    assert (said.template, said.values) == ("{n} of {all} heads", {"n": 3, "all": 4})
+    for twin in (copy.deepcopy(said), pickle.loads(pickle.dumps(said))):
+        assert twin == said
+        assert twin.template == said.template
+
+
+def test_sentence_without_values_may_hold_braces() -> None:
+    assert N_("the set {1, 2}") == "the set {1, 2}"
+
+
+@pytest.mark.usefixtures("marked")
+def test_sentence_is_translated_by_its_template_with_its_values() -> None:
+    assert _("Plain") == "⟦Plain⟧"
+    assert _(N_("{n} heads", n=3)) == "⟦3 heads⟧"
+
+
+@pytest.mark.usefixtures("marked")
+def test_sentence_within_a_sentence_is_translated_too() -> None:
+    assert _(N_("{kind} has {n}", kind=N_("Rotary"), n=2)) == "⟦⟦Rotary⟧ has 2⟧"
+
+
+@pytest.mark.usefixtures("marked")
+def test_empty_text_stays_empty() -> None:
+    assert _("") == ""
+
+
+@pytest.mark.usefixtures("marked")
+def test_error_of_the_apps_own_is_translated_and_any_other_says_what_it_says() -> None:
+    assert _(StudentError("{n} is odd.", n=3)) == "⟦3 is odd.⟧"
+    assert _(OSError("disk full")) == "disk full"
+
+
+def test_error_says_its_sentence_in_english() -> None:
+    error = StudentError("{n} is odd.", n=3)
+    assert str(error) == "3 is odd."
+    assert isinstance(error, ValueError)
+    assert str(pickle.loads(pickle.dumps(error))) == "3 is odd."
+
+
+def test_error_takes_a_sentence_as_it_is() -> None:
+    sentence = N_("{n} is odd.", n=3)
+    assert StudentError(sentence).sentence is sentence
+    assert str(StudentError("{braces} of a person")) == "{braces} of a person"
+
+
+def test_language_outside_of_a_session_is_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(i18n, "SERVERS", "ko")
+    assert i18n.language() == "ko"
+    assert isinstance(N_("x"), Sentence)

@@ -1,0 +1,68 @@
+"""Every direct import is declared where the README installs it from; every pin is allowed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed"}
+DISTRIBUTION = {"PIL": "pillow", "pydantic_core": "pydantic", "vit_pytorch": "vit-pytorch"}
+"""What brings a module that has another name."""
+
+
+def declared(file: str) -> dict[str, Requirement]:
+    """Return the requirements of a file, and of those that it includes, by name."""
+    found = {}
+    for line in (ROOT / file).read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            found |= declared(line.removeprefix("-r "))
+        elif line and not line.startswith("#"):
+            requirement = Requirement(line)
+            found[requirement.name] = requirement
+    return found
+
+
+def imported(*places: str) -> set[str]:
+    """Return the distributions that the files of some folders import, inside functions too."""
+    found = set()
+    for place in places:
+        path = ROOT / place
+        for file in [path] if path.is_file() else path.rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    found.add(node.module.split(".")[0])
+    others = found - OURS - sys.stdlib_module_names
+    return {DISTRIBUTION.get(name, name) for name in others}
+
+
+@pytest.mark.parametrize(
+    ("file", "places"),
+    [
+        ("requirements.txt", ("app.py", "pages", "tfm_core")),
+        ("requirements-dev.txt", ("tests",)),
+        ("requirements-bench.txt", ("benchmarks",)),
+    ],
+)
+def test_every_direct_import_is_declared(file: str, places: tuple[str, ...]) -> None:
+    assert imported(*places) - declared(file).keys() == set()
+
+
+def test_nothing_is_declared_for_the_app_that_it_never_imports() -> None:
+    assert declared("requirements.txt").keys() == imported("app.py", "pages", "tfm_core")
+
+
+def test_every_pin_is_a_release_that_the_requirements_allow() -> None:
+    pins = declared("constraints.txt")
+    wanted = declared("requirements-dev.txt")
+    assert wanted.keys() <= pins.keys()
+    for name, requirement in wanted.items():
+        (pin,) = pins[name].specifier
+        assert pin.operator == "=="
+        assert requirement.specifier.contains(pin.version), f"{requirement} forbids {pin}"

@@ -1,0 +1,126 @@
+"""Optimisers are their own classes, decay pulls on matrices only, schedules rise and fall."""
+
+from itertools import combinations
+
+import pytest
+import torch
+from torch import nn
+
+from tfm_core.config import TrainingConfig
+from tfm_core.training.optimisation import learning_rate, make_optimizer
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.record import UnknownVariant, resolve
+from tfm_core.variants.schedules import SCHEDULES
+
+
+def model():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Embedding(7, 5), nn.LayerNorm(5), nn.Linear(5, 3))
+
+
+def made(optimizer, **settings):
+    return make_optimizer(model(), TrainingConfig(optimizer=optimizer, **settings))
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_every_optimiser_is_the_class_that_its_record_names(name):
+    assert type(made(name)) is resolve(OPTIMISERS[name].torch_class)
+
+
+def test_no_two_optimisers_are_one_class():
+    assert len({type(made(name)) for name in OPTIMISERS}) == len(OPTIMISERS)
+
+
+def test_an_unknown_optimiser_trains_nothing():
+    config = TrainingConfig().model_copy(update={"optimizer": "lion"})
+    with pytest.raises(UnknownVariant, match="There is no optimiser named 'lion'; there are adamw"):
+        make_optimizer(model(), config)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_weight_decay_pulls_on_matrices_alone(name):
+    embedding, norm, linear = own = model()
+    optimizer = make_optimizer(own, TrainingConfig(optimizer=name, weight_decay=0.3))
+    decay = {
+        id(parameter): group["weight_decay"]
+        for group in optimizer.param_groups
+        for parameter in group["params"]
+    }
+    assert decay[id(linear.weight)] == 0.3
+    rest = [embedding.weight, norm.weight, norm.bias, linear.bias]
+    assert [decay[id(parameter)] for parameter in rest] == [0.0] * 4
+    assert len(decay) == 5
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_an_optimiser_takes_its_own_settings_from_the_config(name):
+    config = TrainingConfig(optimizer=name, beta1=0.7, beta2=0.8)
+    (group, *_rest) = make_optimizer(model(), config).param_groups
+    for option, value in OPTIMISERS[name].options(config).items():
+        assert group[option] == value
+    assert group["lr"] == config.learning_rate
+
+
+def stepped(name, gradients, **settings):
+    """A weight matrix after a step for each gradient, by torch and by hand, and torch's state."""
+    config = TrainingConfig(optimizer=name, weight_decay=0.3, beta1=0.7, beta2=0.8, **settings)
+    torch.manual_seed(1)
+    layer = nn.Linear(5, 3, bias=False, dtype=torch.float64)
+    optimizer = make_optimizer(layer, config)
+    (group,) = optimizer.param_groups
+    by_hand, memory = layer.weight.detach().clone(), {}
+    for gradient in gradients:
+        layer.weight.grad = gradient.clone()
+        _lines, by_hand = OPTIMISERS[name].update(by_hand, gradient, memory, group)
+        optimizer.step()
+        memory = {key: value.clone() for key, value in optimizer.state[layer.weight].items()}
+    return layer.weight.detach(), by_hand, memory
+
+
+@pytest.fixture
+def gradients():
+    generator = torch.Generator().manual_seed(2)
+    return [torch.randn(3, 5, generator=generator, dtype=torch.float64) for _ in range(3)]
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_the_arithmetic_of_the_record_is_torchs_step(name, gradients):
+    by_torch, by_hand, memory = stepped(name, gradients)
+    torch.testing.assert_close(by_hand, by_torch, rtol=1e-9, atol=1e-12)
+    kept = {key for key, value in memory.items() if value is not None and value.dim()}
+    assert kept == set(OPTIMISERS[name].memory)
+    assert OPTIMISERS[name].moments == len(kept)
+
+
+@pytest.mark.parametrize(("one", "other"), [*combinations(OPTIMISERS, 2)])
+def test_any_two_optimisers_take_another_step(one, other, gradients):
+    assert not torch.allclose(stepped(one, gradients)[0], stepped(other, gradients)[0])
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_rate_rises_to_its_peak_and_never_over_it(name):
+    config = TrainingConfig(schedule=name, steps=100, warmup=0.1, learning_rate=0.5)
+    rates = [learning_rate(config, step) for step in range(1, 101)]
+    assert rates[9] == pytest.approx(0.5) == max(rates)
+    assert rates[:10] == pytest.approx([0.05 * step for step in range(1, 11)])
+    assert min(rates) > 0  # the last step still moves a little
+    assert rates[10:] == sorted(rates[10:], reverse=True)
+
+
+@pytest.mark.parametrize(("one", "other"), [*combinations(SCHEDULES, 2)])
+def test_any_two_schedules_differ(one, other):
+    rates = [
+        [SCHEDULES[name].share(step, 10, 100) for step in range(1, 101)] for name in (one, other)
+    ]
+    assert rates[0] != pytest.approx(rates[1], abs=0.01)
+
+
+def test_the_papers_schedule_falls_with_the_root_of_the_step():
+    config = TrainingConfig(schedule="inverse-sqrt", steps=100, warmup=0.04, learning_rate=1.0)
+    assert learning_rate(config, 64) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_no_warmup_starts_at_the_peak(name):
+    config = TrainingConfig(schedule=name, steps=100, warmup=0.0, learning_rate=0.5)
+    assert learning_rate(config, 1) == pytest.approx(0.5)

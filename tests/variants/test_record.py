@@ -1,0 +1,58 @@
+"""A variant is whole or it is not there; a name is known or said to be unknown."""
+
+import copy
+import pickle
+from dataclasses import dataclass
+
+import pytest
+
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.record import Registry, UnknownVariant, Variant, resolve
+from tfm_core.variants.schedules import SCHEDULES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cheese(Variant):
+    holes: int
+    layer: str
+
+
+WHOLE = {
+    "name": "brie", "label": "Brie", "help": "Soft.", "source": "Meaux", "holes": 0,
+    "layer": "math:sqrt",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("part", WHOLE)
+def test_a_record_that_lacks_a_part_says_which(part):
+    parts = {name: value for name, value in WHOLE.items() if name != part}
+    name = "'brie'" if part != "name" else "'without a name'"
+    with pytest.raises(TypeError, match=f"Cheese {name} lacks its {part}: every part of a variant"):
+        Cheese(**parts)
+
+
+def test_an_empty_part_is_a_part_that_lacks():
+    with pytest.raises(ValueError, match="Cheese 'brie' lacks its help: every part of a variant"):
+        Cheese(**{**WHOLE, "help": ""})
+
+
+def test_a_whole_record_can_be_copied_and_named():
+    brie = Cheese(**WHOLE)
+    assert copy.deepcopy(brie) == brie == pickle.loads(pickle.dumps(brie))
+    assert resolve(brie.layer)(9.0) == 3.0
+
+
+def test_a_registry_says_what_it_knows_and_takes_no_name_twice():
+    brie = Cheese(**WHOLE)
+    with pytest.raises(UnknownVariant, match=r"There is no cheese named 'edam'; there are brie\."):
+        Registry("cheese", brie)["edam"]
+    with pytest.raises(ValueError, match="two variants of cheese named 'brie'"):
+        Registry("cheese", brie, brie)
+
+
+@pytest.mark.parametrize("registry", [OPTIMISERS, SCHEDULES], ids=lambda each: each.subject)
+def test_every_variant_stands_under_its_own_name_with_help_and_source(registry):
+    for name, variant in registry.items():
+        assert name == variant.name
+        assert variant.help.endswith(".")
+        assert variant.source

@@ -1,0 +1,66 @@
+"""Sentences a page may show: English here, in the reader's language where a page draws them.
+
+The core knows one language. What a page may draw from it is marked with ``N_``, so that an
+extractor finds it, and stays apart from the values that fill it: ``pages/i18n.py`` looks the
+template up and fills it again. Everywhere else a ``Sentence`` is a ``str`` like any other, so that
+logs, run folders and the command line read plain English.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Sentence(str):
+    """English text that remembers its template and the values that fill it.
+
+    ``"{n} steps"`` and ``{"n": 3}`` make ``"3 steps"``. Whatever is cut from it or joined to it is
+    plain text, which no catalogue knows: join sentences when they are drawn.
+    """
+
+    template: str
+    values: dict[str, Any]
+
+    def __new__(cls, template: str, values: dict[str, Any] | None = None) -> Sentence:
+        """Fill the template; without values it is taken as it is, braces and all."""
+        made = super().__new__(cls, template.format(**values) if values else template)
+        made.template = str(template)
+        made.values = {name: _kept(value) for name, value in (values or {}).items()}
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """Return what a copy is made of, for ``copy`` and ``pickle``."""
+        return self.template, self.values
+
+
+def N_(template: str, /, **values: Any) -> Sentence:
+    """Mark a text for translation; it is translated where a page draws it."""
+    return Sentence(template, values)
+
+
+def joined(*sentences: str) -> Sentence:
+    """Return sentences one behind the other, each still translated by itself."""
+    names = [f"sentence_{number}" for number, _sentence in enumerate(sentences, 1)]
+    template = " ".join(f"{{{name}}}" for name in names)
+    return Sentence(template, dict(zip(names, sentences, strict=True)))
+
+
+class StudentError(ValueError):
+    """What a person asked for cannot be; ``sentence`` says why, and what would work.
+
+    Raised as ``StudentError("{n} heads do not divide {d_model}.", n=3, d_model=64)``. Its type is
+    how the app tells its own answers from other errors, whose text no student could use.
+    """
+
+    def __init__(self, template: str, /, **values: Any) -> None:
+        """Take a template and its values, or a ``Sentence`` that is complete."""
+        is_complete = isinstance(template, Sentence) and not values
+        self.sentence: str = template if is_complete else Sentence(template, values)
+        super().__init__(self.sentence)
+
+
+def _kept(value: Any) -> Any:
+    """Return a value without what an error drags along: its traceback holds whole models."""
+    if isinstance(value, StudentError):
+        return value.sentence
+    return str(value) if isinstance(value, BaseException) else value

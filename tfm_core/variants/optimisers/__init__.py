@@ -1,0 +1,11 @@
+"""The optimisers, one file each."""
+
+from tfm_core.variants.optimisers.adam import ADAM
+from tfm_core.variants.optimisers.adamw import ADAMW
+from tfm_core.variants.optimisers.record import Line, Optimiser
+from tfm_core.variants.optimisers.sgd import SGD
+from tfm_core.variants.record import Registry
+
+__all__ = ["OPTIMISERS", "Line", "Optimiser"]
+
+OPTIMISERS = Registry("optimiser", ADAMW, ADAM, SGD)

@@ -1,0 +1,65 @@
+"""What an optimiser says of itself, and one line of its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from tfm_core.variants.record import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the arithmetic: a name, its formula, and the number."""
+
+    name: str
+    formula: str
+    value: Any
+
+
+Arithmetic = Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], "tuple[list[Line], Any]"]
+"""From weight, gradient, memory and options to the lines and the new weight; on one number and on
+whole tensors alike. memory: what torch keeps under its own names, empty before the first step.
+options: lr, weight_decay and what else torch's class takes, under its own names."""
+
+
+class Betas(Protocol):
+    """What an optimiser may read of the training's config."""
+
+    @property
+    def beta1(self) -> float:
+        """Memory of the mean gradient."""
+        ...
+
+    @property
+    def beta2(self) -> float:
+        """Memory of the squared gradient."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimiser(Variant):
+    """How gradients become updates.
+
+    torch_class: where torch has it; it takes parameter groups, lr and fused. options: what else it
+    takes, from the config. arithmetic: its update, then the functions of ours which that calls.
+    memory: what it keeps of each weight, from torch's name to the arithmetic's. memory_words: what
+    that is called.
+    """
+
+    torch_class: str
+    options: Callable[[Betas], dict[str, Any]]
+    arithmetic: tuple[Callable[..., Any], ...]
+    memory: Mapping[str, str]
+    memory_words: str
+
+    @property
+    def moments(self) -> int:
+        """How many numbers it keeps of each weight."""
+        return len(self.memory)
+
+    @property
+    def update(self) -> Arithmetic:
+        """Its arithmetic in one call."""
+        return self.arithmetic[0]

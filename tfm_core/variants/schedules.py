@@ -1,0 +1,54 @@
+"""How the learning rate moves: up in the warm-up, then down in one way or another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfm_core.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule(Variant):
+    """share: from step, warm-up steps and total steps, counted from 1, to a share of the peak."""
+
+    share: Callable[[int, int, int], float]
+
+
+def _done(step: int, warm: int, total: int) -> float:
+    return (step - warm) / max(1, total - warm + 1)  # the last step still moves a little
+
+
+CONSTANT = Schedule(
+    name="constant",
+    label="Constant",
+    help="The same learning rate after the warm-up.",
+    source="Goyal et al. 2017, section 2.2: the warm-up",
+    share=lambda step, warm, total: min(1.0, step / warm),
+)
+COSINE = Schedule(
+    name="cosine",
+    label="Warm-up, cosine",
+    help="Rise linearly, then fall along a cosine to zero.",
+    source="Loshchilov & Hutter 2017, Eq. 5, without restarts",
+    share=lambda step, warm, total: (
+        step / warm if step < warm else 0.5 + 0.5 * math.cos(math.pi * _done(step, warm, total))
+    ),
+)
+LINEAR = Schedule(
+    name="linear",
+    label="Warm-up, linear",
+    help="Rise linearly, then fall linearly to zero.",
+    source="Devlin et al. 2019, appendix A.2",
+    share=lambda step, warm, total: step / warm if step < warm else 1.0 - _done(step, warm, total),
+)
+INVERSE_SQRT = Schedule(
+    name="inverse-sqrt",
+    label="Inverse square root",
+    help="Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3).",
+    source="Vaswani et al. 2017, section 5.3, with its peak at the learning rate",
+    share=lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
+)
+
+SCHEDULES = Registry("schedule", CONSTANT, COSINE, LINEAR, INVERSE_SQRT)
