@@ -185,7 +185,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "translate-luong",
             "Luong’s attention",
-            "An LSTM steps first and asks then: scores are plain products of two states.",
+            "An LSTM steps first, then attends: scores are plain products of two states.",
             "99 % of unseen sentences, every word right",
             seconds=6,
             family="recurrent",

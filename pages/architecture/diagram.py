@@ -12,7 +12,7 @@ from pages.ui import page_table
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import Diagram, Look
+from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
 from tfm_core.inspect.equations.model import equations
 from tfm_core.plots.palette import INKS, LINES
 
@@ -80,7 +80,7 @@ def _view(chosen: Chosen, opened: range) -> None:
     drawn = drawing.diagram(
         chosen.model,
         chosen.shape,
-        Look(INKS["light"], LINES["light"], FILLS["light"]),
+        DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
         src_len=known.src_len,
         tgt_len=known.tgt_len,
         opened=opened,
@@ -188,7 +188,7 @@ def _steps(chosen: Chosen, one: Part) -> None:
     try:
         index = walk_index(chosen.model, chosen.shape)
     except ValueError as error:
-        st.caption(str(error))
+        st.caption(_(error))
         return
     entries = [entry for entry in index if entry.name in one.steps]
     if not entries:

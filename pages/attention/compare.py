@@ -23,6 +23,7 @@ from tfm_core.probe.labels import KINDS, axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.sentences import StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Versus:
 
 
 def parse(text: str) -> Versus | None:
-    """Return what the link compares with; None where it says nothing that can be understood."""
+    """Return what the link compares with; None where it cannot be parsed."""
     parts = text.split(".")
     if len(parts) != 4:
         return None
@@ -71,7 +72,7 @@ def side_by_side(
         theirs = _their_example(run, probe, other, example, versus, selection)
         _maps(run, other, example, theirs, versus, selection)
     except (ValueError, RunNotFound) as error:
-        show.problem(str(error))
+        show.problem(error)
 
 
 def _first(selection: Selection, offer: Offer) -> Versus:
@@ -88,7 +89,7 @@ def _other_run(run: Run, versus: Versus) -> Run:
 def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
     """Return the nearest head that the other run has. Raises ValueError where it has none."""
     if other.problem:
-        raise ValueError(other.problem)
+        raise StudentError(other.problem)
     modules = modules_by_kind(other.experiment).get(selection.kind)
     if modules is None:
         raise ValueError(
@@ -136,8 +137,8 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
         )
 
 
-def _from_one(place: int) -> str:
-    return str(place + 1)
+def _from_one(i: int) -> str:
+    return str(i + 1)
 
 
 def _runs(run: Run) -> dict[str, str]:
@@ -167,21 +168,21 @@ def _their_example(
     if selection.example is None or not steps:
         raise ValueError(_("Your own example can be compared with this run’s other heads alone."))
     theirs = probe if other.id == run.id else other.probe()
-    place = _same_item(probe, theirs, selection.example)
+    index = _same_item(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)
     snapshot = statistics.snapshot(other, step)
-    return example_of(other.experiment, theirs, snapshot, place)
+    return example_of(other.experiment, theirs, snapshot, index)
 
 
-def _same_item(probe: Probe, theirs: Probe, place: int) -> int:
+def _same_item(probe: Probe, theirs: Probe, index: int) -> int:
     """Return where the other run keeps this example. Raises ValueError where it does not."""
     for other, item in enumerate(theirs.items):
         if probe.images is not None and theirs.images is not None:
-            is_same = np.array_equal(theirs.images[other], probe.images[place])
+            is_same = np.array_equal(theirs.images[other], probe.images[index])
         else:
             is_same = (item.get("src"), item.get("tgt")) == (
-                probe.items[place].get("src"),
-                probe.items[place].get("tgt"),
+                probe.items[index].get("src"),
+                probe.items[index].get("tgt"),
             )
         if is_same:
             return other

@@ -41,8 +41,8 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     elif kept is not None and link in ({}, kept.link):
         selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
     else:  # a link was opened, or the browser went back
-        selection, found = resolve(link, offer)
-        problems = tuple(found)
+        selection, sentences = resolve(link, offer)
+        problems = tuple(sentences)
     _keep(run_id, selection, problems, say=bool(link) and not _is_playing())
     return selection, problems
 

@@ -30,7 +30,7 @@ OWN_KINDS = ("picture", "test", "validation")
 VIEWS = ("map", "lines", "arithmetic")
 DEEPER = ("heads", "alignment", "explain", "positions", "compare", "take")
 MAX_TEXT = 400
-MAX_TOKENS = 4096  # places that a link may name
+MAX_TOKENS = 4096  # the largest position that a link may name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Selection:
     """What is looked at. example None: the user's own; step None: always the newest.
 
     view: how the one head is shown. cell: query and key of the arithmetic. pin: side ("q" or "k")
-    and place of the token whose lines are held. deeper: what is shown below. versus: what the view
+    and number of the token whose lines are held. deeper: what is shown below. versus: what the view
     is compared with: "layer.head.step.run", from 1, empty where it is the same. own: the example of
     one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
     "validation-" and its number from 1.
@@ -74,8 +74,8 @@ class Selection:
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""
-        found, _dash, rest = self.own.partition("-")
-        return rest if found == kind else ""
+        said, _dash, rest = self.own.partition("-")
+        return rest if said == kind else ""
 
 
 def to_query(selection: Selection) -> dict[str, str]:
@@ -182,20 +182,20 @@ def _step(
 
 def _cell(text: str) -> tuple[int, int] | None:
     """Return query and key of "3,5"; None where it says neither. Too large ones end at the edge."""
-    places = [_number(part) for part in text.split(",")]
-    if len(places) != 2 or not all(place and 1 <= place <= MAX_TOKENS for place in places):
+    numbers = [_number(part) for part in text.split(",")]
+    if len(numbers) != 2 or not all(number and 1 <= number <= MAX_TOKENS for number in numbers):
         return None
-    query, key = places
+    query, key = numbers
     assert query is not None
     assert key is not None
     return query - 1, key - 1
 
 
 def _pin(text: str) -> tuple[str, int] | None:
-    place = _number(text[1:])
-    if text[:1] not in ("q", "k") or not place or not 1 <= place <= MAX_TOKENS:
+    number = _number(text[1:])
+    if text[:1] not in ("q", "k") or not number or not 1 <= number <= MAX_TOKENS:
         return None
-    return text[0], place - 1
+    return text[0], number - 1
 
 
 def _own(text: str, say: Callable[[str], None]) -> str:

@@ -71,7 +71,7 @@ def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
 
 
 def _editor(name: str, values: Floats, version: int) -> Floats:
-    columns = [str(place + 1) for place in range(values.shape[1])]
+    columns = [str(index + 1) for index in range(values.shape[1])]
     rows = [dict(zip(columns, map(float, row), strict=True)) for row in values.tolist()]
     number = st.column_config.NumberColumn
     st.markdown(f"**{LETTERS[name].replace('_', chr(92) + '_')}**")
@@ -112,14 +112,14 @@ def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
         try:
             asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
         except ValueError as error:
-            url_choice.warn(f"{escape(str(error))} {_('The matrix of the seed is used instead.')}")
+            url_choice.warn(f"{escape(_(error))} {_('The matrix of the seed is used instead.')}")
     return asked
 
 
 def _made() -> dict[int, tuple[int, Matrices]]:
     """Return what became of the matrices in this session: d_model -> their seed, and they."""
-    found: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
-    return found
+    made: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
+    return made
 
 
 def _keep(d_model: int, seed: int, learned: Matrices) -> None:
@@ -134,7 +134,7 @@ def _key(name: str) -> str:
 
 
 def lesson(given: Given, start: Matrices) -> Matrices:
-    """Let W_Q and W_K learn what the user wants; return them as they are at the chosen step."""
+    """Train W_Q and W_K towards the target attention; return them at the chosen step."""
     pairs = _pairs(given.words)
     with st.container(border=True):
         st.markdown(_("**Let them learn.** Which word should attend to which?"))
@@ -148,32 +148,32 @@ def lesson(given: Given, start: Matrices) -> Matrices:
         wanted = [pairs[name] for name in targets]
         try:
             chosen = learning.targets_of(wanted, given.words)
-            found = learning.learn(given.vectors, start, chosen, given.allowed, rate=float(rate))
+            learned = learning.learn(given.vectors, start, chosen, given.allowed, rate=float(rate))
         except ValueError as error:
-            show.problem(escape(str(error)))
+            show.problem(escape(_(error)))
             return start
         with left:
-            step = _step(found)
-            _said(found, step)
+            step = _step(learned)
+            _said(learned, step)
             seed = int(st.session_state.get("draw", 1))
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
-                on_click=_keep, args=(given.vectors.shape[1], seed, found.matrices[step]),
+                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
                 help=_("These matrices become those of the page, in every stage."),
             )  # fmt: skip
         with right:
-            _chart(given.words, chosen, found, step)
-    return found.matrices[step]
+            _chart(given.words, chosen, learned, step)
+    return learned.matrices[step]
 
 
 def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[str]:
-    """Ask which word should attend to which; the link says the pairs as places, ``3-2``."""
+    """Ask which word should attend to which; the link says the pairs as indices, ``3-2``."""
     first, key = [f"{len(words)}-2"], f"wanted-{len(words)}"
     labels = {name: _arrow(words, pair) for name, pair in pairs.items()}
     url_choice.renamed_several(key, _WANTED, labels)
     unknown = url_choice.read_several(key, _WANTED, list(pairs), first)
     targets = st.multiselect(
-        _("Wanted"), list(pairs), format_func=lambda name: labels.get(name, name),
+        _("Target attention"), list(pairs), format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
         help=_("A loss is written down for these pairs alone: −log of their weight."),
     )  # fmt: skip
@@ -183,37 +183,38 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
 
 
 def _chart(
-    words: tuple[str, ...], targets: dict[int, int], found: learning.Lesson, step: int
+    words: tuple[str, ...], targets: dict[int, int], learned: learning.Lesson, step: int
 ) -> None:
     lines = {
-        _arrow(words, (query, key)): found.weights[:, query, key] for query, key in targets.items()
+        _arrow(words, (query, key)): learned.weights[:, query, key]
+        for query, key in targets.items()
     }
     show.figure(
-        plots.lesson(found.losses, lines, step),
-        _("The loss falls as the wanted weight nears 1. Below, every number at this step."),
+        plots.lesson(learned.losses, lines, step),
+        _("The loss falls as the target weight nears 1. Below, every number at this step."),
         key="hand-lesson",
     )
 
 
-def _step(found: learning.Lesson) -> int:
-    last = len(found.losses) - 1
+def _step(learned: learning.Lesson) -> int:
+    last = len(learned.losses) - 1
     return st.slider(
         _("Step of the learning"), 0, last, 0, key="learned", bind="query-params",
         help=_("0 is before learning; each step is one gradient of the loss above."),
     )  # fmt: skip
 
 
-def _said(found: learning.Lesson, step: int) -> None:
+def _said(learned: learning.Lesson, step: int) -> None:
     st.markdown(
         _("Loss **{now:.4f}** at step {step}, {first:.4f} before learning.").format(
-            now=float(found.losses[step]), step=step, first=float(found.losses[0])
+            now=float(learned.losses[step]), step=step, first=float(learned.losses[0])
         )
     )
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    places = range(len(words))
-    return {f"{q + 1}-{k + 1}": (q, k) for q in places for k in places}
+    indices = range(len(words))
+    return {f"{q + 1}-{k + 1}": (q, k) for q in indices for k in indices}
 
 
 def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:

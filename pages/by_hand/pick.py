@@ -25,16 +25,16 @@ def pickers(given: Given, n_numbers: int) -> Pick:
     asked = url_choice.opened(_AT, _AT)
     if asked is not None:
         try:
-            st.session_state[_PICK] = Pick(*text.places_of(asked, (n, n, n_numbers)))
+            st.session_state[_PICK] = Pick(*text.indices_of(asked, (n, n, n_numbers)))
         except ValueError as error:
-            url_choice.warn(f"{escape(str(error))} {_('Another number is written out instead.')}")
+            url_choice.warn(f"{escape(_(error))} {_('Another number is written out instead.')}")
     kept: Pick = st.session_state.get(_PICK, first)
     pick = kept.within(n, n_numbers)
-    url_choice.say(_AT, _AT, None if pick == first else text.text_of_places(_places(pick)))
+    url_choice.say(_AT, _AT, None if pick == first else text.text_of_indices(_places(pick)))
     with st.container(horizontal=True):
         query = _select(_("Query"), "query", given.words, pick.query)
         key = _select(_("Key"), "key", given.words, pick.key)
-        names = [str(place + 1) for place in range(n_numbers)]
+        names = [str(index + 1) for index in range(n_numbers)]
         dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
     return Pick(query, key, dimension)
 
@@ -43,12 +43,12 @@ def _places(pick: Pick) -> tuple[int, int, int]:
     return pick.query, pick.key, pick.dimension
 
 
-def _select(label: str, name: str, options: tuple[str, ...] | list[str], place: int) -> int:
+def _select(label: str, name: str, options: tuple[str, ...] | list[str], index: int) -> int:
     key = f"hand-at-{name}"
-    st.session_state[key] = place
+    st.session_state[key] = index
 
     def picked() -> None:
-        old: Pick = st.session_state.get(_PICK, Pick(place, place, 0))
+        old: Pick = st.session_state.get(_PICK, Pick(index, index, 0))
         parts = {"query": old.query, "key": old.key, "dimension": old.dimension}
         st.session_state[_PICK] = Pick(**{**parts, name: st.session_state[key]})
 

@@ -54,8 +54,8 @@ def _turned_in_link(kind: str, n_words: int) -> None:
         try:
             st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
         except ValueError as error:
-            url_choice.warn(f"{escape(str(error))} {_('The mask stays as it is.')}")
-    pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
+            url_choice.warn(f"{escape(_(error))} {_('The mask stays as it is.')}")
+    pairs = map(by_hand_text.text_of_indices, _clicks(kind, n_words))
     url_choice.say(_TURNED, _TURNED, ",".join(pairs) or None)
 
 
@@ -99,7 +99,7 @@ def _mask(stage: str) -> tuple[str, bool]:
 
 def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     base, version = _base(words, n_numbers)
-    names = [str(place + 1) for place in range(n_numbers)]
+    names = [str(index + 1) for index in range(n_numbers)]
     rows = [
         {"word": word, **{name: float(value) for name, value in zip(names, row, strict=True)}}
         for word, row in zip(words, base.tolist(), strict=True)
@@ -150,14 +150,14 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
             made = by_hand_text.vectors_of(st.query_params[_LINK], len(words), n_numbers)
         except ValueError as error:
             st.warning(
-                f"{escape(str(error))} {_('One-hot vectors are used instead.')}",
+                f"{escape(_(error))} {_('One-hot vectors are used instead.')}",
                 icon=":material/link_off:",
             )
     return _start_from(signature, made)
 
 
 def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tuple[Floats, int]:
-    """Start the table anew; is_new: it was asked for, so what was typed before is forgotten."""
+    """Reset the table; is_new: on request, so earlier edits are dropped."""
     version = 1 + (st.session_state[_BASE][2] if _BASE in st.session_state else 0)
     st.session_state[_BASE] = (signature, vectors, version, is_new)
     return vectors, version

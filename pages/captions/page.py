@@ -27,14 +27,14 @@ def _compose(run: Run) -> None:
             pieces = scene.pieces(run)
             look = caption_look.look_at_scene(run, pieces)
         except ValueError as error:
-            show.problem(str(error))
+            show.problem(error)
             return
-        place = st.container()
+        area = st.container()
     with right:
         view.sentence(look)
         chosen = view.heads(run, look)
         view.strip(look, chosen)
-    with place:
+    with area:
         view.picture(look)
         view.inside(look, chosen)
     view.word_by_word(look, chosen)

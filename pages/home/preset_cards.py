@@ -24,19 +24,19 @@ def first(runs: list[Run]) -> None:
 def rest(runs: list[Run]) -> None:
     """Show the other presets, family by family; small families stand side by side."""
     others = list(PRESETS.values())[N_LARGE:]
-    found = {
+    trained = {
         name: [preset for preset in others if preset.experiment.model.family == name]
         for name in FAMILIES
     }
-    for shelf in _shelves({name: len(presets) for name, presets in found.items() if presets}):
-        widths = [min(len(found[name]), COLUMNS) for name in shelf]
+    for shelf in _shelves({name: len(presets) for name, presets in trained.items() if presets}):
+        widths = [min(len(trained[name]), COLUMNS) for name in shelf]
         room = COLUMNS - sum(widths)
         for column, name, width in zip(
             st.columns([*widths, room] if room else widths), shelf, widths, strict=False
         ):
             with column:
                 st.header(FAMILIES[name].label, anchor=False, help=FAMILIES[name].help)
-                _rows(found[name], runs, width, is_large=False)
+                _rows(trained[name], runs, width, is_large=False)
 
 
 def _shelves(sizes: dict[str, int]) -> list[list[str]]:

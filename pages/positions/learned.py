@@ -32,7 +32,7 @@ def learned() -> None:
             return
         _table(run, steps, names)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
 
 
 def _unlearned(family: str, position: str) -> str:
@@ -127,7 +127,7 @@ def patches() -> None:
     chosen = st.select_slider(
         _("The patch (row, column)"), names, names[len(names) // 2], key=f"positions-patch-{side}"
     )
-    place = names.index(chosen)
+    index = names.index(chosen)
     flat = positions.patch_table(side, d_model, chosen_base, is_2d=False)
     tables = {
         _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
@@ -136,12 +136,14 @@ def patches() -> None:
         _("Waves counted through, row after row: what lies below is far away."): flat,
     }
     if own is not None and own[1] == side:
-        words = _("Learned by the current run, at step {n}: nobody told it of rows and columns.")
+        words = _(
+            "Learned by the current run, at step {n}: it was never told about rows and columns."
+        )
         tables[words.format(n=f"{own[2]:,}")] = own[0]
     columns = st.columns(len(tables))
     for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):
         with column:
-            like = positions.cosines(table)[place].reshape(side, side)
+            like = positions.cosines(table)[index].reshape(side, side)
             drawn = plots.matrix(
                 like,
                 _("column"),

@@ -69,15 +69,16 @@ def _experiment() -> tuple[Experiment | None, str]:
         words = _("The task and sizes of the current run, **{name}**, with each kind of positions.")
         return run.experiment, words.format(name=run_words.escape(run.meta.name))
     try:
-        found = Experiment.parse(state.draft())
+        experiment = Experiment.parse(state.draft())
     except ConfigError as error:
-        return None, _("The configuration on the Train page is not valid: {why}").format(why=error)
+        words = _("The configuration on the Train page is not valid: {why}")
+        return None, words.format(why=_(error))
     words = _("The configuration of the Train page, **{task}**, with each kind of positions.")
-    return found, words.format(task=_(found.task.facts.label))
+    return experiment, words.format(task=_(experiment.task.facts.label))
 
 
 def _start(experiment: Experiment, steps: int) -> None:
-    """Queue one run a kind; a refusal is said in its words, and what is queued stays."""
+    """Queue one run a kind; shows why one is refused; those queued before it stay."""
     try:
         racers = position_race.racers(experiment, steps=steps)
         for name, racer in reversed(racers.items()):  # the newest stands first in every list
@@ -94,7 +95,7 @@ def _start(experiment: Experiment, steps: int) -> None:
                 runs_access.store().delete(run.id)
                 raise
     except (ValueError, OSError) as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     state.notify(
         _("{n} runs wait for their turn; their curves appear here as they learn.").format(
@@ -162,28 +163,29 @@ def _beyond(race: Race) -> None:
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return
-    found: dict[str, Extrapolation] = {}
+    lines: dict[str, Extrapolation] = {}
     for name, run in race.runs.items():
         if run.has_checkpoint and not run.status.is_active:
             try:
                 with st.spinner(_("Measuring longer sequences …")):
-                    found[name] = _measured(run.id, run.checkpoint_step or 0, run)
+                    lines[name] = _measured(run.id, run.checkpoint_step or 0, run)
             except ValueError as error:
-                show.problem(str(error))
-    if not found:
+                show.problem(error)
+    if not lines:
         st.info(
             _("How far beyond its trained length each goes is measured when it has finished."),
             icon=":material/hourglass_empty:",
         )
         return
     series = {
-        name: (_(POSITIONS[name].label), each.lengths, each.tokens) for name, each in found.items()
+        name: (_(POSITIONS[name].label), each.lengths, each.tokens) for name, each in lines.items()
     }
-    trained = next(iter(found.values())).trained
+    trained = next(iter(lines.values())).trained
     show.live_figure(
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
         _(
-            "Right of the line nobody was trained: answers written token by token to {n} sequences "
+            "Right of the line no model was trained: answers written token by token to {n} "
+            "sequences "
             "of each length. An answer that stops at the trained length still has half of its "
             "tokens right at twice that length. Which kind falls first, and which last?"
         ).format(n=position_race.PER_LENGTH),

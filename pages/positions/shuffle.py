@@ -19,7 +19,7 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    """Ask for a sentence, shuffle it, and show who noticed."""
+    """Ask for a sentence, shuffle it, and show which models notice."""
     pictured = _current()
     if pictured is not None and pictured.experiment.task.kind == "image":
         _picture(pictured)
@@ -39,22 +39,22 @@ def view() -> None:
     try:
         text = typed.within(text, MAX_TEXT)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     try:
         own = None if run is None else shuffle.of_run(run, text, seed)
     except ValueError as error:
         own = None
         st.warning(
-            _("The current run is left out. {why}").format(why=error), icon=":material/info:"
+            _("The current run is left out. {why}").format(why=_(error)), icon=":material/info:"
         )
     try:
         tokens = lab.read_tokens(text)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     order = shuffle.shuffled(len(tokens), seed)
-    moved = [tokens[place] for place in order] if own is None else own[2]
+    moved = [tokens[index] for index in order] if own is None else own[2]
     st.markdown(_("Shuffled: **{words}**").format(words=run_words.escape(" ".join(moved))))
     _bars(tokens, order, run, own)
     if own is not None:
@@ -66,15 +66,15 @@ def _bars(
     tokens: tuple[str, ...],
     order: list[int],
     run: Run | None,
-    own: tuple[shuffle.Noticed, shuffle.Answers, tuple[str, ...]] | None,
+    own: tuple[shuffle.Noticed, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
 ) -> None:
     bars: dict[str, tuple[str | None, float]] = {}
-    for found in shuffle.untrained(tokens, order):
-        if found.name == shuffle.CAUSAL:
+    for result in shuffle.untrained(tokens, order):
+        if result.name == shuffle.CAUSAL:
             name, label = None, _("None, with a causal mask")
         else:
-            name, label = found.name, _(POSITIONS[found.name].label)
-        bars[label] = (name, float(found.change.mean()))
+            name, label = result.name, _(POSITIONS[result.name].label)
+        bars[label] = (name, float(result.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
         if run.experiment.model.family == "recurrent":
@@ -92,7 +92,7 @@ def _bars(
     )
 
 
-def _answers(answers: shuffle.Answers) -> None:
+def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(
@@ -112,19 +112,19 @@ def _picture(run: Run) -> None:
             return
         left, right = st.columns([4, 1], vertical_alignment="bottom")
         with left:
-            place = st.slider(
+            index = st.slider(
                 _("Picture of the current run"), 1, len(images), key="shuffle-picture"
             )
         with right:
             _button("shuffle-patches")
-        picture = images[place - 1]
-        found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
+        picture = images[index - 1]
+        result = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     with st.container(horizontal=True):
-        for drawn, probabilities in ((picture, found.before), (found.moved, found.after)):
+        for drawn, probabilities in ((picture, result.before), (result.moved, result.after)):
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
             said = f"{names[best]}, {show.percent(float(probabilities[best]))}"

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.speed import state as speed_state
-from pages.speed.state import Asked
+from pages.speed.state import BenchmarkRequest
 from pages.ui import model_choice, run_words, runs_access, show, state, url_choice
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
@@ -14,8 +14,8 @@ from tfm_core.inspect.speed.registry import COMPARISONS
 _KEY, _QUERY = "speed-compare", "compare"
 
 
-def pick() -> Asked | None:
-    """Draw the choices; None where there is nothing to measure, which is then said."""
+def pick() -> BenchmarkRequest | None:
+    """Draw the choices; None, with a sentence on the page, where nothing can be measured."""
     left, right = st.columns(2)
     with left:
         chosen = model_choice.chosen()
@@ -31,7 +31,7 @@ def pick() -> Asked | None:
     device = state.device()
     label = run_words.escape(chosen.label)
     st.markdown(_(COMPARISONS[name].help))
-    return Asked(name, chosen.experiment, device, label)
+    return BenchmarkRequest(name, chosen.experiment, device, label)
 
 
 def _compare() -> str:
@@ -52,15 +52,17 @@ def _compare() -> str:
     return picked
 
 
-def press(asked: Asked) -> bool:
+def press(request: BenchmarkRequest) -> bool:
     """Offer to measure, or say why that makes no sense here; return whether it was offered."""
-    why = _why_not(asked.name, asked.experiment.model_dump_json(), asked.device, asked.experiment)
+    why = _why_not(
+        request.name, request.experiment.model_dump_json(), request.device, request.experiment
+    )
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return False
-    comparison = COMPARISONS[asked.name]
-    is_busy = speed_state.asked() is not None
-    report = speed_state.result(asked)
+    comparison = COMPARISONS[request.name]
+    is_busy = speed_state.requested() is not None
+    report = speed_state.result(request)
     words = _("Measure again") if report is not None and report.timed else _("Measure")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -70,15 +72,17 @@ def press(asked: Asked) -> bool:
             key="speed-start",
             disabled=is_busy,
             on_click=speed_state.ask,
-            args=(asked,),
+            args=(request,),
         )
-        st.caption(_expectation(comparison.seconds, asked, needs_patience=comparison.needs_consent))
+        st.caption(
+            _expectation(comparison.seconds, request, needs_patience=comparison.needs_consent)
+        )
     return True
 
 
-def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:
+def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: bool) -> str:
     words = _("{model}: about {n} s on {device}.").format(
-        n=seconds, device=show.device(asked.device), model=asked.label
+        n=seconds, device=show.device(request.device), model=request.label
     )
     if needs_patience:
         words += " " + _("Compiling keeps a core busy all the while.")

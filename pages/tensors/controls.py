@@ -10,8 +10,8 @@ from pages.i18n import N_, _
 from pages.ui import typed, url_choice
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
-from tfm_core.inspect.tensors.operations import OPERATIONS, Operation, Parameter, Values
-from tfm_core.inspect.tensors.sight import PREPARED, Dtype, Source, read
+from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values
+from tfm_core.inspect.tensors.sight import PREPARED, Dtype, InputSpec, read
 
 _CONTENT = {"arange": N_("0, 1, 2 …"), "own": N_("Own numbers")}
 _OWN = "own"
@@ -19,16 +19,16 @@ _LONGEST = 40  # characters of a shape or a parameter
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An operation with everything that it is told."""
+class OperationSetup:
+    """An operation with its inputs and parameters."""
 
-    operation: Operation
-    source: Source
+    operation: TensorOperation
+    source: InputSpec
     values: Values
     second: tuple[int, ...] | None
 
 
-def operation() -> Operation:
+def operation() -> TensorOperation:
     """Choose the operation; a link may hold it."""
     picked = st.pills(
         _("Operation"), list(OPERATIONS), default="view", required=True, key="op",
@@ -37,28 +37,28 @@ def operation() -> Operation:
     return OPERATIONS[picked if picked in OPERATIONS else "view"]
 
 
-def asked(chosen: Operation) -> Asked:
+def asked(chosen: TensorOperation) -> OperationSetup:
     """Ask for the inputs and parameters. Raises ValueError, in a sentence."""
-    source = Source((1,))
+    source = InputSpec((1,))
     second = None
     if chosen.kind != "makes":
         source = _source(chosen)
     if chosen.second is not None:
         second = text.shape_of(_field(chosen, "second", _("Shape of b"), chosen.second), "b")
-    return Asked(chosen, source, read(chosen, _typed(chosen)), second)
+    return OperationSetup(chosen, source, read(chosen, _typed(chosen)), second)
 
 
-def _typed(chosen: Operation) -> dict[str, str]:
-    found = {}
+def _typed(chosen: TensorOperation) -> dict[str, str]:
+    typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
         for column, one in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                found[one.name] = _parameter(chosen, one)
-    return found
+                typed[one.name] = _parameter(chosen, one)
+    return typed
 
 
-def _parameter(chosen: Operation, one: Parameter) -> str:
+def _parameter(chosen: TensorOperation, one: Parameter) -> str:
     key = key_of(chosen, one.name)
     if one.choices:
         picked = st.selectbox(_(one.label), one.choices, key=key, bind="query-params")
@@ -67,7 +67,7 @@ def _parameter(chosen: Operation, one: Parameter) -> str:
     return typed.within(text, _LONGEST)
 
 
-def _field(chosen: Operation, name: str, label: str, default: str) -> str:
+def _field(chosen: TensorOperation, name: str, label: str, default: str) -> str:
     text = st.text_input(
         label, default, key=key_of(chosen, name), bind="query-params",
         help=_("One to four whole numbers, at most 64 elements: 2, 3."),
@@ -75,7 +75,7 @@ def _field(chosen: Operation, name: str, label: str, default: str) -> str:
     return typed.within(text, _LONGEST)
 
 
-def _source(chosen: Operation) -> Source:
+def _source(chosen: TensorOperation) -> InputSpec:
     left, right = st.columns(2)
     with left:
         shape = text.shape_of(_field(chosen, "shape", _("Shape of x"), chosen.shape))
@@ -95,10 +95,10 @@ def _source(chosen: Operation) -> Source:
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
         raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
-    return Source(shape, numbers, whole, prepared if prepared in PREPARED else "as it is")
+    return InputSpec(shape, numbers, whole, prepared if prepared in PREPARED else "as it is")
 
 
-def _numbers(chosen: Operation, shape: tuple[int, ...]) -> tuple[float, ...]:
+def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
     count = 1
     for size in shape:
         count *= size
@@ -110,17 +110,17 @@ def _numbers(chosen: Operation, shape: tuple[int, ...]) -> tuple[float, ...]:
     return text.numbers_of(typed.within(written, 10 * _LONGEST), count)
 
 
-def key_of(chosen: Operation, name: str) -> str:
+def key_of(chosen: TensorOperation, name: str) -> str:
     """Return the name of a control of an operation, which is also its name in a link."""
     return f"{chosen.name.replace(' ', '-').lower()}-{name}"
 
 
-def own_mistakes(chosen: Operation) -> None:
+def own_mistakes(chosen: TensorOperation) -> None:
     """Offer the famous errors of one operation, one press each."""
-    found = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
-    if found:
+    names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    if names:
         st.caption(_("Famous errors, one press each"))
-        _buttons(found, "own")
+        _buttons(names, "own")
 
 
 def gallery() -> None:

@@ -147,7 +147,7 @@ def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some of what the link asks for cannot be; the rest is set as it says:")]
+    words = [_("Some of what the link asks for is not possible; the rest is set as it says:")]
     words += [f"- {controls.plain(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
     st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)

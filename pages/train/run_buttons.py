@@ -1,4 +1,4 @@
-"""The buttons of a run: what can be asked of it in the state that it is in."""
+"""The buttons of a run: those that apply in its current state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ASKS = (
         "resume",
         N_("Resume"),
         ":material/play_arrow:",
-        N_("Go on where it stands."),
+        N_("Continue from where it paused."),
         frozenset({"paused"}),
     ),
     Ask(
@@ -134,13 +134,13 @@ def _ask(run: Run, kind: RequestKind) -> None:
     try:
         run.request(kind)
     except (ValueError, OSError) as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(_(error), icon=":material/error:")
         return
     _await_answer(run, before)
 
 
 def _await_answer(run: Run, before: Status) -> None:
-    """Give the worker the moment that a step takes, so that the page drawn next shows its answer.
+    """Wait for the worker about as long as a step takes, so that the next rerun shows its answer.
 
     A slower answer is shown by a later look.
     """
@@ -156,4 +156,4 @@ def _resume(run: Run) -> None:
     try:
         runs_access.queue().resume(run)
     except (ValueError, OSError) as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(_(error), icon=":material/error:")

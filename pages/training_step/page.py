@@ -25,29 +25,29 @@ def page() -> None:
     chosen = controls.pick()
     if chosen is None:
         return
-    place = state.place_of(chosen)
+    model_at = state.model_at_step(chosen)
     try:
         with st.spinner(_("The step …"), show_time=False):
-            controls.where(chosen, place)
-        rate = controls.rate(place)
+            controls.where(chosen, model_at)
+        rate = controls.rate(model_at)
         stage = url_choice.choice(_("Stage"), STAGES, key="training-step-stage", query="stage")
         if stage == "batch":
-            forward.batch(place)
+            forward.batch(model_at)
         elif stage == "loss":
-            forward.loss(place)
+            forward.loss(model_at)
         elif stage == "backward":
-            backward.view(place)
+            backward.view(model_at)
         elif stage == "update":
-            update.one_weight(place, rate)
+            update.one_weight(model_at, rate)
         elif stage == "after":
-            update.after(place, rate)
+            update.after(model_at, rate)
         elif stage == "ways":
-            ways.two_ways(place, rate)
+            ways.two_ways(model_at, rate)
         else:
-            ways.mistakes(place)
-        controls.history(place)
+            ways.mistakes(model_at)
+        controls.history(model_at)
     except ValueError as error:
-        show.problem(_(str(error)))
+        show.problem(error)
 
 
 page()

@@ -76,10 +76,10 @@ def _names(run: Run | None) -> list[str]:
 def _opens_run(run: Run | None) -> bool:
     """Whether a link was just opened that names a run and says no more."""
     seen = st.session_state.get(_RUN_SEEN)
-    st.session_state[_RUN_SEEN] = found = None if run is None else run.id
+    st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
     return (
-        found is not None
-        and found != seen
+        run_id is not None
+        and run_id != seen
         and "run" in st.query_params
         and not (_SHOW in st.query_params or url_config.settings_in(st.query_params.to_dict()))
     )
@@ -118,8 +118,8 @@ def _resolve(name: str, run: Run | None) -> Chosen:
     is_run = name == RUN and run is not None
     experiment = run.experiment if is_run and run is not None else _draft()
     label = _label(name, run)
-    found = of_experiment(experiment, label)
-    return Chosen(name, label, found.model, found.shape, found, experiment, run if is_run else None)
+    one = of_experiment(experiment, label)
+    return Chosen(name, label, one.model, one.shape, one, experiment, run if is_run else None)
 
 
 def _draft() -> Experiment:
@@ -128,7 +128,7 @@ def _draft() -> Experiment:
         st.session_state[_LAST] = checked.experiment
         return checked.experiment
     for problem in checked.problems:
-        controls.complaint(problem.sentence)
+        controls.complaint(_(problem.sentence))
     st.caption(_("Until that is mended, the last configuration that fitted is shown."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last

@@ -1,4 +1,4 @@
-"""What a session remembers. The only module that knows the keys of ``st.session_state``."""
+"""What a session remembers across pages: the current run, its runs, the draft, notices."""
 
 from __future__ import annotations
 

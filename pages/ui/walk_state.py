@@ -70,10 +70,10 @@ def read_block(key: str, count: int) -> str | None:
     return rule.format(count=count, text=f"“{linked[:20]}”")
 
 
-def say_block(key: str, place: int) -> None:
+def say_block(key: str, index: int) -> None:
     """Put the block (from 0) into the link; the first one is not said."""
-    if place:
-        st.query_params[_BLOCK] = str(place + 1)
+    if index:
+        st.query_params[_BLOCK] = str(index + 1)
     else:
         st.query_params.pop(_BLOCK, None)
     st.session_state[f"{key}-linked"] = st.query_params.get(_BLOCK)

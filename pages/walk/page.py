@@ -16,7 +16,7 @@ def page() -> None:
         with st.spinner(_("One forward pass …"), show_time=False):
             name, subject = source.pick()
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     st.caption(subject.note)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -36,10 +36,10 @@ def page() -> None:
         st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
-        place = st.container()
+        area = st.container()
         question.words(step, subject, names)
         question.question(step, name, example)
-        with place:  # drawn last: an answer just given reveals the shapes
+        with area:  # drawn last: an answer just given reveals the shapes
             question.shapes(step, subject, with_after=question.is_guessed(step, name, example))
     with seen:
         if step.name == "patches":

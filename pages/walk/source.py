@@ -57,8 +57,8 @@ def _of(chosen: Chosen) -> tuple[str, Subject]:
         return chosen.name, _published(chosen.name)
     if chosen.run is not None and chosen.run.has_checkpoint:
         path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
-        found = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
-        return f"{chosen.run.id} {path.stat().st_mtime_ns}", found
+        walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
+        return f"{chosen.run.id} {path.stat().st_mtime_ns}", walked
     text = chosen.experiment.model_dump_json()
     return text, _untrained(text)
 
@@ -79,10 +79,10 @@ def _published(name: str) -> Subject:
     from tfm_core.inspect.walk.subject import by_shape
 
     known = ARCHITECTURES[name]
-    found = by_shape(
+    walked = by_shape(
         known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
     )
-    return with_note(found, _("A published model at its real size: shapes only, no numbers."))
+    return with_note(walked, _("A published model at its real size: shapes only, no numbers."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -90,10 +90,12 @@ def _untrained(text: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
 
-    found = subject(Experiment.model_validate_json(text))
-    if found.is_real:
-        return with_note(found, _("This model is untrained: its numbers are those it starts with."))
-    return with_note(found, _("This model is large: it is walked through by its shapes."))
+    walked = subject(Experiment.model_validate_json(text))
+    if walked.is_real:
+        return with_note(
+            walked, _("This model is untrained: its numbers are those it starts with.")
+        )
+    return with_note(walked, _("This model is large: it is walked through by its shapes."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -105,8 +107,8 @@ def _trained(folder: str, changed: int, _run: Run) -> Subject:
     model, step = load_model(_run.experiment, _run.folder / "checkpoints" / "last")
     try:
         probe = _run.probe()
-        found = subject(_run.experiment, model, items=probe.items, images=probe.images)
+        walked = subject(_run.experiment, model, items=probe.items, images=probe.images)
     except ValueError:  # no probe yet
-        found = subject(_run.experiment, model)
+        walked = subject(_run.experiment, model)
     words = _("The last checkpoint of the run, at step {step} of its training.")
-    return with_note(found, words.format(step=f"{step:,}"))
+    return with_note(walked, words.format(step=f"{step:,}"))

@@ -31,7 +31,7 @@ def view() -> None:
     try:
         sentences = padding.sentences_of(typed.within(text, _MOST))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         has_bos = st.toggle(
@@ -88,7 +88,7 @@ def _what_happened(made: Batch) -> None:
             pairs=show.count(n * length * length),
         )
     )
-    lost = [(place, words) for place, words in enumerate(made.cut, 1) if words]
+    lost = [(number, words) for number, words in enumerate(made.cut, 1) if words]
     if not lost:
         st.caption(_("Nothing was cut: the rectangle is as long as the longest sentence."))
         return
@@ -99,8 +99,8 @@ def _what_happened(made: Batch) -> None:
         total,
     ).format(n=total)
     parts = [
-        _("sentence {n} lost “{words}”").format(n=place, words=run_words.escape(" ".join(words)))
-        for place, words in lost
+        _("sentence {n} lost “{words}”").format(n=number, words=run_words.escape(" ".join(words)))
+        for number, words in lost
     ]
     st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")
 

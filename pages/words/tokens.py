@@ -60,7 +60,7 @@ def view() -> None:
     try:
         text = tokenise.clean(raw, lower=is_lower)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
     source = source.lower() if is_lower else source
@@ -151,7 +151,7 @@ def _characters(text: str, source: str) -> None:
     st.markdown(
         _(
             "A small vocabulary and a long sequence: attention costs the square of the length, and "
-            "the model has to spell every word anew."
+            "the model has to spell out every word."
         )
     )
     show.code(tokenise.by_character)
@@ -192,7 +192,7 @@ def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
 def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            _("done"): ["✓" if place < k else "" for place in range(len(learned.merges))],
+            _("done"): ["✓" if number < k else "" for number in range(len(learned.merges))],
             _("merge"): range(1, len(learned.merges) + 1),
             _("pair"): [
                 f"{bpe.shown(merge.left)} + {bpe.shown(merge.right)}" for merge in learned.merges

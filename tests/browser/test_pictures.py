@@ -39,7 +39,7 @@ def test_the_patches_of_a_fresh_run_can_be_looked_at(open_tab: OpenTab) -> None:
 def test_another_patch_can_ask(open_tab: OpenTab) -> None:
     tab = open_tab(DIGITS)
     expect(tab.main.get_by_text("How much attention each patch receives")).to_be_visible()
-    tab.pick("Which patch asks", "2,3")
+    tab.pick("Which patch attends", "2,3")
     expect(tab.main.get_by_text("Where the outlined patch looks.")).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"patch=2(%2C|,)3"))
 

@@ -52,10 +52,10 @@ def test_every_word_counts_and_every_parameter_learns(head):
     src, tgt = text_batch()
     read = model(head)
     before = read(src, tgt)
-    for place in range(src.size(1)):
+    for position in range(src.size(1)):
         changed = src.clone()
-        changed[0, place] = changed[0, place] % (SRC_WORDS - 4) + 4
-        if changed[0, place] != src[0, place]:
+        changed[0, position] = changed[0, position] % (SRC_WORDS - 4) + 4
+        if changed[0, position] != src[0, position]:
             assert not torch.equal(read(changed, tgt)[0], before[0])
     before[..., -N_LABELS:].square().sum().backward()
     for name, parameter in read.named_parameters():

@@ -39,8 +39,8 @@ def copy_block(ours, theirs):
     if ours.has_cross:
         copy_attention(ours.cross_attention, theirs.multihead_attn)
         norms.insert(1, ours.cross_attention_norm)
-    for place, norm in enumerate(norms, 1):
-        norm.load_state_dict(getattr(theirs, f"norm{place}").state_dict())
+    for index, norm in enumerate(norms, 1):
+        norm.load_state_dict(getattr(theirs, f"norm{index}").state_dict())
     ours.feed_forward.up.load_state_dict(theirs.linear1.state_dict())
     ours.feed_forward.down.load_state_dict(theirs.linear2.state_dict())
 

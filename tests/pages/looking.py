@@ -42,8 +42,8 @@ def unpacked(sent):
     return header, values.reshape(-1, *header["shape"])[header["frame"]]
 
 
-def film(at):
-    """Return the steps of the film that the browser can play, and its weights."""
+def animation(at):
+    """Return the steps of the animation that the browser can play, and its weights."""
     sent = part_of(at, "head_grid").bytes
     header, _values = unpacked(sent)
     values = np.frombuffer(sent[4 + int.from_bytes(sent[:4], "little") :], header["kind"])

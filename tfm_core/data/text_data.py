@@ -98,13 +98,13 @@ def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]
         rng.shuffle(every)
         return every[:n], len(every)
     has_blanks = _answer(task) == "blanks"
-    found: dict[tuple[str, ...], Pair] = {}
+    by_source: dict[tuple[str, ...], Pair] = {}
     n_draws = 0
-    while len(found) < n:  # ends: more than 2 n sources exist, and each may be drawn
+    while len(by_source) < n:  # ends: more than 2 n sources exist, and each may be drawn
         pair = task.sample(rng)
         n_draws += 1
-        found.setdefault(pair.tgt if has_blanks else pair.src, pair)
-    pairs = list(found.values())
+        by_source.setdefault(pair.tgt if has_blanks else pair.src, pair)
+    pairs = list(by_source.values())
     rng.shuffle(pairs)  # the rare short ones were found first; every split gets its share of them
     return pairs, n_draws
 

@@ -89,24 +89,24 @@ def macs(
     config: ModelConfig, shape: Shape, *, batch: int = 1, src_len: int = 0, tgt_len: int = 0
 ) -> dict[str, int]:
     """Return the multiply-accumulates of one forward pass by part, those of PARTS in order."""
-    found = dict.fromkeys(PARTS, 0)
+    counts = dict.fromkeys(PARTS, 0)
     if isinstance(config, RecurrentConfig):
         assert isinstance(shape, TextShape)
-        found |= recurrent.macs(config, shape, src_len, tgt_len)
-        return {part: batch * count for part, count in found.items()}
+        counts |= recurrent.macs(config, shape, src_len, tgt_len)
+        return {part: batch * count for part, count in counts.items()}
     seen = lengths(config, shape, src_len, tgt_len)
     d, tokens = config.d_model, seen.encoder
     n_encoder, n_decoder = layers(config)
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
-        found["projections"] += n * 4 * length * d * d
-        found["scores"] += n * 2 * length * length * d
-        found["feed-forward"] += n * matrices(config) * length * d * config.d_ff
+        counts["projections"] += n * 4 * length * d * d
+        counts["scores"] += n * 2 * length * length * d
+        counts["feed-forward"] += n * matrices(config) * length * d * config.d_ff
     if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
-        found["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
-    found["embedding"] = _embedding(config, shape)
-    found["output"] = _output(config, shape, seen)
-    return {part: batch * count for part, count in found.items()}
+        counts["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
+    counts["embedding"] = _embedding(config, shape)
+    counts["output"] = _output(config, shape, seen)
+    return {part: batch * count for part, count in counts.items()}
 
 
 def memory(

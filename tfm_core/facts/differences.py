@@ -28,9 +28,9 @@ SHAPE_LABELS = {
 def differences(first: Architecture, second: Architecture) -> list[str]:
     """Return sentences on how the second model differs from the first; none if equal."""
     one, other = first.model, second.model
-    found = []
+    changes = []
     if one.family != other.family:
-        found.append(
+        changes.append(
             f"{second.label} is of the family {FAMILIES[other.family].label}, {first.label} of the "
             f"family {FAMILIES[one.family].label}."
         )
@@ -38,15 +38,15 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
     for name in (name for name in new if name in old and name != "family"):
         if old[name] != new[name]:
             label = type(other).model_fields[name].title or name
-            found.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
+            changes.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
     old, new = asdict(first.shape), asdict(second.shape)
     for name in (name for name in new if name in old and name != "pad_id"):
         if old[name] != new[name]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
-            found.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
+            changes.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
     if first.model == second.model and first.shape == second.shape:
         return []
-    return [*found, *_sizes(first, second)]
+    return [*changes, *_sizes(first, second)]
 
 
 def _sizes(first: Architecture, second: Architecture) -> list[str]:

@@ -196,10 +196,10 @@ class DecoderOnly(nn.Module):
         lengths = (src != self.pad_id).sum(1, keepdim=True)  # (B, 1)
         if not src.size(1):
             return self.tgt_embedding(tgt_in), tgt_in != self.pad_id, lengths
-        places = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
-        is_src = places < lengths  # (B, S + T)
-        from_src = places.clamp(max=src.size(1) - 1).expand_as(is_src)
-        from_tgt = places - lengths
+        positions = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
+        is_src = positions < lengths  # (B, S + T)
+        from_src = positions.clamp(max=src.size(1) - 1).expand_as(is_src)
+        from_tgt = positions - lengths
         is_tgt = (from_tgt >= 0) & (from_tgt < tgt_in.size(1))
         from_tgt = from_tgt.clamp(0, tgt_in.size(1) - 1)
         x = torch.where(

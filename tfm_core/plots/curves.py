@@ -30,7 +30,7 @@ class Measurements:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ReferenceLine:
     """A value known beforehand, drawn as a dashed line with its words.
 
     is_floor: no curve goes below it, so that its words stand there, clear of the curves.
@@ -47,7 +47,7 @@ def learning_curve(
     test: Sequence[Measurements],
     *,
     y_title: str,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[ReferenceLine] = (),
     best: Measurements | None = None,
     total_steps: int | None = None,
     window: int = 20,
@@ -152,7 +152,7 @@ def _ring(series: Measurements, number: str) -> go.Scatter:
     )
 
 
-def _add_mark(figure: go.Figure, mark: Mark) -> None:
+def _add_mark(figure: go.Figure, mark: ReferenceLine) -> None:
     figure.add_hline(
         y=mark.value,
         line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},

@@ -1,4 +1,4 @@
-"""Kinds of positions against each other: who notices a shuffle, who learns, who goes beyond."""
+"""Kinds of positions compared: which notice a shuffle, which learn, which extrapolate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of attention in words: what asks, what is asked, and what to look for in a map."""
+"""The kinds of attention in words: queries, keys, and what to look for in a map."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AttentionKind:
-    """One attention of the model in words: its name, what asks, what is asked, what to look for."""
+    """One attention of the model in words: its name, its queries and keys, what to look for."""
 
     name: str
     label: str
@@ -23,7 +23,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "encoder",
             "Encoder self-attention",
-            "Every source token asks all source tokens, before and behind it.",
+            "Every source token attends to all source tokens, before and behind it.",
             "source token",
             "source token",
             "A diagonal is a head that copies a token, a line beside it a head that looks at the "
@@ -32,8 +32,10 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "slots",
             "Encoder self-attention",
-            "Every position asks the source tokens. Position t answers target token t; where the "
-            "source is shorter than the answer, empty slots ask too, but nobody can ask them.",
+            "Every position attends to the source tokens. Position t answers target token t; "
+            "where the "
+            "source is shorter than the answer, empty slots attend too, but no token can attend "
+            "to them.",
             "position that answers",
             "source token",
             "Position t writes target token t: the strongest cells of its row are what it is made "
@@ -42,7 +44,8 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "words",
             "Self-attention over the words",
-            "Every word asks all words, before and behind it, and so does the CLS token, where one "
+            "Every word attends to all words, before and behind it, and so does the CLS token, "
+            "where one "
             "stands in front. One label is read from the CLS token, or from the mean of all words.",
             "word",
             "word",
@@ -52,17 +55,17 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "blanks",
             "Self-attention around the blanks",
-            "Every place asks all places, before and behind it. A blank is answered where it "
-            "stands.",
-            "place",
-            "place",
+            "Every position attends to all positions, before and behind it. A blank is answered "
+            "where it stands.",
+            "position",
+            "position",
             "The row of a blank says which words it is guessed from: its article, its verb, its "
             "time. A causal model would see only the left half of that row.",
         ),
         AttentionKind(
             "decoder",
             "Decoder self-attention (causal)",
-            "Every target token asks itself and the target tokens before it.",
+            "Every target token attends to itself and the target tokens before it.",
             "target token so far",
             "target token so far",
             "The grey triangle is exactly 0: the causal mask hides the future. Each row predicts "
@@ -71,7 +74,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "cross",
             "Cross-attention",
-            "Every target token asks the source, whose tokens the encoder has read.",
+            "Every target token attends to the source, whose tokens the encoder has read.",
             "target token so far",
             "source token",
             "The strongest cell of a row is often where the next target token comes from: a "
@@ -80,7 +83,8 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "sequence",
             "Self-attention (causal)",
-            "Source and target are one sequence; every token asks itself and those before it.",
+            "Source and target are one sequence; every token attends to itself and those before "
+            "it.",
             "token",
             "token",
             "The grey triangle is exactly 0: the causal mask hides the future. From <bos> on, each "
@@ -89,7 +93,7 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "text",
             "Self-attention (causal)",
-            "Every token of the text asks itself and those before it.",
+            "Every token of the text attends to itself and those before it.",
             "token",
             "token",
             "The grey triangle is exactly 0: the causal mask hides the future. Each row predicts "
@@ -98,8 +102,8 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "picture",
             "Cross-attention over the picture",
-            "Every word asks the patches of the picture, which the encoder has read. A patch is "
-            "named row,column, from 1.",
+            "Every word attends to the patches of the picture, which the encoder has read. A "
+            "patch is named row,column, from 1.",
             "word so far",
             "patch",
             "A row says where the model looks while it writes the word after its own: for a number "
@@ -108,7 +112,8 @@ KINDS: dict[str, AttentionKind] = {
         AttentionKind(
             "patches",
             "Attention over patches",
-            "Every patch of the picture asks all patches. A patch is named row,column, from 1.",
+            "Every patch of the picture attends to all patches. A patch is named row,column, "
+            "from 1.",
             "patch",
             "patch",
             "Columns are patches that everybody reads, often those with ink; a diagonal is a head "

@@ -115,8 +115,8 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
         allowed[:, len(item["src"]) :] = False
     window = getattr(experiment.model, "window", 0)
     if window and kind.name not in {"cross", "picture"}:
-        places = np.arange(len(query))
-        allowed &= np.abs(places[:, None] - places[None, :]) <= window
+        positions = np.arange(len(query))
+        allowed &= np.abs(positions[:, None] - positions[None, :]) <= window
     return Axes(query, key, allowed)
 
 
@@ -124,8 +124,8 @@ def axis_tokens(
     experiment: Experiment, item: Mapping[str, Any], module_name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the query and the key tokens of an example's map; see ``axes``."""
-    found = axes(experiment, item, module_name)
-    return found.query, found.key
+    names = axes(experiment, item, module_name)
+    return names.query, names.key
 
 
 def patches_per_side(experiment: Experiment) -> int:
@@ -141,8 +141,8 @@ def patches_per_side(experiment: Experiment) -> int:
 
 def patch_names(side: int) -> tuple[str, ...]:
     """Return the names of patches, ``row,column`` from 1, row by row."""
-    places = range(1, side + 1)
-    return tuple(f"{row},{column}" for row in places for column in places)
+    numbers = range(1, side + 1)
+    return tuple(f"{row},{column}" for row in numbers for column in numbers)
 
 
 def has_cls(experiment: Experiment) -> bool:
@@ -183,13 +183,13 @@ _MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attentio
 
 
 def _parts(module_name: str) -> tuple[str, int, str]:
-    found = _MODULE.fullmatch(module_name)
-    if found is None:
+    match = _MODULE.fullmatch(module_name)
+    if match is None:
         raise StudentError(
             "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
             module_name=module_name,
         )
-    return found[1], int(found[2] or 0), found[3]
+    return match[1], int(match[2] or 0), match[3]
 
 
 def _name(stack: str, layer: int, attention: str = "self_attention") -> str:

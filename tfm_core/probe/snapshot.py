@@ -52,7 +52,7 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
         {
             "src": list(pair.src),
             "tgt": list(pair.tgt),
-            "alignment": [list(places) for places in pair.alignment],
+            "alignment": [list(sources) for sources in pair.alignment],
             "src_text": task.join_src(pair.src),
             "tgt_text": task.join_tgt(pair.tgt),
         }
@@ -83,7 +83,7 @@ def _caption_probe(trainer: Trainer, data: CaptionData) -> dict[str, Any]:
 def _pictures(data: ImageData) -> Tensor:
     labels = data.validation.labels.tolist()
     firsts = [labels.index(label) for label in sorted(set(labels))]
-    others = [place for place in range(len(labels)) if place not in set(firsts)]
+    others = [index for index in range(len(labels)) if index not in set(firsts)]
     return torch.tensor([*firsts, *others][:N_PICTURES], device=data.validation.labels.device)
 
 

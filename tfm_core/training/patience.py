@@ -45,14 +45,22 @@ class Patience:
         """
         if not self.is_over or step >= total:
             return None
-        best = "none was a number" if self.best_step is None else f"best at step {self.best_step:,}"
+        best: str = N_("none was a number")
+        if self.best_step is not None:
+            best = N_("best at step {step:,}", step=self.best_step)
+        if self.limit == 1:
+            return N_(
+                "Stopped early at step {step:,}, {best}: the validation loss had not improved for "
+                "1 validation in a row.",
+                step=step,
+                best=best,
+            )
         return N_(
-            "Stopped early at step {step:,}, {best}: the validation loss had not improved "
-            "for {limit} validation{s} in a row.",
+            "Stopped early at step {step:,}, {best}: the validation loss had not improved for "
+            "{n} validations in a row.",
             step=step,
             best=best,
-            limit=self.limit,
-            s="s" * (self.limit != 1),
+            n=self.limit,
         )
 
     def state(self) -> dict[str, Any]:

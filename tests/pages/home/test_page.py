@@ -93,7 +93,7 @@ def test_the_example_of_the_caption_task_is_composed_of_real_digits() -> None:
     """The picture on the card is what the task composes, and its caption is true of it."""
     images, labels = read_embedded()
     chosen = [(labels == 7).nonzero()[3, 0], (labels == 3).nonzero()[5, 0]]
-    digits = torch.stack([images[place, 0] for place in chosen])[None]
+    digits = torch.stack([images[index, 0] for index in chosen])[None]
     picture = compose(digits, torch.tensor([[[21, 0, 21], [14, 28, 21]]]))[0, 0].numpy()
     shown = np.asarray(Image.open(SCENE))[..., 3]
     expected = np.asarray(Image.fromarray(picture).resize((196, 196), Image.Resampling.BILINEAR))

@@ -119,8 +119,8 @@ def explained(
         with torch.inference_mode():
             parts = torch.split(torch.from_numpy(pictures), _BATCH)
             shares = torch.cat([model(part).softmax(-1)[:, target] for part in parts])
-        found: Floats = shares.numpy()
-        return found
+        result: Floats = shares.numpy()
+        return result
 
     curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))
     return Explained(step, target, probabilities, maps, curves)

@@ -36,7 +36,7 @@ class Reading:
     answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
     """
 
-    place: int
+    index: int
     item: Mapping[str, Any]
     said: str
     truth: str
@@ -96,13 +96,13 @@ def _sentences(run: Run, model: Model, data: TextData, n: int) -> list[Reading]:
     src = data.validation.src[:n]
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     task, readings = data.task, []
-    for place, pair in enumerate(data.validation.pairs[:n]):
-        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))[: config.max_tgt_len]
-        sure = written.confidence[place, : len(said) + 1]
+    for index, pair in enumerate(data.validation.pairs[:n]):
+        said = tuple(task.tgt_vocabulary.decode(written.ids[index].tolist()))[: config.max_tgt_len]
+        sure = written.confidence[index, : len(said) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(
             Reading(
-                place,
+                index,
                 item,
                 task.join_tgt(said),
                 task.join_tgt(pair.tgt),
@@ -127,18 +127,18 @@ def _captions(run: Run, model: Model, data: CaptionData, n: int) -> list[Reading
     written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
     items = items_of(data.config, data.validation, range(n), run.experiment.model.patch_size)
     readings = []
-    for place, item in enumerate(items):
-        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
-        sure = written.confidence[place, : len(said) + 1]
+    for index, item in enumerate(items):
+        said = tuple(data.vocabulary.decode(written.ids[index].tolist()))
+        sure = written.confidence[index, : len(said) + 1]
         readings.append(
             Reading(
-                place,
+                index,
                 item,
                 join(said, data.config),
                 item["tgt_text"],
                 float(sure.min()),
                 said == tuple(item["tgt"]),
-                pictures[place].numpy(),
+                pictures[index].numpy(),
             )
         )
     return readings
@@ -162,13 +162,13 @@ def _pictures(run: Run, model: Model, data: ImageData, n: int) -> list[Reading]:
     labels = data.validation.labels[:n].tolist()
     return [
         Reading(
-            place,
+            index,
             {"label": label},
             names[said],
             names[label],
-            float(best.values[place]),
+            float(best.values[index]),
             said == label,
-            images[place].numpy(),
+            images[index].numpy(),
         )
-        for place, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
+        for index, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
     ]

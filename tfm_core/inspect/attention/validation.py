@@ -18,7 +18,7 @@ from tfm_core.inspect.attention.alignment import (
     scored_modules,
     true_cells,
 )
-from tfm_core.inspect.attention.head_roles import places_of
+from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
@@ -36,7 +36,7 @@ _BATCH = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measurement:
+class ValidationFigures:
     """The figures of every module at the step of the checkpoint, on ``n_examples`` of ``n_all``.
 
     statistics and alignment: by module name; alignment only where there is a truth to score by.
@@ -49,7 +49,7 @@ class Measurement:
     alignment: Mapping[str, AlignmentScore]
 
 
-def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
+def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     """Return what the heads of a run do on its first ``limit`` validation examples.
 
     Sentences are read under the true target. Takes a second or a few: keep the result, by
@@ -66,7 +66,7 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
         with capture(model, only={"weights"}) as cache:
             model(*inputs)
         tally.add(cache.of("weights"), items)
-    return Measurement(
+    return ValidationFigures(
         step=step,
         n_examples=min(limit, n_all),
         n_all=n_all,
@@ -90,9 +90,9 @@ class _Tallies:
         maps = {name: value.float().numpy() for name, value in weights.items()}
         for kind, names in self.kinds.items():
             rows, columns = maps[names[0]].shape[2:]
-            places = places_of(self.experiment, items, kind, (rows, columns))
+            relations = relations_of(self.experiment, items, kind, (rows, columns))
             for name in names:
-                self.statistics[name].add(maps[name], places)
+                self.statistics[name].add(maps[name], relations)
         for name, tally in self.alignment.items():
             for item, map_ in zip(items, maps[name], strict=True):
                 tally.add(rows_that_write(self.experiment, item, name, map_), true_cells(item))
@@ -121,11 +121,11 @@ def _batches(
             yield (src, part.tgt[rows, :length]), items
         elif isinstance(data, CaptionData):
             assert isinstance(experiment.model, CaptionerConfig)
-            places = range(rows.start, rows.stop)
+            indices = range(rows.start, rows.stop)
             size = experiment.model.patch_size
-            items = list(items_of(data.config, data.validation, places, size))
+            items = list(items_of(data.config, data.validation, indices, size))
             length = 1 + max(len(item["tgt"]) for item in items)
-            images = data.normalise(data.validation.pictures(torch.tensor(places)))
+            images = data.normalise(data.validation.pictures(torch.tensor(indices)))
             yield (images, data.validation.tgt[rows, :length]), items
         else:
             images = data.validation.images[rows]

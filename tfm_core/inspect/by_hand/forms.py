@@ -130,20 +130,20 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
     made = [Form("This app’s layer", source, output.numpy(), weights.numpy(), 0.0, 0.0)]
     for name, form in FORMS.items():
         with torch.no_grad():
-            found, maps = form(x, *parts, n_heads, mask)
+            result, maps = form(x, *parts, n_heads, mask)
         made.append(
             Form(
                 name,
                 inspect.getsource(form),
-                found.numpy(),
+                result.numpy(),
                 None if maps is None else maps.numpy(),
-                float((found - output).abs().max()),
+                float((result - output).abs().max()),
                 None if maps is None else float((maps - weights).abs().max()),
             )
         )
     return tuple(made)
 
 
-def agree(found: tuple[Form, ...], tolerance: float = 1e-4) -> bool:
+def agree(made: tuple[Form, ...], tolerance: float = 1e-4) -> bool:
     """Return whether all forms give the same output to within a tolerance."""
-    return bool(np.all([form.difference <= tolerance for form in found]))
+    return bool(np.all([form.difference <= tolerance for form in made]))

@@ -24,11 +24,11 @@ def about_scale(scaled: Attended, plain: Attended, words: tuple[str, ...], query
     )
 
 
-def about_symmetry(found: Attended, words: tuple[str, ...]) -> Question:
+def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     """Ask whether two words score each other alike."""
-    is_alike = bool(np.allclose(found.products, found.products.T, atol=1e-5))
+    is_alike = bool(np.allclose(attended.products, attended.products.T, atol=1e-5))
     first, last = words[0], words[-1]
-    one, other = float(found.products[0, -1]), float(found.products[-1, 0])
+    one, other = float(attended.products[0, -1]), float(attended.products[-1, 0])
     return Question(
         f"With projections, is the score of “{first}” asking “{last}” the same as that of "
         f"“{last}” asking “{first}”?",

@@ -20,11 +20,11 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape, patches_per_side
 from tfm_core.facts.compute import Lengths, lengths
 from tfm_core.inspect.diagram.blocks import stack
-from tfm_core.inspect.diagram.drawing import Drawing, Look
+from tfm_core.inspect.diagram.drawing import DiagramColours, Drawing
 from tfm_core.inspect.diagram.inputs import answer, embedded, pooled, positions, stem
 from tfm_core.inspect.diagram.recurrent import recurrent
 
-__all__ = ["Diagram", "Look", "diagram"]
+__all__ = ["Diagram", "DiagramColours", "diagram"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Diagram:
 def diagram(
     config: ModelConfig,
     shape: Shape,
-    look: Look,
+    look: DiagramColours,
     *,
     src_len: int = 0,
     tgt_len: int = 0,

@@ -55,8 +55,8 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
     """
     if isinstance(config, RecurrentConfig):
         title = label.partition(BREAK)[0]
-        found = _recurrent(name, title, config, is_folded=is_folded)
-        return found or _ends(name, title, config, shape)
+        recurrent = _recurrent(name, title, config, is_folded=is_folded)
+        return recurrent or _ends(name, title, config, shape)
     inside = _IN_BLOCK.match(name)
     if inside is not None:
         return _in_block(inside, label, config, is_folded=is_folded)
@@ -64,7 +64,7 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
     closed = _CLOSED.match(name)
     if closed is not None:
         stack, first, last = closed[1], int(closed[2]), int(closed[3])
-        modules = tuple(f"{stack}.layers.{place}" for place in range(first, last + 1))
+        modules = tuple(f"{stack}.layers.{layer}" for layer in range(first, last + 1))
         return Part(title, modules, ("Block",), ("block",), ("encoder-stack", "logits"), first)
     if name.endswith(" final"):
         stack = name.removesuffix(" final")
@@ -127,10 +127,10 @@ def _embedded(name: str, config: ModelConfig, shape: Shape) -> str:
 def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: bool) -> Part | None:
     """Return a part of a recurrent model; None where all families have it alike."""
     if name.startswith("encoder.layers."):
-        n, place = config.n_layers, int(name.rpartition(".")[2])
+        n, layer = config.n_layers, int(name.rpartition(".")[2])
         is_many = is_folded and n > 1
         path = f"encoder.layers.0–{n - 1}" if is_many else name
-        words = f"s 1 to {n}" if is_many else f" {place + 1}"
+        words = f"s 1 to {n}" if is_many else f" {layer + 1}"
         code = ("placed", "Reader", "Encoder")
         return Part(f"Encoder layer{words}: {title}", (path,), code, ("encoder",), ("encoder",))
     look = "decoder.cross_attention"
@@ -146,15 +146,15 @@ def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: boo
 
 
 def _in_block(
-    found: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
+    match: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
 ) -> Part:
-    stack, place, sublayer, kind = found[1], int(found[2]), found[3], found[4]
+    stack, layer, sublayer, kind = match[1], int(match[2]), match[3], match[4]
     n_encoder, n_decoder = layers(config)
     n = n_encoder if stack == "encoder" else n_decoder
     block = f"{stack.capitalize()} block"
-    block += f"s 1 to {n}" if is_folded and n > 1 else f" {place + 1}"
+    block += f"s 1 to {n}" if is_folded and n > 1 else f" {layer + 1}"
     words = sublayer.replace("_", "-")
-    path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{place}"
+    path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{layer}"
     is_pair = bool(n_encoder and n_decoder)
     steps = _steps(stack, sublayer, is_pair=is_pair)
     if kind is None:
@@ -162,14 +162,14 @@ def _in_block(
         code = (*_functions(POSITIONS[config.position]), *code) if equation == "attention" else code
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
-        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, place)
+        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
-        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, place)
+        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, layer)
     side = "before" if config.norm_first else "behind"
     title = f"{block}: {NORMS[config.norm].label} {side} {words}"
     modules = (f"{path}.{sublayer}_norm",)
-    return Part(title, modules, ("Block",), ("norm", "block"), around, place)
+    return Part(title, modules, ("Block",), ("norm", "block"), around, layer)
 
 
 def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
@@ -194,8 +194,8 @@ def parameters_of(one: Part, config: ModelConfig, shape: Shape) -> tuple[Row, ..
 
 def code_of(one: Part, config: ModelConfig, shape: Shape) -> str:
     """Return the classes and functions of the generated file that make a part."""
-    found = _definitions(config, shape)
-    return "\n\n\n".join(found[name] for name in one.code if name in found)
+    definitions = _definitions(config, shape)
+    return "\n\n\n".join(definitions[name] for name in one.code if name in definitions)
 
 
 @lru_cache(maxsize=64)

@@ -15,9 +15,9 @@ _CODE = {
     "causal": "mask = torch.ones({q}, {k}, dtype=torch.bool).tril()",
     "combined": _KEEP + "causal = torch.ones({q}, {k}, dtype=torch.bool).tril()\n"
     "mask = keep[None, :] & causal",
-    "cross": _KEEP + "mask = keep[None, :].expand({q}, {k})  # the target asks the source's keys",
-    "window": _KEEP + "places = torch.arange({k})\n"
-    "near = (places[:, None] - places[None, :]).abs() <= {window}\n"
+    "cross": _KEEP + "mask = keep[None, :].expand({q}, {k})  # the target reads the source",
+    "window": _KEEP + "positions = torch.arange({k})\n"
+    "near = (positions[:, None] - positions[None, :]).abs() <= {window}\n"
     "mask = keep[None, :] & near",
     "prefix": _KEEP + "causal = torch.ones({q}, {k}, dtype=torch.bool).tril()\n"
     "is_prefix = torch.arange({k}) < {prefix}\n"

@@ -38,7 +38,8 @@ MASKS: dict[str, Choice] = {
         "Causal and padding", "Both at once: a decoder's self-attention on a padded batch."
     ),
     "cross": Choice(
-        "Cross-attention", "The target asks the source, and must not read the source's padding."
+        "Cross-attention",
+        "The target attends to the source, and must not read the source's padding.",
     ),
     "window": Choice(
         "Sliding window", "A query sees keys at most so many tokens away (Longformer, 2020)."
@@ -67,7 +68,7 @@ class Projected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class MaskedAttention:
     """The five steps of a masked attention: (Q, K) four times, output (Q, D)."""
 
     scores: Array
@@ -79,7 +80,7 @@ class Flow:
     @property
     def blind(self) -> list[int]:
         """The queries that may attend to nothing."""
-        return [int(place) for place in np.flatnonzero(~self.allowed.any(1))]
+        return [int(i) for i in np.flatnonzero(~self.allowed.any(1))]
 
 
 def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:
@@ -175,7 +176,7 @@ def allowed(
     return np.array(mask.expand(1, 1, *shape)[0, 0].numpy(), np.bool_)
 
 
-def flow(projected: Projected, mask: Bools) -> Flow:
+def flow(projected: Projected, mask: Bools) -> MaskedAttention:
     """Follow the scores through a mask, by the layers' own functions.
 
     Raises ValueError when the mask is not (Q, K).
@@ -195,7 +196,7 @@ def flow(projected: Projected, mask: Bools) -> Flow:
     masked = scores.masked_fill(~may, torch.finfo(scores.dtype).min)
     weights = masked_softmax(masked, may)
     output = weights @ torch.tensor(projected.value, dtype=torch.float32)
-    return Flow(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
+    return MaskedAttention(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
 
 
 def toggled(mask: Bools, cells: Iterable[tuple[int, int]]) -> Bools:

@@ -20,7 +20,7 @@ FILE = "checkpoints/last/checkpoint.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HeadLocation:
     """Where in the model to look: layer and head, both from 0."""
 
     layer: int = 0
@@ -67,7 +67,7 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
 
 
 def of_run(
-    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], place: Place
+    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], location: HeadLocation
 ) -> Projected:
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 
@@ -81,7 +81,7 @@ def of_run(
     from tfm_core.data.vocabulary import BOS, SPECIALS
     from tfm_core.probe.capture import capture
 
-    module = module_of(run, kind)[place.layer]
+    module = module_of(run, kind)[location.layer]
     config = run.experiment.task
     assert isinstance(config, SequenceTaskConfig)
     task = text_task(config)
@@ -110,9 +110,12 @@ def of_run(
         raise StudentError("the current run's model cannot read it: {error}", error=error) from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
     first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
-    scores = cache[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
-    value = cache[f"{module}.value"][0, place.head, first:][: len(tokens)]
-    origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"
+    scores = cache[f"{module}.scores"][0, location.head, first:, first:][
+        : len(query), : len(tokens)
+    ]
+    value = cache[f"{module}.value"][0, location.head, first:][: len(tokens)]
+    which = f"layer {location.layer + 1}, head {location.head + 1}"
+    origin = f"{which} of “{run.meta.name}” at step {step:,}"
     return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
 
 

@@ -79,7 +79,7 @@ def precision(scores: Array) -> list[Precision]:
     """Try every type and fill on one row of scores (K,), whose second half is forbidden."""
     import torch
 
-    found = []
+    results = []
     for name in TYPES:
         dtype: torch.dtype = getattr(torch, name)
         row = torch.tensor(np.asarray(scores, np.float32)).to(dtype)
@@ -89,14 +89,14 @@ def precision(scores: Array) -> list[Precision]:
             try:
                 filled = row.masked_fill(forbidden, value)
             except RuntimeError:  # "value cannot be converted to type c10::Half without overflow"
-                found.append(Precision(name, fill, None))
+                results.append(Precision(name, fill, None))
                 continue
             leak = float(filled.softmax(-1)[forbidden].max()) if forbidden.any() else 0.0
             blind = row.masked_fill(torch.ones_like(forbidden), value).softmax(-1)
             twice = (row + value + value).softmax(-1)
             stored = float(torch.tensor(value).to(dtype))
-            found.append(Precision(name, fill, stored, leak, _plain(blind), _plain(twice)))
-    return found
+            results.append(Precision(name, fill, stored, leak, _plain(blind), _plain(twice)))
+    return results
 
 
 def blind_row(projected: Projected, query: int) -> dict[str, Array]:

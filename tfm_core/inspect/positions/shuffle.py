@@ -39,7 +39,7 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ShuffledAnswers:
     """What a run's model answers to the words in order, and shuffled."""
 
     before: str
@@ -79,7 +79,7 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
 
     vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
     ids = torch.tensor([vocabulary.encode(list(tokens))])
-    found = []
+    results = []
     for name in (*POSITIONS_OF_WORDS, CAUSAL):
         kind = NONE if name == CAUSAL else POSITIONS[name]
         values = {"d_model": 32, "position": kind.name, "max_len": 512}
@@ -91,11 +91,13 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)
-        found.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
-    return found
+        results.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
+    return results
 
 
-def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, tuple[str, ...]]:
+def of_run(
+    run: Run, text: str, order_seed: int = 0
+) -> tuple[Noticed, ShuffledAnswers, tuple[str, ...]]:
     """Ask the run's model with its last weights; also return the words in their new order.
 
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
@@ -121,7 +123,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
     model, _step = load(run)
     assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
-    moved = tuple(tokens[place] for place in order)
+    moved = tuple(tokens[index] for index in order)
     ids = torch.tensor([task.src_vocabulary.encode(tokens)])
     answers = []
     for source in (ids, ids[:, order]):
@@ -129,7 +131,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
         answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return Noticed(run.meta.name, change), Answers(*answers), moved
+    return Noticed(run.meta.name, change), ShuffledAnswers(*answers), moved
 
 
 def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:

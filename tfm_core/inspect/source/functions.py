@@ -14,17 +14,17 @@ def functions(config: ModelConfig) -> list[str]:
     """Return the sources of the functions that a model calls, in order."""
     if isinstance(config, RecurrentConfig):
         return [recurrent.PLACED]
-    found = [SPLIT]
+    parts = [SPLIT]
     kinds = [POSITIONS[config.position]]
     if isinstance(config, CaptionerConfig):
         kinds.append(POSITIONS[config.text_position])
     needed = [function.source for kind in kinds for function in kind.functions]
-    found += dict.fromkeys(needed)  # once, where both need the same
+    parts += dict.fromkeys(needed)  # once, where both need the same
     if config.family in {*CROSS, "decoder-only"}:
-        found.append(CAUSAL)
+        parts.append(CAUSAL)
     if getattr(config, "window", 0):
-        found.append(WINDOW)
-    return found
+        parts.append(WINDOW)
+    return parts
 
 
 SPLIT = dedent('''\

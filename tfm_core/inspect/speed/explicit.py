@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
 from tfm_core.layers.recorder import recording
@@ -72,7 +72,7 @@ def backend_name(out: Tensor) -> str:
     return BACKENDS.get(name, "math, step by step")
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the first attention of the model alone, then the whole pass."""
     calls = _Calls()
     with recording(calls):
@@ -83,7 +83,7 @@ def arms(bench: Bench) -> Iterator[Arm]:
     yield _whole(bench)
 
 
-def _alone(seen: dict[str, Tensor]) -> Arm:
+def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
     q, k, v = (seen[name].clone().requires_grad_() for name in ("query", "key", "value"))
     mask, bias = seen.get("mask"), seen.get("bias")
 
@@ -110,7 +110,7 @@ def _alone(seen: dict[str, Tensor]) -> Arm:
     equal = [compare(reference, results(name), name) for name in names[1:]]
     calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}
     batch, heads, length, width = q.shape
-    return Arm(
+    return BenchmarkCase(
         "the attention of one layer alone",
         calls,
         tuple(one for group in equal for one in group),
@@ -123,9 +123,9 @@ def _alone(seen: dict[str, Tensor]) -> Arm:
     )
 
 
-def _whole(bench: Bench) -> Arm:
+def _whole(bench: Bench) -> BenchmarkCase:
     reference = bench.results(written_out)
-    return Arm(
+    return BenchmarkCase(
         "the whole model, forward and backward",
         {"explicit": lambda: bench.pass_(written_out), "fused": bench.pass_},
         compare(reference, bench.results(), "fused"),

@@ -1,6 +1,6 @@
 """The comparisons by name, with what the app says about them; torch-free.
 
-``module`` and ``function`` name the generator of arms that the measuring process runs; the first
+``module`` and ``function`` name the generator of cases that the measuring process runs; the first
 side is the one that all others are compared with.
 """
 
@@ -16,7 +16,7 @@ _HERE = "tfm_core.inspect.speed"
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchmarkComparison:
     """One way of making training fast.
 
     sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
@@ -29,7 +29,7 @@ class Comparison:
     sides: Mapping[str, str]
     code: Mapping[str, str]
     module: str
-    function: str = "arms"
+    function: str = "cases"
     x_title: str = ""
     clock: Literal["cpu", "wall"] = "cpu"
     seconds: int = 15
@@ -37,8 +37,8 @@ class Comparison:
     needs_consent: bool = False
 
 
-COMPARISONS: dict[str, Comparison] = {
-    "attention": Comparison(
+COMPARISONS: dict[str, BenchmarkComparison] = {
+    "attention": BenchmarkComparison(
         "Attention: written out or fused",
         "softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention.",
         {
@@ -52,7 +52,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.explicit",
     ),
-    "checkpointing": Comparison(
+    "checkpointing": BenchmarkComparison(
         "Gradient checkpointing",
         "Forget the inside of each block and compute it again on the way back: time for memory.",
         {"plain": "Everything is kept", "checkpointed": "Blocks are computed again"},
@@ -62,7 +62,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.checkpointing",
     ),
-    "precision": Comparison(
+    "precision": BenchmarkComparison(
         "16 bits: autocast",
         "Matrix products in bf16 or fp16 instead of fp32.",
         {name: each.label for name, each in PRECISIONS.items()},
@@ -72,7 +72,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.precision",
     ),
-    "batch": Comparison(
+    "batch": BenchmarkComparison(
         "Batch size",
         "Examples a second, from one at a time to twice your batch.",
         {"batch": "Forward and backward"},
@@ -84,7 +84,7 @@ COMPARISONS: dict[str, Comparison] = {
         x_title="batch size (examples)",
         seconds=20,
     ),
-    "length": Comparison(
+    "length": BenchmarkComparison(
         "Sequence length",
         "One block of your model on 16 to 1,024 tokens: what grows with the square?",
         {"explicit": "Attention written out", "fused": "Fused attention"},
@@ -96,7 +96,7 @@ COMPARISONS: dict[str, Comparison] = {
         x_title="length (tokens)",
         seconds=25,
     ),
-    "threads": Comparison(
+    "threads": BenchmarkComparison(
         "Threads",
         "The same pass on one core and on more.",
         {"1": "1 thread"},
@@ -104,7 +104,7 @@ COMPARISONS: dict[str, Comparison] = {
         f"{_HERE}.threads",
         clock="wall",
     ),
-    "data": Comparison(
+    "data": BenchmarkComparison(
         "Getting a batch",
         "Rows of one tensor on the device, against a DataLoader that transforms each example.",
         {"loader": "DataLoader, example by example", "one tensor": "Rows of one tensor"},
@@ -116,7 +116,7 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.loading",
     ),
-    "loops": Comparison(
+    "loops": BenchmarkComparison(
         "Attention in loops",
         "Sequence by sequence and head by head, as one writes it first, against all at once.",
         {"loops": "Loops", "at once": "All at once"},
@@ -125,9 +125,9 @@ COMPARISONS: dict[str, Comparison] = {
             "All at once": "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.loops",
-        "attention_arms",
+        "attention_cases",
     ),
-    "patches": Comparison(
+    "patches": BenchmarkComparison(
         "Patches in loops",
         "Cutting pictures patch by patch, against one reshape of the whole batch.",
         {"loops": "Loops", "at once": "One reshape"},
@@ -136,9 +136,9 @@ COMPARISONS: dict[str, Comparison] = {
             "One reshape": "tfm_core.layers.patches:patchify",
         },
         f"{_HERE}.loops",
-        "patch_arms",
+        "patch_cases",
     ),
-    "gpu": Comparison(
+    "gpu": BenchmarkComparison(
         "CPU or GPU",
         "From which batch size on a GPU is worth its overhead.",
         {"cpu": "CPU", "gpu": "GPU"},
@@ -148,7 +148,7 @@ COMPARISONS: dict[str, Comparison] = {
         clock="wall",
         seconds=20,
     ),
-    "compile": Comparison(
+    "compile": BenchmarkComparison(
         "torch.compile",
         "Generated code instead of operation after operation; the first pass may take a minute.",
         {"eager": "As Python says", "compiled": "Compiled"},

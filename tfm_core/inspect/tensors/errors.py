@@ -23,8 +23,8 @@ def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
     if isinstance(error, IndexError) and "Dimension out of range" in str(error):
         return _axis(name, inputs, values)
     known = _BY_NAME.get(name)
-    found = known(inputs, values) if known else None
-    return found or "PyTorch does not do this with these tensors; its own words are above."
+    cause = known(inputs, values) if known else None
+    return cause or "PyTorch does not do this with these tensors; its own words are above."
 
 
 def _shape(tensor: Tensor) -> str:
@@ -96,10 +96,10 @@ def _expand(inputs: Inputs, values: Values) -> str:
         return (
             "-1 keeps an axis as it is, but here it stands for a new axis, which has no size yet."
         )
-    for place, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
+    for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
             return (
-                f"Axis {place} of x has size {old}, and {new} is asked for. Only an axis of size 1 "
+                f"Axis {dim} of x has size {old}, and {new} is asked for. Only an axis of size 1 "
                 "can be stretched, because its one element is read again and again (stride 0)."
             )
     return f"A size of {min(sizes)} makes no sense here."
@@ -110,10 +110,10 @@ def _join(inputs: Inputs, dim: int, name: str) -> str:
     if a.dim() != b.dim():
         return f"x has {a.dim()} axes and b has {b.dim()}: {name} wants the same number."
     axis = dim % a.dim()
-    for place, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
-        if place != axis and one != other:
+    for at, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
+        if at != axis and one != other:
             return (
-                f"{name} joins along axis {axis}; all the other sizes must agree, but axis {place} "
+                f"{name} joins along axis {axis}; all the other sizes must agree, but axis {at} "
                 f"is {one} in x and {other} in b."
             )
     return f"x is {_shape(a)}, b is {_shape(b)}."
@@ -192,11 +192,11 @@ def _masked(inputs: Inputs, values: Values) -> str:
     x, mask = inputs[0], values["mask"]
     shape = tuple(x.shape)
     pairs = zip(reversed(mask), reversed(shape), strict=False)
-    for place, (size, own) in enumerate(pairs, start=1):
+    for back, (size, own) in enumerate(pairs, start=1):
         if size != own and 1 not in {size, own}:
             return (
                 f"The mask is {tupled(mask)}, x is {tupled(shape)}: compared from the last axis, "
-                f"axis -{place} is {size} in the mask and {own} in x. They must be equal, or one 1."
+                f"axis -{back} is {size} in the mask and {own} in x. They must be equal, or one 1."
             )
     if not x.is_floating_point():
         return (

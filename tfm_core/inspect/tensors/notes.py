@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tfm_core.inspect.tensors.sight import Sight
+from tfm_core.inspect.tensors.sight import OperationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Fact:
     meaning: str
 
 
-def note(seen: Sight) -> str:
+def note(seen: OperationResult) -> str:
     """Return a sentence on what this result shows, or nothing. seen: with a result."""
     after, name = seen.after, seen.operation.name
     if after is None or not seen.before:
@@ -53,13 +53,13 @@ def note(seen: Sight) -> str:
     return ""
 
 
-def sums(seen: Sight) -> list[float]:
+def sums(seen: OperationResult) -> list[float]:
     """Return the sums along the axis of a softmax, in order. seen: of a softmax, with a result."""
     assert seen.after is not None
     return [float(value) for value in seen.after.values.sum(axis=seen.values["dim"]).ravel()]
 
 
-def statistics(seen: Sight) -> str:
+def statistics(seen: OperationResult) -> str:
     """Return smallest, mean, largest and standard deviation of a random tensor, in words."""
     assert seen.after is not None
     values = seen.after.values

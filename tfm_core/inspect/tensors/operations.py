@@ -20,7 +20,7 @@ CAUSAL, PADDING, LARGE = "future", "last column", "larger than 2"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Something that an operation is told. kind: how its text is read."""
+    """A parameter of an operation. kind: how its text is read."""
 
     name: str
     label: str
@@ -31,7 +31,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class TensorOperation:
     """One operation.
 
     kind: "moves" elements; "fills" some with new ones; "places", which changes each where it is;
@@ -121,31 +121,31 @@ _SEED = Parameter("seed", "Seed", "The same seed draws the same numbers.", "int"
 _DIAGONAL = _dim("Diagonal", "0", "diagonal")
 
 _SHAPES = (
-    Operation(
+    TensorOperation(
         "view", "The same memory read in another shape. It never copies, so it can refuse.",
         "moves", "2, 6", (_sizes("2, 2, 3"),), lambda i, v: i[0].view(v["sizes"]),
         lambda v: f"y = x.view({listed(v['sizes'])})",
         "Split heads: d_model numbers become heads × d_head.", "split",
     ),
-    Operation(
+    TensorOperation(
         "reshape", "A view where that is possible, a copy where it is not.",
         "moves", "3, 4", (_sizes("2, 6"),), lambda i, v: i[0].reshape(v["sizes"]),
         lambda v: f"y = x.reshape({listed(v['sizes'])})",
         "Merge heads: after the transpose only a copy can lie in one row.", "merge",
     ),
-    Operation(
+    TensorOperation(
         "unsqueeze", "A new axis of size 1; strides change, memory does not.",
         "moves", "2, 3", (_dim("New axis at", "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
         lambda v: f"y = x.unsqueeze({v['dim']})",
         "Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries.", "masks",
     ),
-    Operation(
+    TensorOperation(
         "squeeze", "Takes an axis of size 1 away; does nothing, silently, to a larger one.",
         "moves", "2, 1, 3", (_dim("Axis", "1"),), lambda i, v: i[0].squeeze(v["dim"]),
         lambda v: f"y = x.squeeze({v['dim']})",
         "The way back from unsqueeze: one example out of a batch of one.",
     ),
-    Operation(
+    TensorOperation(
         "expand", "Repeats an axis of size 1 with stride 0: many elements, one place in memory.",
         "moves", "1, 4", (_sizes("3, 4", "-1 keeps an axis as it is."),),
         lambda i, v: i[0].expand(v["sizes"]), lambda v: f"y = x.expand({listed(v['sizes'])})",
@@ -153,26 +153,26 @@ _SHAPES = (
     ),
 )  # fmt: skip
 _ORDERS = (
-    Operation(
+    TensorOperation(
         "transpose", "Swaps two axes by swapping their strides; no number moves.",
         "moves", "2, 3", (_dim("First axis", "0", "first"), _dim("Second axis", "1", "other")),
         lambda i, v: i[0].transpose(v["first"], v["other"]),
         lambda v: f"y = x.transpose({v['first']}, {v['other']})",
         "Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ.", "split",
     ),
-    Operation(
+    TensorOperation(
         "permute", "Puts all axes in a new order at once, again by strides alone.",
         "moves", "2, 3, 2",
         (Parameter("dims", "Order of axes", "Each old axis once.", "ints", "1, 0, 2"),),
         lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
         "Patches: the pixels of one patch come together.",
     ),
-    Operation(
+    TensorOperation(
         "contiguous", "Copies the elements into the order in which they are read, if need be.",
         "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
         "Before a view after a transpose; where heads merge, reshape does both.", "merge",
     ),
-    Operation(
+    TensorOperation(
         "CHW to HWC", "Pictures: PyTorch keeps channels first, image files and plots last.",
         "moves", "3, 2, 3", (), lambda i, v: i[0].permute(1, 2, 0),
         lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
@@ -180,14 +180,14 @@ _ORDERS = (
     ),
 )  # fmt: skip
 _JOINS = (
-    Operation(
+    TensorOperation(
         "cat", "Joins along an axis that is there; all the other sizes must agree.",
         "moves", "2, 3", (_dim("Axis", "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
         lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
         "CLS before the patches of a Vision Transformer; the heads of a list, joined.",
         second="2, 3",
     ),
-    Operation(
+    TensorOperation(
         "stack", "Joins along a new axis; all sizes must agree.",
         "moves", "2, 3", (_dim("New axis at", "0"),),
         lambda i, v: _torch().stack(list(i), v["dim"]),
@@ -195,7 +195,7 @@ _JOINS = (
         "Sine and cosine of every position, taken together.",
         second="2, 3",
     ),
-    Operation(
+    TensorOperation(
         "hstack", "cat along axis 1 (axis 0 for vectors).",
         "moves", "2, 3", (), lambda i, v: _torch().hstack(i), lambda v: "y = torch.hstack([x, b])",
         "Short for cat: the heads of a list side by side.",
@@ -203,12 +203,12 @@ _JOINS = (
     ),
 )  # fmt: skip
 _PRODUCTS = (
-    Operation(
+    TensorOperation(
         "matmul", "Rows times columns, for every pair; axes before the last two are a batch.",
         "computes", "2, 3", (), lambda i, v: i[0] @ i[1], lambda v: "y = x @ b",
         "Everywhere: projections, QKᵀ, weights × V.", "scores", "3, 2",
     ),
-    Operation(
+    TensorOperation(
         "einsum", "Products written with letters: those not in the output are summed over.",
         "computes", "2, 3",
         (Parameter("equation", "Equation", "Such as ij,jk->ik.", "equation", "qd,kd->qk"),),
@@ -218,7 +218,7 @@ _PRODUCTS = (
         "QKᵀ of all heads at once could be written so: bqhd,bkhd->bhqk.",
         second="4, 3",
     ),
-    Operation(
+    TensorOperation(
         "softmax", "Exponentials over their sum: along one axis, shares that add up to 1.",
         "places", "3, 3", (_dim("Axis that sums to 1", "-1"),),
         lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
@@ -226,7 +226,7 @@ _PRODUCTS = (
     ),
 )  # fmt: skip
 _MASKS = (
-    Operation(
+    TensorOperation(
         "masked_fill", "Writes one value wherever a mask of True and False says True.",
         "fills", "4, 4",
         (
@@ -237,12 +237,12 @@ _MASKS = (
         lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
         "Scores that a query must not read.", "masking",
     ),
-    Operation(
+    TensorOperation(
         "tril", "Keeps the lower triangle, zeros above: the past.",
         "fills", "4, 4", (_DIAGONAL,), lambda i, v: i[0].tril(v["diagonal"]),
         lambda v: f"y = x.tril({v['diagonal']})", "The causal mask.", "masks",
     ),
-    Operation(
+    TensorOperation(
         "triu", "Keeps the upper triangle, zeros below; with diagonal 1: the future.",
         "fills", "4, 4", (_dim("Diagonal", "1", "diagonal"),),
         lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
@@ -250,7 +250,7 @@ _MASKS = (
     ),
 )  # fmt: skip
 _MAKERS = (
-    Operation(
+    TensorOperation(
         "arange", "Whole numbers from a start up to, but without, an end.",
         "makes", "1",
         (
@@ -260,17 +260,17 @@ _MAKERS = (
         lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",
         "Positions 0, 1, 2 … of the tokens.",
     ),
-    Operation(
+    TensorOperation(
         "zeros", "All zeros.", "makes", "1", (_MADE,),
         lambda i, v: _torch().zeros(v["sizes"]), lambda v: f"y = torch.zeros({tupled(v['sizes'])})",
         "Biases at the start of training.",
     ),
-    Operation(
+    TensorOperation(
         "rand", "Uniform between 0 and 1: never negative, mean 0.5.", "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
         "Dropout: what draws a number below the rate is switched off.",
     ),
-    Operation(
+    TensorOperation(
         "randn", "Normal: mean 0, standard deviation 1, half of it negative.", "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "randn"), lambda v: _seeded_code(v, "randn"),
         "Embeddings at the start; rand instead would push them all one way.",
@@ -278,7 +278,7 @@ _MAKERS = (
 )  # fmt: skip
 
 
-OPERATIONS: dict[str, Operation] = {
+OPERATIONS: dict[str, TensorOperation] = {
     operation.name: operation
     for group in (_SHAPES, _ORDERS, _JOINS, _PRODUCTS, _MASKS, _MAKERS)
     for operation in group

@@ -29,13 +29,13 @@ __all__ = ["MOST_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "toke
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blank:
-    """A hidden word: its place, and word -> probability, the likeliest first.
+    """A hidden word: its position, and word -> probability, the likeliest first.
 
     model: of every token. truth: of every word that the grammar allows, empty where none fits.
     heads: (L, H, n), where the blank looks.
     """
 
-    place: int
+    position: int
     model: Shares
     truth: Shares
     heads: Floats
@@ -90,9 +90,9 @@ def tokens_of(run: Run, text: str) -> tuple[str, ...]:
     return _task(run).tokenize(text)
 
 
-def hide(tokens: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
-    """Return the tokens with those at ``places`` hidden too."""
-    return tuple(MASK if place in places else token for place, token in enumerate(tokens))
+def hide(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
+    """Return the tokens with those at ``positions`` hidden too."""
+    return tuple(MASK if position in positions else token for position, token in enumerate(tokens))
 
 
 def fill(run: Run, tokens: Sequence[str]) -> Filled:
@@ -119,10 +119,10 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
     (modules,) = modules_by_kind(run.experiment).values()
     maps = np.stack([cache[f"{name}.weights"][0].float().numpy() for name in modules])
     blanks = []
-    for place in (place for place, token in enumerate(tokens) if token == MASK):
-        order = shares[place].argsort(descending=True).tolist()
-        said = {task.src_vocabulary.token(i): float(shares[place, i]) for i in order}
-        blanks.append(Blank(place, said, truth.get(place, {}), maps[:, :, place]))
+    for position in (position for position, token in enumerate(tokens) if token == MASK):
+        order = shares[position].argsort(descending=True).tolist()
+        said = {task.src_vocabulary.token(i): float(shares[position, i]) for i in order}
+        blanks.append(Blank(position, said, truth.get(position, {}), maps[:, :, position]))
     return Filled(step, tuple(tokens), tuple(blanks))
 
 

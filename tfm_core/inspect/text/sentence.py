@@ -54,7 +54,7 @@ class Sentence:
 
     @property
     def said(self) -> int:
-        """The place of the likeliest label."""
+        """The index of the likeliest label."""
         return int(self.probabilities.argmax())
 
     @property
@@ -132,10 +132,10 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     The changes are to the last clause and to the last joining word. Empty for what is no sentence
     of the grammar.
     """
-    found = judged(words)
-    if found is None:
+    verdict = judged(words)
+    if verdict is None:
         return {}
-    clause = found.clauses[-1]
+    clause = verdict.clauses[-1]
     words = tuple(words)
     start = clause.adjective_at if clause.intensity_at is None else clause.intensity_at
     changed: dict[str, tuple[str, ...]] = {}
@@ -148,7 +148,7 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     else:
         weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
         changed[f"“{weaker}” for “{words[start]}”"] = (*words[:start], weaker, *words[start + 1 :])
-    joins = [place for place, word in enumerate(words) if word in JOINS]
+    joins = [index for index, word in enumerate(words) if word in JOINS]
     if joins:
         at = joins[-1]
         other = AND if words[at] != AND else BUT
@@ -182,14 +182,14 @@ def _shares(model: nn.Module, inputs: tuple[Tensor, Tensor], task: TextTask) -> 
 
     with torch.no_grad():
         shares = model(*inputs)[:, 0].float().softmax(-1)
-    found: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
-    return found
+    result: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
+    return result
 
 
 def _without(model: nn.Module, task: TextTask, words: tuple[str, ...]) -> Floats:
     if len(words) < 2:
         return np.zeros((0, len(task.tgt_vocabulary.tokens)), np.float32)
-    shorter = [(*words[:place], *words[place + 1 :]) for place in range(len(words))]
+    shorter = [(*words[:index], *words[index + 1 :]) for index in range(len(words))]
     return _shares(model, _inputs(task, shorter), task)
 
 

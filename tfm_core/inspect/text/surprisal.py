@@ -39,9 +39,9 @@ def example_text(run: Run, n: int | None = None) -> str:
         return task.join_tgt(tokens if n is None else tokens[:n])
     tokens = tuple(task.tokens)
     first = len(tokens) - max(2, len(tokens) // 10)
-    for place in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word
-        if config.unit == "words" or tokens[place - 1].isspace():
-            first = place
+    for position in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word
+        if config.unit == "words" or tokens[position - 1].isspace():
+            first = position
             break
     piece = tokens[first : first + (n or _LENGTH[config.unit])]
     if config.unit == "characters" and " " in piece:  # nor ending in one

@@ -9,15 +9,15 @@ from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.block import blocks
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Question, Step, choice_question, seen, shape_question
+from tfm_core.inspect.walk.steps import Question, WalkStep, choice_question, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
 
 
-def pooling(place: Place) -> Step:
+def pooling(view: BlockView) -> WalkStep:
     """One vector for the whole text."""
-    subject, axis = place.subject, place.axis
+    subject, axis = view.subject, view.axis
     assert isinstance(subject.shape, TextShape)
     memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
@@ -28,7 +28,7 @@ def pooling(place: Place) -> Step:
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
         code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
-    return Step(
+    return WalkStep(
         "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
         tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
         shape_question(
@@ -38,13 +38,13 @@ def pooling(place: Place) -> Step:
     )  # fmt: skip
 
 
-def logits(place: Place) -> Step:
+def logits(view: BlockView) -> WalkStep:
     """One number for each token of the vocabulary."""
-    subject = place.subject
+    subject = view.subject
     cache, looked_at = subject.cache, subject.memory_axis
     answering, scores = cache["output.answering"], cache["output.logits"]
     before = [seen("x", "last vector of each position that answers", answering, "B T:tgt d_model")]
-    code, extra = "logits = output(x)", blocks(subject, *_stack_of(place))
+    code, extra = "logits = output(x)", blocks(subject, *_stack_of(view))
     names: dict[str, object] = {"output": subject.model.get_submodule("output")}
     if looked_at:
         inputs = cache["decoder.input"]
@@ -64,9 +64,9 @@ def logits(place: Place) -> Step:
         names["decoder"] = subject.model.get_submodule("decoder")
     batch, length, n_words = scores.shape
     d_model = subject.config.d_model
-    title = "Decoder stack to logits" if _stack_of(place)[0] == "decoder" else "Logits"
+    title = "Decoder stack to logits" if _stack_of(view)[0] == "decoder" else "Logits"
     reader = "encoder-decoder" if looked_at else subject.reader
-    return Step(
+    return WalkStep(
         "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
         (seen("logits", "a score for each token of the vocabulary", scores,
               "B T:tgt V:vocabulary"),),
@@ -78,14 +78,14 @@ def logits(place: Place) -> Step:
     )  # fmt: skip
 
 
-def _stack_of(place: Place) -> tuple[str, str]:
-    if place.subject.memory_axis:
+def _stack_of(view: BlockView) -> tuple[str, str]:
+    if view.subject.memory_axis:
         return "decoder", "T:tgt"
-    is_decoder = isinstance(place.subject.config, DecoderOnlyConfig)
-    return ("decoder" if is_decoder else "encoder"), place.axis
+    is_decoder = isinstance(view.subject.config, DecoderOnlyConfig)
+    return ("decoder" if is_decoder else "encoder"), view.axis
 
 
-def whole(subject: Subject, example: int) -> Step:
+def whole(subject: Subject, example: int) -> WalkStep:
     """All of it in one call, and what the model says."""
     read, scores, shape = subject.inputs[0], subject.cache["output.logits"], subject.shape
     axes = "B T:tgt V:vocabulary"
@@ -107,7 +107,7 @@ def whole(subject: Subject, example: int) -> Step:
         ids = subject.described.written
         after.append(seen("written", "ids of the caption that it writes", ids, "B W:written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
-    return Step(
+    return WalkStep(
         "whole", "The whole forward pass",
         ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
         _likely_word(subject, scores, example), names=names, shown="probabilities",
@@ -122,16 +122,16 @@ def _likely_word(subject: Subject, scores: Tensor, example: int) -> Question:
             "what comes out at the end", (batch, length, n_words), (batch, n_words),
             (length, n_words), (batch, length, subject.config.d_model),
         )  # fmt: skip
-    place, text = 0, "Which token does this model put first in its answer to this example?"
+    view, text = 0, "Which token does this model put first in its answer to this example?"
     truth = " ".join(subject.truth[example])
     if subject.described is not None:
         boxes = subject.described.boxes[example]
-        place = next((t for t, box in enumerate(boxes) if box is not None), 0)
-        said = " ".join((subject.tokens("tgt", example) or ())[: place + 1])
+        view = next((t for t, box in enumerate(boxes) if box is not None), 0)
+        said = " ".join((subject.tokens("tgt", example) or ())[: view + 1])
         text = f"After “{said}”, which word does this model find likeliest for this picture?"
-        truth = subject.truth[example][place]
+        truth = subject.truth[example][view]
     names = subject.tokens("vocabulary", 0) or ()
-    return best_of(scores[example, place], names, text, truth)
+    return best_of(scores[example, view], names, text, truth)
 
 
 def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:

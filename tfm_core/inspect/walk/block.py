@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 
 
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
@@ -22,19 +22,19 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(place: Place) -> Step:
+def encoder_stack(view: BlockView) -> WalkStep:
     """All blocks of the encoder, one after the other."""
-    subject, axis = place.subject, place.axis
+    subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
     batch, length, d_model = memory.shape
     through = blocks(subject, "encoder", axis)
     before = [seen("placed", "vectors with their place", placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
-    if place.has("self_attention.mask"):
-        before.append(mask_seen(place.got("self_attention.mask"), axis.partition(":")[2]))
+    if view.has("self_attention.mask"):
+        before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
-    return Step(
+    return WalkStep(
         "encoder-stack", "Encoder stack", topics, code, tuple(before),
         (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
         shape_question(
@@ -54,10 +54,10 @@ ACTIVATION_CODE = {
 }
 
 
-def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
+def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
-    config, axes = place.subject.block, f"B {place.axis} d_model"
-    got = place.got
+    config, axes = view.subject.block, f"B {view.axis} d_model"
+    got = view.got
     change = seen("output", "output of the attention", got(f"{sublayer}_norm.change"), axes)
     after = [seen("joined", "after add and norm", got(f"{sublayer}_norm.joined"), axes)]
     extra = []
@@ -68,10 +68,10 @@ def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
     else:
         code = "total = x + output\njoined = norm(total)"
         after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
-    width = place.sizes[-1]
+    width = view.sizes[-1]
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
     what = "mean" if config.norm == "layernorm" else "root mean square"
-    return Step(
+    return WalkStep(
         "add-norm",
         "Add and norm",
         ("norm-first" if config.norm_first else "norm-last", config.norm),
@@ -85,20 +85,20 @@ def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
             "no say.",
         ),
         extra=tuple(extra),
-        names={"norm": place.module(f"{sublayer}_norm")},
-        block=place.path,
+        names={"norm": view.module(f"{sublayer}_norm")},
+        block=view.path,
     )
 
 
-def feed_forward(place: Place) -> Step:
+def feed_forward(view: BlockView) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
-    config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
-    batch, length, _, _, d_model = place.sizes
+    config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
+    batch, length, _, _, d_model = view.sizes
     read = "norm(x)" if config.norm_first else "x"
     hidden = ACTIVATION_CODE[config.activation].format(x="y")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
-    return Step(
+    return WalkStep(
         "feed-forward",
         "Feed-forward, add and norm",
         ("feed-forward", f"activation-{config.activation}",
@@ -106,7 +106,7 @@ def feed_forward(place: Place) -> Step:
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),
         (
-            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {place.axis} d_ff"),
+            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {view.axis} d_ff"),
             seen("output", "output of the block", got("feed_forward_norm.joined"), axes),
         ),
         shape_question(
@@ -118,7 +118,7 @@ def feed_forward(place: Place) -> Step:
             (batch, config.n_heads, length, config.d_ff),
         ),
         names={
-            **MODULES, "ff": place.module("feed_forward"), "norm": place.module("feed_forward_norm")
+            **MODULES, "ff": view.module("feed_forward"), "norm": view.module("feed_forward_norm")
         },
-        block=place.path,
+        block=view.path,
     )  # fmt: skip

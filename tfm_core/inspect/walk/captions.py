@@ -18,7 +18,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
-from tfm_core.inspect.walk.steps import Step
+from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.texts import padded
 from tfm_core.models.build import Model
 from tfm_core.models.captioner import Captioner
@@ -40,7 +40,7 @@ class WordMaps:
     boxes: Sequence[Sequence[int] | None]
 
 
-def word_maps(subject: Subject, step: Step, example: int, head: int) -> WordMaps:
+def word_maps(subject: Subject, step: WalkStep, example: int, head: int) -> WordMaps:
     """Return one head's weights of an example's true caption, from the step of cross-attention."""
     assert subject.described is not None
     following = subject.truth[example]  # <eos> last

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.place import Place, mask_seen
-from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.block_view import BlockView, mask_seen
+from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 
 
-def decoder_attention(place: Place) -> Step:
+def decoder_attention(view: BlockView) -> WalkStep:
     """The target looks at itself, and not ahead."""
-    subject, got, axes = place.subject, place.got, "B T:tgt d_model"
+    subject, got, axes = view.subject, view.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
     relative = subject.model.get_submodule("decoder").relative
-    names: dict[str, object] = {"attention": place.module("self_attention")}
+    names: dict[str, object] = {"attention": view.module("self_attention")}
     inside = ""
     if relative is not None:
         inside, names["relative"] = ", relative=relative", relative
-    batch, length, n_heads, _, d_model = place.sizes
+    batch, length, n_heads, _, d_model = view.sizes
     if weights.is_meta:
         question = shape_question(
             "the attention of the target to itself", weights.shape, (batch, length, length),
             (batch, n_heads, length, d_model), (batch, length, n_heads, length),
         )  # fmt: skip
     else:
-        mask = got("self_attention.mask").expand_as(weights)[place.example, 0]
+        mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
         n = int((~mask).sum())
         question = number_question(
             f"One head's map has {length} x {length} weights. How many of this example's must "
@@ -30,7 +30,7 @@ def decoder_attention(place: Place) -> Step:
             n, f"{n}: everything above the diagonal, and every column of padding.",
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
-    return Step(
+    return WalkStep(
         "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
@@ -41,21 +41,21 @@ def decoder_attention(place: Place) -> Step:
         question,
         extra=(seen("weights", "attention weights", weights, "B H Q:tgt K:tgt"),),
         names=names, shown="weights",
-        block=place.path,
+        block=view.path,
     )  # fmt: skip
 
 
-def cross_attention(place: Place) -> Step:
+def cross_attention(view: BlockView) -> WalkStep:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
-    got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
+    got, axes, asked = view.got, "B T:tgt d_model", view.subject.memory_axis
     words = asked.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
     code, masks = "output = attention(x, memory)", []
-    if place.has("cross_attention.mask"):
+    if view.has("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
-    return Step(
+    return WalkStep(
         "cross-attention", "Decoder: cross-attention", ("cross-attention",),
         code,
         (
@@ -79,6 +79,6 @@ def cross_attention(place: Place) -> Step:
             seen("values", "values, of what is asked", got("cross_attention.value"),
                  f"B H K:{words} d_head"),
         ),
-        names={"attention": place.module("cross_attention")}, shown="weights",
-        block=place.path,
+        names={"attention": view.module("cross_attention")}, shown="weights",
+        block=view.path,
     )  # fmt: skip

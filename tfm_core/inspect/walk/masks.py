@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import torch
 
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import (
+    Question,
+    Seen,
+    WalkStep,
+    number_question,
+    seen,
+    shape_question,
+)
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
 
 
-def masks(subject: Subject, place: Place) -> Step:
+def masks(subject: Subject, view: BlockView) -> WalkStep:
     """Which query may attend to which key. place: the block whose mask is shown."""
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
     family = str(getattr(subject.config, "family", ""))
-    mask = place.got("self_attention.mask")
-    length = place.sizes[1]
-    names: dict[str, object] = {**MODULES, place.axis[0]: length}
+    mask = view.got("self_attention.mask")
+    length = view.sizes[1]
+    names: dict[str, object] = {**MODULES, view.axis[0]: length}
     if window:
         names["near"] = window_mask(length, window)
     causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
@@ -54,8 +61,8 @@ def masks(subject: Subject, place: Place) -> Step:
             seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
         )
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
-    question = _mask_question(after[-1], place.example)
-    return Step(
+    question = _mask_question(after[-1], view.example)
+    return WalkStep(
         "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip
@@ -64,8 +71,8 @@ def masks(subject: Subject, place: Place) -> Step:
 def _keep(subject: Subject, length: int) -> Seen:
     src, tgt = subject.inputs
     n = (src != 0).sum(1, keepdim=True) + (tgt != 0).sum(1, keepdim=True)
-    places = torch.arange(length, device=src.device)
-    return seen("keep", "is it a token, not padding?", places < n, "B L:sequence")
+    positions = torch.arange(length, device=src.device)
+    return seen("keep", "is it a token, not padding?", positions < n, "B L:sequence")
 
 
 def _mask_question(mask: Seen, example: int) -> Question:

@@ -7,16 +7,16 @@ from torch import Tensor
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, tokens
+from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES
-from tfm_core.inspect.walk.steps import Question, Step, number_question, seen, shape_question
-from tfm_core.layers.recurrent import Source
+from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
+from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 
 _LOOK = "decoder.cross_attention"
 
 
-def steps(subject: Subject, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, example: int) -> tuple[WalkStep, ...]:
     """Return the steps, in the order in which a token is written."""
     return (
         tokens.tokens(subject, example),
@@ -31,13 +31,13 @@ def steps(subject: Subject, example: int) -> tuple[Step, ...]:
     )
 
 
-def _embedding(subject: Subject) -> Step:
+def _embedding(subject: Subject) -> WalkStep:
     src, tgt = subject.inputs
     tables = {name: subject.model.get_submodule(name) for name in _TABLES}
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
-    return Step(
+    return WalkStep(
         "embedding", "Embedding", ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", "source ids", src, "B S:src"),
@@ -55,11 +55,11 @@ def _embedding(subject: Subject) -> Step:
 _TABLES = ("src_embedding", "tgt_embedding")
 
 
-def _reading(subject: Subject) -> Step:
+def _reading(subject: Subject) -> WalkStep:
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
-    return Step(
+    return WalkStep(
         "encoder", "The encoder reads", ("reading", how),
         "memory, last = encoder(embedded, keep)",
         (seen("embedded", "source vectors", embedded, "B S:src d_model"),
@@ -74,11 +74,11 @@ def _reading(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _bridge(subject: Subject) -> Step:
+def _bridge(subject: Subject) -> WalkStep:
     config, ends = _config(subject), subject.cache["encoder.ends"]
     (batch, d), n = ends.shape, config.n_layers
     hidden = subject.cache["bridge.first"].view(batch, n, d)
-    return Step(
+    return WalkStep(
         "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
         (seen("last", "where reading ended", ends, "B d_model"),),
@@ -95,11 +95,11 @@ def _bridge(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _scores(subject: Subject) -> Step:
+def _scores(subject: Subject) -> WalkStep:
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
-    return Step(
+    return WalkStep(
         "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", "the decoder's states that ask", cache[f"{_LOOK}.query_input"],
@@ -119,10 +119,10 @@ def _scores(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _weights(subject: Subject, example: int) -> Step:
+def _weights(subject: Subject, example: int) -> WalkStep:
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
-    return Step(
+    return WalkStep(
         "weights", "Mask and softmax", ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
@@ -149,11 +149,11 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     )  # fmt: skip
 
 
-def _context(subject: Subject) -> Step:
+def _context(subject: Subject) -> WalkStep:
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
-    return Step(
+    return WalkStep(
         "context", "Context", ("context-recurrent",), "context = weights @ values",
         (seen("weights", "shares of each row", cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
@@ -165,12 +165,12 @@ def _context(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _writing(subject: Subject) -> Step:
+def _writing(subject: Subject) -> WalkStep:
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
-    return Step(
+    return WalkStep(
         "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
@@ -190,10 +190,10 @@ def _writing(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _source(subject: Subject) -> Source:
+def _source(subject: Subject) -> EncodedSource:
     cache = subject.cache
     mask, prepared = cache[f"{_LOOK}.mask"][:, 0], cache[f"{_LOOK}.key"][:, 0]
-    return Source(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
+    return EncodedSource(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
 
 
 def _start(subject: Subject) -> State:

@@ -47,7 +47,7 @@ def extent(tensor: Seen) -> tuple[int, int]:
 def cut(
     tensor: Seen, at: Mapping[str, int], rows: tuple[int, int], columns: tuple[int, int]
 ) -> Slice:
-    """Return the last two axes at a place of the others.
+    """Return the last two axes at a view of the others.
 
     at: axis -> index, clipped to what there is. rows, columns: first and behind the last.
     """
@@ -164,7 +164,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class WalkStep:
     """One step. topics name the paragraphs that are true of this model's settings.
 
     name: stands in links and in what leads here, so it stays; a step's number is its place in the

@@ -54,7 +54,7 @@ def of_texts(
     if has_cls(experiment):
         words["slots"] = [[CLS, *row] for row in words["slots"]]
     if answer == "blanks":
-        words["tgt"] = words["src"]  # each place answers itself
+        words["tgt"] = words["src"]  # each view answers itself
     return Subject(
         experiment.model, model, shape, inputs, cache, words,
         truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],

@@ -8,13 +8,20 @@ from torch import Tensor
 
 from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES
-from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import (
+    Question,
+    Seen,
+    WalkStep,
+    number_question,
+    seen,
+    shape_question,
+)
 from tfm_core.variants.positions import POSITIONS
 
 
-def positions(subject: Subject, axis: str, module: str, *, setting: str = "position") -> Step:
+def positions(subject: Subject, axis: str, module: str, *, setting: str = "position") -> WalkStep:
     """What is added to say where a token stands, or that nothing is.
 
     setting: the one of the model that names the kind.
@@ -45,14 +52,14 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
             (length, d_model),
             (batch, length, d_model, length),
         )
-    return Step(
+    return WalkStep(
         "positions", "Positions", ("positions", kind.topic), code,
         tuple(before), (seen("placed", "vectors with their place", placed, f"B {axis} d_model"),),
         question, shown="" if rows is None else "rows",
     )  # fmt: skip
 
 
-def tokens(subject: Subject, example: int) -> Step:
+def tokens(subject: Subject, example: int) -> WalkStep:
     """Sentences of different length become one rectangle of numbers."""
     src, tgt = subject.source, subject.inputs[-1]
     names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
@@ -60,7 +67,7 @@ def tokens(subject: Subject, example: int) -> Step:
     if src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
-    return Step(
+    return WalkStep(
         "tokens", "Token tensors", ("tokens", f"tokens-{subject.reader}"), code,
         (), ids_seen(subject), _tokens_question(subject, example), names=names,
     )  # fmt: skip
@@ -97,7 +104,7 @@ def ids_seen(subject: Subject) -> tuple[Seen, ...]:
     return (target,) if src is None else (seen("src", "source ids", src, "B S:src"), target)
 
 
-def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> Step:
+def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> WalkStep:
     """A row of a table for each id. axis: of its tokens; module: the embedding."""
     cache = subject.cache
     table = subject.model.get_submodule(f"{module}.table")
@@ -113,7 +120,7 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
         extra = [seen("joined", "source and target, one sequence", joined, f"B {axis} d_model")]
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
-    return Step(
+    return WalkStep(
         "embedding", "Embedding",
         ("embedding" if is_scaled else "embedding-unscaled",)
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),

@@ -10,41 +10,41 @@ from tfm_core.config.shape import patches_per_side
 from tfm_core.inspect.walk import answer, attention, tokens, weights
 from tfm_core.inspect.walk import block as walk_block
 from tfm_core.inspect.walk import block as walk_stack
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, place_of
-from tfm_core.inspect.walk.steps import Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.patches import patchify
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that is opened, from 0."""
-    place = place_of(subject, "encoder", "N:tokens", layer, example)
+    view = block_view(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
-    found = [picture(subject), patches(subject), projection(subject)]
+    made = [picture(subject), patches(subject), projection(subject)]
     if subject.config.pooling == "cls":
-        found.append(cls(subject))
+        made.append(cls(subject))
     return (
-        *found,
+        *made,
         tokens.positions(subject, "N:tokens", "positions"),
-        *block(place),
-        walk_stack.encoder_stack(place),
+        *block(view),
+        walk_stack.encoder_stack(view),
         pooling(subject),
         head(subject),
         whole(subject, example),
     )
 
 
-def block(place: Place) -> tuple[Step, ...]:
+def block(view: BlockView) -> tuple[WalkStep, ...]:
     """Return the eight steps inside a block that nothing is hidden from."""
     return (
-        attention.projections(place),
-        attention.split(place),
-        weights.scores(place),
-        weights.softmax(place),
-        attention.weighted_sum(place),
-        attention.merge(place),
-        walk_block.add_norm(place),
-        walk_block.feed_forward(place),
+        attention.projections(view),
+        attention.split(view),
+        weights.scores(view),
+        weights.softmax(view),
+        attention.weighted_sum(view),
+        attention.merge(view),
+        walk_block.add_norm(view),
+        walk_block.feed_forward(view),
     )
 
 
@@ -57,7 +57,7 @@ def _cutter(subject: Subject) -> str:
     return "stem.patches" if "stem.convolved" in subject.cache else "stem"
 
 
-def picture(subject: Subject) -> Step:
+def picture(subject: Subject) -> WalkStep:
     """Pixels, with mean 0 and deviation 1."""
     images = subject.inputs[0]
     batch, channels, height, width = images.shape
@@ -69,7 +69,7 @@ def picture(subject: Subject) -> Step:
         mean, std = subject.statistics
         names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
-    return Step(
+    return WalkStep(
         "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
@@ -80,7 +80,7 @@ def picture(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def patches(subject: Subject) -> Step:
+def patches(subject: Subject) -> WalkStep:
     """The picture cut into squares, each a row of numbers."""
     cutter = _cutter(subject)
     config = subject.config
@@ -97,7 +97,7 @@ def patches(subject: Subject) -> Step:
                           "B C Y X"))  # fmt: skip
     side = subject.inputs[0].size(-1)
     per_side = patches_per_side(side, config.patch_size)
-    return Step(
+    return WalkStep(
         "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
         number_question(
             f"A picture of {side} x {side} is cut into patches of {config.patch_size} x "
@@ -108,13 +108,13 @@ def patches(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def projection(subject: Subject) -> Step:
+def projection(subject: Subject) -> WalkStep:
     """Each patch becomes a vector, as a word does by its embedding."""
     cutter = _cutter(subject)
     cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
     batch, n, values = cut.shape
     d_model = out.size(-1)
-    return Step(
+    return WalkStep(
         "patch-projection", "Patch projection", ("projection",), "x = projection(patches)",
         (seen("patches", "patches, flattened", cut, "B patches:patches P"),),
         (seen("x", "a vector for each patch", out, "B patches:patches d_model"),),
@@ -127,12 +127,12 @@ def projection(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def cls(subject: Subject) -> Step:
+def cls(subject: Subject) -> WalkStep:
     """One more token, which the head will read."""
     x = subject.cache[f"{_cutter(subject)}.projected"]
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
-    return Step(
+    return WalkStep(
         "cls", "CLS token", ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
         (
@@ -148,14 +148,14 @@ def cls(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def pooling(subject: Subject) -> Step:
+def pooling(subject: Subject) -> WalkStep:
     """One vector for the picture."""
     config = subject.config
     assert isinstance(config, ViTConfig)
     memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
     code = "pooled = memory[:, 0]" if config.pooling == "cls" else "pooled = memory.mean(1)"
-    return Step(
+    return WalkStep(
         "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
         (seen("memory", "what the encoder understood", memory, "B N:tokens d_model"),),
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
@@ -166,12 +166,12 @@ def pooling(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def head(subject: Subject) -> Step:
+def head(subject: Subject) -> WalkStep:
     """A score for each class."""
     pooled, scores = subject.cache["head.pooled"], subject.cache["head.logits"]
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
-    return Step(
+    return WalkStep(
         "head", "Head", ("head",), "logits = head(pooled)",
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
         (seen("logits", "a score for each class", scores, "B classes:classes"),),
@@ -183,7 +183,7 @@ def head(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def whole(subject: Subject, example: int) -> Step:
+def whole(subject: Subject, example: int) -> WalkStep:
     """All of it in one call, and what the model says."""
     scores = subject.cache["head.logits"]
     axes = "B classes:classes"
@@ -198,7 +198,7 @@ def whole(subject: Subject, example: int) -> Step:
         question = answer.best_of(
             scores[example], names, "Which class does this model give this picture?", truth
         )
-    return Step(
+    return WalkStep(
         "whole", "The whole forward pass", ("whole", "whole-vit"),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),

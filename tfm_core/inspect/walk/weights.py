@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
-    Step,
+    WalkStep,
     choice_question,
     number_question,
     seen,
@@ -13,29 +13,29 @@ from tfm_core.inspect.walk.steps import (
 )
 
 
-def scores(place: Place) -> Step:
+def scores(view: BlockView) -> WalkStep:
     """How well every query matches every key."""
-    got, words = place.got, place.axis.partition(":")[2]
-    batch, length, n_heads, d_head, _ = place.sizes
+    got, words = view.got, view.axis.partition(":")[2]
+    batch, length, n_heads, d_head, _ = view.sizes
     before = [
         seen("queries", "queries", got("self_attention.query"), f"B H Q:{words} d_head"),
         seen("keys", "keys", got("self_attention.key"), f"B H K:{words} d_head"),
     ]
     code = "scores = queries @ keys.mT / math.sqrt(d_head)"
     topics: tuple[str, ...] = ("scores",)
-    inside = place.kind.inside
+    inside = view.kind.inside
     if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
         before.append(seen("bias", inside.title, bias, f"H Q:{words} K:{words}"))
         code += " + bias"
         topics = (*topics, inside.topic)
-    return Step(
+    return WalkStep(
         "scores",
         "Scores",
         topics,
         code,
         tuple(before),
-        (seen("scores", "scores", got("self_attention.scores"), place.pair),),
+        (seen("scores", "scores", got("self_attention.scores"), view.pair),),
         shape_question(
             "the tensor of scores",
             (batch, n_heads, length, length),
@@ -45,13 +45,13 @@ def scores(place: Place) -> Step:
             (batch, n_heads, d_head, d_head),
         ),
         names={**MODULES, "d_head": d_head},
-        block=place.path,
+        block=view.path,
     )
 
 
-def masking(place: Place, topics: tuple[str, ...]) -> Step:
+def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
     """Scores that may not count become the lowest number there is."""
-    got = place.got
+    got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
     if masked.is_meta:
@@ -63,49 +63,49 @@ def masking(place: Place, topics: tuple[str, ...]) -> Step:
             tuple(masked.shape),
         )
     else:
-        n = int((~mask.expand_as(masked)[place.example, 0]).sum())
+        n = int((~mask.expand_as(masked)[view.example, 0]).sum())
         total = masked.size(-1) * masked.size(-2)
         question = number_question(
             f"Of the {total} scores of this example's first head, how many does the mask hide?",
             n,
             f"{n} of {total}: count the zeros of the mask, broadcast over the queries.",
         )
-    return Step(
+    return WalkStep(
         "masking",
         "Mask",
         ("masking", *topics),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
-            seen("scores", "scores", got("self_attention.scores"), place.pair),
-            mask_seen(mask, place.axis.partition(":")[2]),
+            seen("scores", "scores", got("self_attention.scores"), view.pair),
+            mask_seen(mask, view.axis.partition(":")[2]),
         ),
-        (seen("masked", "masked scores", masked, place.pair),),
+        (seen("masked", "masked scores", masked, view.pair),),
         question,
         names=MODULES,
-        block=place.path,
+        block=view.path,
     )
 
 
-def softmax(place: Place) -> Step:
+def softmax(view: BlockView) -> WalkStep:
     """From scores to shares; the wrong scale is shown beside the right one."""
-    got = place.got
-    is_masked = place.has("self_attention.mask")
-    before = [seen("masked", "scores", got("self_attention.masked_scores"), place.pair)]
+    got = view.got
+    is_masked = view.has("self_attention.mask")
+    before = [seen("masked", "scores", got("self_attention.masked_scores"), view.pair)]
     code = "weights = masked.softmax(-1)"
     if is_masked:
         mask = got("self_attention.mask")
-        before.append(mask_seen(mask, place.axis.partition(":")[2]))
+        before.append(mask_seen(mask, view.axis.partition(":")[2]))
         code += ".masked_fill(~mask, 0.0)"
-    return Step(
+    return WalkStep(
         "softmax",
         "Scale and softmax",
         ("softmax",),
         code,
         tuple(before),
-        (seen("weights", "attention weights", got("self_attention.weights"), place.pair),),
-        _scale_question(place.subject.block.n_heads),
+        (seen("weights", "attention weights", got("self_attention.weights"), view.pair),),
+        _scale_question(view.subject.block.n_heads),
         names=MODULES,
-        block=place.path,
+        block=view.path,
     )
 
 

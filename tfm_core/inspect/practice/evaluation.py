@@ -25,7 +25,7 @@ BEST = "checkpoints/best"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class Evaluation:
     """Answers on N pictures. labels and said: int (N,); probabilities: float32 (N, classes).
 
     images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
@@ -46,12 +46,12 @@ class Judgement:
 
     @property
     def n_right(self) -> int:
-        """Pictures told right."""
+        """Number of pictures classified correctly."""
         return int((self.said == self.labels).sum())
 
     @property
     def accuracy(self) -> float:
-        """Share of pictures told right."""
+        """Share of pictures classified correctly."""
         return self.n_right / len(self.labels)
 
     @property
@@ -65,10 +65,10 @@ class Judgement:
         return np.bincount(self.labels * n + self.said, minlength=n * n).reshape(n, n)
 
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
-        """Return the pictures that were told wrong, the surest first."""
-        places = np.flatnonzero(self.said != self.labels)
-        sure = self.probabilities[places].max(1)
-        return places[np.argsort(-sure, kind="stable")][:most]
+        """Return the misclassified pictures, the surest first."""
+        indices = np.flatnonzero(self.said != self.labels)
+        sure = self.probabilities[indices].max(1)
+        return indices[np.argsort(-sure, kind="stable")][:most]
 
 
 def has_best(run: Run) -> bool:
@@ -95,7 +95,7 @@ def best_model(run: Run) -> tuple[Model, int]:
     return load_model(run.experiment, run.folder / BEST)
 
 
-def judge(run: Run, split: str) -> Judgement:
+def evaluate(run: Run, split: str) -> Evaluation:
     """Let the best weights answer every picture of ``split``, "validation" or "test".
 
     Raises ValueError, in a sentence, where there are no weights or no pictures.
@@ -114,7 +114,7 @@ def judge(run: Run, split: str) -> Judgement:
                 for first in range(0, len(part), _BATCH)
             ]
         )
-    return Judgement(
+    return Evaluation(
         step,
         split,
         part.labels.numpy(),

@@ -17,7 +17,7 @@ MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockView:
     """A block of a subject, and whose tokens go through it.
 
     path: name of the block's module. axis: its tokens' axis and their list, as ``"S:src"``.
@@ -59,10 +59,10 @@ class Place:
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
-def place_of(subject: Subject, stack: str, axis: str, layer: int, example: int) -> Place:
+def block_view(subject: Subject, stack: str, axis: str, layer: int, example: int) -> BlockView:
     """Return a block of a stack, from 0; its last one where it has fewer."""
     count = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
-    return Place(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
+    return BlockView(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
 
 
 def mask_seen(mask: Tensor, words: str) -> Seen:
