@@ -4,12 +4,8 @@ import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
-    ACTIVATIONS,
     CELLS,
-    NORMS,
-    POOLINGS,
     RECURRENT_ATTENTIONS,
-    STEMS,
 )
 from tfm_core.models.build import (
     CaptionShape,
@@ -19,12 +15,16 @@ from tfm_core.models.build import (
     build_text,
     build_vit,
 )
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import (
     ADDED_TO_PATCHES,
     ADDED_TO_WORDS,
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
+from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
 TEXT_FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only"]

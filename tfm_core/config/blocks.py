@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.choices import ActivationName, NormName
+from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
 
 
@@ -46,7 +47,9 @@ class BlockConfig(Config):
         lt=1,
         step=0.05,
     )
-    norm: NormName = knob("layernorm", "Norm", "What keeps activations in range.", advanced=True)
+    norm: Annotated[str, OneOf(NORMS)] = knob(
+        "layernorm", "Norm", "What keeps activations in range.", advanced=True
+    )
     norm_eps: float = knob(
         1e-5,
         "Norm epsilon",
@@ -63,7 +66,7 @@ class BlockConfig(Config):
         "Pre-norm",
         "Normalise before each sublayer (stable) rather than after (the paper).",
     )
-    activation: ActivationName = knob(
+    activation: Annotated[str, OneOf(ACTIVATIONS)] = knob(
         "gelu", "Activation", "The feed-forward layer's non-linearity."
     )
     bias: bool = knob(True, "Biases", "Add a bias in every linear layer.", advanced=True)

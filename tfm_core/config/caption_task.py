@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from tfm_core.config.base import Config, knob
+from tfm_core.config.base import knob
 from tfm_core.config.choices import LanguageName
+from tfm_core.config.reads import PictureTaskConfig
 
 CaptionTaskName = Literal["captions"]
 N_DIGITS = range(1, 4)
@@ -34,9 +35,10 @@ CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
 }
 
 
-class CaptionTaskConfig(Config):
+class CaptionTaskConfig(PictureTaskConfig):
     """Pictures composed of real handwritten digits, and a caption for each."""
 
+    tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
     kind: Literal["caption"] = "caption"
     name: CaptionTaskName = knob("captions", "Task", "What the model learns.")
     n_digits: int = knob(
@@ -120,3 +122,13 @@ class CaptionTaskConfig(Config):
     def facts(self) -> CaptionTaskFacts:
         """Label, help and picture shape of this task."""
         return CAPTION_TASKS[self.name]
+
+    @property
+    def image_size(self) -> int:
+        """Pixels to a side."""
+        return self.facts.image_size
+
+    @property
+    def channels(self) -> int:
+        """1 for grey pictures, 3 for coloured ones."""
+        return self.facts.channels

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import knob
+from tfm_core.config.base import OneOf, knob
 from tfm_core.config.blocks import BlockConfig, check_position
-from tfm_core.config.choices import AddedToPatchesName, AddedToWordsName, StemName
+from tfm_core.config.choices import AddedToPatchesName, AddedToWordsName
+from tfm_core.variants.stems import STEMS
 
 
 class CaptionerConfig(BlockConfig):
@@ -26,7 +27,7 @@ class CaptionerConfig(BlockConfig):
     text_position: AddedToWordsName = knob(
         "learned", "Word positions", "How the decoder knows where a word stands."
     )
-    stem: StemName = knob("conv", "Stem", "How pixels become patch embeddings.")
+    stem: Annotated[str, OneOf(STEMS)] = knob("conv", "Stem", "How pixels become patch embeddings.")
 
     @model_validator(mode="after")
     def _word_positions_fit(self) -> Self:

@@ -19,40 +19,6 @@ PatchPositionName = Annotated[str, OneOf(POSITIONS)]
 AddedToPatchesName = Annotated[str, OneOf(ADDED_TO_PATCHES)]
 AddedToWordsName = Annotated[str, OneOf(ADDED_TO_WORDS)]
 
-NORMS: dict[str, Choice] = {
-    "layernorm": Choice(
-        "LayerNorm", "Subtract the mean, divide by the deviation (Ba et al. 2016)."
-    ),
-    "rmsnorm": Choice("RMSNorm", "Divide by the root mean square only (Zhang & Sennrich 2019)."),
-}
-NormName = Annotated[str, OneOf(NORMS)]
-
-ACTIVATIONS: dict[str, Choice] = {
-    "relu": Choice("ReLU", "The original: negative values become zero."),
-    "gelu": Choice("GELU", "A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016)."),
-    "gelu_tanh": Choice(
-        "GELU, by tanh", "GELU's first approximation, at most 0.0005 away from it (GPT-2)."
-    ),
-    "swiglu": Choice("SwiGLU", "A gated unit with a third matrix (Shazeer 2020; LLaMA)."),
-}
-ActivationName = Annotated[str, OneOf(ACTIVATIONS)]
-
-POOLINGS: dict[str, Choice] = {
-    "cls": Choice("CLS token", "One extra token gathers what the classifier reads (BERT, ViT)."),
-    "mean": Choice("Mean", "Average all patches or words; learns faster on small data."),
-}
-PoolingName = Annotated[str, OneOf(POOLINGS)]
-
-STEMS: dict[str, Choice] = {
-    "patches": Choice("Plain patches", "Cut and project each patch linearly (the ViT paper)."),
-    "conv": Choice(
-        "Convolutional",
-        "A 3x3 convolution before the patches: sees strokes across patch borders "
-        "(Xiao et al. 2021).",
-    ),
-}
-StemName = Annotated[str, OneOf(STEMS)]
-
 UNITS: dict[str, Choice] = {
     "words": Choice("Words", "Words, signs and line breaks: few steps, a large vocabulary."),
     "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.base import CrossError, knob
 from tfm_core.config.choices import UnitName
+from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.sentences import N_
 
 CorpusTaskName = Literal["grammar", "own-text"]
@@ -47,9 +48,10 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
 }
 
 
-class CorpusTaskConfig(Config):
+class CorpusTaskConfig(SequenceTaskConfig):
     """A language model's text. ``text`` is the user's own; empty means the one that comes along."""
 
+    tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
     name: CorpusTaskName = knob("own-text", "Task", N_("What the model learns."))
     unit: UnitName = knob("words", "Tokens", N_("What the model reads and writes one at a time."))

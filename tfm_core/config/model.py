@@ -6,17 +6,17 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfm_core.config.base import Choice, knob
+from tfm_core.config.base import Choice, OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.choices import (
     PatchPositionName,
-    PoolingName,
     PositionName,
-    StemName,
 )
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
 FAMILIES: dict[str, Choice] = {
     "encoder-decoder": Choice(
@@ -89,7 +89,7 @@ class EncoderOnlyConfig(TextBlockConfig):
 
     family: Literal["encoder-only"] = "encoder-only"
     n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
-    pooling: PoolingName = knob(
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
         "mean", "Pooling", "What the classifier reads, in tasks that ask for one label."
     )
 
@@ -116,8 +116,10 @@ class ViTConfig(BlockConfig):
     position: PatchPositionName = knob(
         "learned", "Positions", "How the model knows where a patch lies."
     )
-    pooling: PoolingName = knob("mean", "Pooling", "What the classifier reads.")
-    stem: StemName = knob("patches", "Stem", "How pixels become patch embeddings.")
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob("mean", "Pooling", "What the classifier reads.")
+    stem: Annotated[str, OneOf(STEMS)] = knob(
+        "patches", "Stem", "How pixels become patch embeddings."
+    )
 
 
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
@@ -125,20 +127,7 @@ DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
 TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
-ModelConfig = Annotated[
-    EncoderDecoderConfig
-    | EncoderOnlyConfig
-    | DecoderOnlyConfig
-    | ViTConfig
-    | CaptionerConfig
-    | RecurrentConfig,
-    Field(discriminator="family"),
-]
-MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
-    "encoder-decoder": EncoderDecoderConfig,
-    "encoder-only": EncoderOnlyConfig,
-    "decoder-only": DecoderOnlyConfig,
-    "vit": ViTConfig,
-    "captioner": CaptionerConfig,
-    "recurrent": RecurrentConfig,
-}
+AnyModel = TextModelConfig | ViTConfig | CaptionerConfig | RecurrentConfig
+ModelConfig = Annotated[AnyModel, Field(discriminator="family")]
+MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
+"""The settings of each family."""

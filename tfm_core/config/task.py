@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig, CaptionTaskFacts
-from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig, CorpusTaskFacts
+from tfm_core.config.base import CrossError, knob, tagged
+from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
+from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
+from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
 
 
-class TextTaskConfig(Config):
+class TextTaskConfig(SequenceTaskConfig):
     """Sequence to sequence on generated pairs."""
 
+    tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
     name: TextTaskName = knob("english-korean", "Task", "What the model learns.")
     size: int = knob(1, "Size", "How hard the task is; what it counts depends on the task.", ge=1)
@@ -46,6 +48,12 @@ class TextTaskConfig(Config):
         step=100,
         advanced=True,
     )
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the settings to begin a task with. Raises ConfigError for an unknown one."""
+        facts = TEXT_TASKS.get(name)
+        return cls.parse({"name": name, **({"size": facts.default_size} if facts else {})})
 
     @property
     def facts(self) -> TextTaskFacts:
@@ -82,9 +90,10 @@ class TextTaskConfig(Config):
         return self
 
 
-class ImageTaskConfig(Config):
+class ImageTaskConfig(PictureTaskConfig):
     """Image classification."""
 
+    tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
     kind: Literal["image"] = "image"
     name: ImageTaskName = knob("mnist-5000", "Task", "What the model learns.")
     shift: float = knob(
@@ -129,33 +138,44 @@ class ImageTaskConfig(Config):
         """Label, help and picture shape of this task."""
         return IMAGE_TASKS[self.name]
 
+    @model_validator(mode="after")
+    def _leaves_pictures(self) -> Self:
+        if self.n_validation >= self.facts.n_train:
+            raise CrossError(
+                "n_validation",
+                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
+                "choose fewer.",
+                n_validation=self.n_validation,
+                n_train=self.facts.n_train,
+            )
+        return self
 
-SequenceTaskConfig = TextTaskConfig | CorpusTaskConfig
-"""The tasks of tokens, with a source or without."""
-TaskConfig = Annotated[
-    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig,
-    Field(discriminator="kind"),
-]
+    @property
+    def image_size(self) -> int:
+        """Pixels to a side."""
+        return self.facts.image_size
+
+    @property
+    def channels(self) -> int:
+        """1 for grey pictures, 3 for coloured ones."""
+        return self.facts.channels
+
+
+AnyTask = TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig
+TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts
-TASK_FACTS: dict[str, TaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS, **CAPTION_TASKS, **CORPUS_TASKS}
+TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
+"""The settings of each kind of task."""
+TASK_FACTS: dict[str, TaskFacts] = {
+    name: facts for config in TASK_CONFIGS.values() for name, facts in config.tasks.items()
+}
 """Every task by name."""
 
-_CONFIGS: dict[
-    type[TaskFacts],
-    type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig],
-] = {
-    TextTaskFacts: TextTaskConfig,
-    ImageTaskFacts: ImageTaskConfig,
-    CaptionTaskFacts: CaptionTaskConfig,
-    CorpusTaskFacts: CorpusTaskConfig,
-}
 
-
-def task_config(
-    name: str,
-) -> type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig]:
+def task_config(name: str) -> type[AnyTask]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
-    return _CONFIGS[type(TASK_FACTS[name])]
+    kind = next((kind for kind, config in TASK_CONFIGS.items() if name in config.tasks), name)
+    return TASK_CONFIGS[kind]
 
 
 def tasks_for(family: str) -> list[str]:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, TransformerConfig
-from tfm_core.config.choices import NORMS
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS, Position
 
 _IN_BLOCK = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.([a-z_]+)( norm| \+)?$")

@@ -12,7 +12,9 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, dropped
+from tfm_core.variants.poolings import POOLINGS, Pooling
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS
 
 __all__ = ["Equation", "equations"]
 
@@ -60,11 +62,8 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
 
 def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
     """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
-    seen, source = r"\mathrm{patch}_t", "Dosovitskiy et al. 2021, Eq. 1"
-    if config.stem == "conv":
-        seen = r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))"
-        source += "; Xiao et al. 2021"
-    x = _plus(rf"W_p\,{seen} + b_p", config.position)
+    stem = STEMS[config.stem]
+    x = _plus(rf"W_p\,{stem.latex} + b_p", config.position)
     if isinstance(config, CaptionerConfig):
         word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
         added = POSITIONS[config.text_position].added
@@ -72,13 +71,13 @@ def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
         return [
             rf"\text{{patch: }}x_t &= {dropped(config, x)}",
             rf"\text{{word: }}y_t &= {dropped(config, word)}",
-        ], source
+        ], stem.source
     rows = [f"x_t &= {dropped(config, x)}"]
-    if config.pooling == "cls":
+    if POOLINGS[config.pooling].has_cls:
         added = POSITIONS[config.position].added
         cls = f"c + {added.first}" if added is not None and added.first else "c"
         rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
-    return rows, source
+    return rows, stem.source
 
 
 def _plus(x: str, position: str) -> str:
@@ -90,7 +89,7 @@ def _plus(x: str, position: str) -> str:
 def _output(config: TransformerConfig, shape: Shape) -> Equation:
     bias = " + b"
     if isinstance(config, ViTConfig):
-        pooled = r"x_{\mathrm{CLS}}" if config.pooling == "cls" else r"\frac{1}{n}\sum_t x_t"
+        pooled = POOLINGS[config.pooling].latex
         latex = (
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
@@ -101,8 +100,8 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
     assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
         return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
-    if shape.is_label:
-        return _label(config, shape)
+    if shape.pooling is not None:
+        return _label(config, shape, shape.pooling)
     is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
     matrix = r"E^\top" if is_tied else "W"
     bias = bias if config.bias and shape.output_bias else ""
@@ -111,9 +110,8 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
     return Equation("The answer", latex, source)
 
 
-def _label(config: TransformerConfig, shape: TextShape) -> Equation:
-    pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
+def _label(config: TransformerConfig, shape: TextShape, pooling: Pooling) -> Equation:
     bias = " + b" if config.bias and shape.output_bias else ""
-    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
-    source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
-    return Equation("The answer", latex, source)
+    pooled = rf"\left({pooling.latex}\right)"
+    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left({pooled} W{bias}\right)"
+    return Equation("The answer", latex, pooling.text_source)

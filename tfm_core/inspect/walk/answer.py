@@ -19,17 +19,19 @@ def pooling(view: BlockView) -> WalkStep:
     """One vector for the whole text."""
     subject, axis = view.subject, view.axis
     assert isinstance(subject.shape, TextShape)
+    chosen = subject.shape.pooling
+    assert chosen is not None
     memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
     before = [seen("memory", "what the encoder understood", memory, f"B {axis} d_model")]
-    code = "x = memory[:, :1]"
-    if subject.shape.head == "mean":
+    *lines, last = (line.format(x="memory", keep="keep") for line in chosen.of_words)
+    code = "\n".join([*lines, f"x = {last}"])
+    if chosen.reads_padding:
         ids = subject.cache["src_embedding.ids"]
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", "is it a word, not padding?", keep, f"B {axis}"))
-        code = "share = keep / keep.sum(1, keepdim=True)\nx = share[:, None] @ memory"
     return WalkStep(
-        "pooling", "Pooling", ("pooling-text", f"pooling-text-{subject.shape.head}"), code,
+        "pooling", "Pooling", ("pooling-text", chosen.walk_topic_text), code,
         tuple(before), (seen("x", "one vector for each text", pooled, "B T:tgt d_model"),),
         shape_question(
             "what is left of the texts", (batch, 1, d_model), (batch, length, d_model),

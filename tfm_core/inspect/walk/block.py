@@ -7,6 +7,8 @@ from torch import Tensor
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 
 
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
@@ -46,14 +48,6 @@ def encoder_stack(view: BlockView) -> WalkStep:
     )  # fmt: skip
 
 
-ACTIVATION_CODE = {
-    "relu": "F.relu(ff.up({x}))",
-    "gelu": "F.gelu(ff.up({x}))",
-    "gelu_tanh": "F.gelu(ff.up({x}), approximate='tanh')",
-    "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
-}
-
-
 def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = view.subject.block, f"B {view.axis} d_model"
@@ -70,16 +64,16 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
         after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
     width = view.sizes[-1]
     came = "what came into the block" if sublayer == "self_attention" else "what was there before"
-    what = "mean" if config.norm == "layernorm" else "root mean square"
+    norm = NORMS[config.norm]
     return WalkStep(
         "add-norm",
         "Add and norm",
-        ("norm-first" if config.norm_first else "norm-last", config.norm),
+        ("norm-first" if config.norm_first else "norm-last", norm.walk_topic),
         code,
         (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
         tuple(after),
         number_question(
-            f"The norm divides by a spread. Over how many numbers does it take each {what}?",
+            f"The norm divides by a spread. Over how many numbers does it take each {norm.spread}?",
             width,
             f"{width}: the d_model numbers of one token; other tokens and other examples have "
             "no say.",
@@ -95,13 +89,14 @@ def feed_forward(view: BlockView) -> WalkStep:
     config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
     batch, length, _, _, d_model = view.sizes
     read = "norm(x)" if config.norm_first else "x"
-    hidden = ACTIVATION_CODE[config.activation].format(x="y")
+    activation = ACTIVATIONS[config.activation]
+    hidden = activation.code.format(up="ff.up(y)", gate="ff.gate(y)")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
     return WalkStep(
         "feed-forward",
         "Feed-forward, add and norm",
-        ("feed-forward", f"activation-{config.activation}",
+        ("feed-forward", activation.walk_topic,
          "ff-norm-first" if config.norm_first else "ff-norm-last"),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
         (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),

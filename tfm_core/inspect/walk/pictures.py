@@ -15,18 +15,19 @@ from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
+from tfm_core.probe.labels import has_cls
 
 N_PICTURES = 10
 
 
 def of_pictures(
     experiment: Experiment,
-    config: ImageTaskConfig,
     model: Model,
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
     """Run a model on pictures. items, images: as a probe holds them; None takes some of the app."""
+    config = experiment.task_as(ImageTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, ImageShape)
     assert isinstance(experiment.model, ViTConfig)
@@ -42,7 +43,7 @@ def of_pictures(
     inputs = on_device(model, scaled)
     side = patches_per_side(shape.image_size, experiment.model.patch_size)
     patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
-    tokens = ["CLS", *patches] if experiment.model.pooling == "cls" else patches
+    tokens = ["CLS", *patches] if has_cls(experiment) else patches
     names = config.facts.class_names
     return Subject(
         experiment.model, model, shape, inputs, recorded(model, inputs),

@@ -14,6 +14,8 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.patches import patchify
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
@@ -21,7 +23,7 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     view = block_view(subject, "encoder", "N:tokens", layer, example)
     assert isinstance(subject.config, ViTConfig)
     made = [picture(subject), patches(subject), projection(subject)]
-    if subject.config.pooling == "cls":
+    if POOLINGS[subject.config.pooling].has_cls:
         made.append(cls(subject))
     return (
         *made,
@@ -87,18 +89,17 @@ def patches(subject: Subject) -> WalkStep:
     assert isinstance(config, ViTConfig | CaptionerConfig)
     cut = subject.cache[f"{cutter}.patches"]
     names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
-    code, topics = "patches = patchify(images, patch_size)", ["patches"]
+    code, topics = "patches = patchify(images, patch_size)", STEMS[config.stem].walk_topics
     after = [seen("patches", "patches, flattened", cut, "B patches:patches P")]
     if cutter != "stem":
         code = "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)"
         names |= {"convolution": subject.model.get_submodule("stem.convolution"), "F": F}
-        topics.append("conv")
         after.append(seen("seen", "what the convolution saw", subject.cache["stem.convolved"],
                           "B C Y X"))  # fmt: skip
     side = subject.inputs[0].size(-1)
     per_side = patches_per_side(side, config.patch_size)
     return WalkStep(
-        "patches", "Patches", tuple(topics), code, (_pixels(subject),), tuple(after),
+        "patches", "Patches", topics, code, (_pixels(subject),), tuple(after),
         number_question(
             f"A picture of {side} x {side} is cut into patches of {config.patch_size} x "
             f"{config.patch_size}. How many are there?",
@@ -154,9 +155,10 @@ def pooling(subject: Subject) -> WalkStep:
     assert isinstance(config, ViTConfig)
     memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
-    code = "pooled = memory[:, 0]" if config.pooling == "cls" else "pooled = memory.mean(1)"
+    chosen = POOLINGS[config.pooling]
+    code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
-        "pooling", "Pooling", ("pooling", f"pooling-{config.pooling}"), code,
+        "pooling", "Pooling", ("pooling", chosen.walk_topic), code,
         (seen("memory", "what the encoder understood", memory, "B N:tokens d_model"),),
         (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
         shape_question(
