@@ -92,7 +92,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "copy",
             "Copy a sequence",
-            "The smallest task of all: attend to the same place and write it again.",
+            "The smallest task of all: attend to the same position and write it again.",
             "99 % of unseen sequences",
             seconds=6,
             family="encoder-decoder",

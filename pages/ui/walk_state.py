@@ -33,14 +33,14 @@ def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str | N
         asked = linked or last or names[0]
         is_there = linked is None or linked in names
     if asked in names:
-        place = names.index(asked)
+        index = names.index(asked)
     else:  # where the model changed: as far on as before
-        place = min(st.session_state[_PLACE], len(names) - 1) if asked == last else 0
-    st.session_state[_STEP], st.session_state[_PLACE] = asked, place
+        index = min(st.session_state[_PLACE], len(names) - 1) if asked == last else 0
+    st.session_state[_STEP], st.session_state[_PLACE] = asked, index
     if linked is None or is_there:
-        return place + 1, None
+        return index + 1, None
     rule = _("There is no step {text} in the walk of this model; step {number} is shown.")
-    return place + 1, rule.format(text=f"“{linked[:20]}”", number=place + 1)
+    return index + 1, rule.format(text=f"“{linked[:20]}”", number=index + 1)
 
 
 def nearest(wanted: int, numbers: Sequence[int]) -> int:

@@ -41,19 +41,19 @@ class Role:
 ROLES: dict[str, Role] = {
     role.name: role
     for role in (
-        Role("self", "itself", "The key that stands where the query stands.", "same place"),
+        Role("self", "itself", "The key that stands where the query stands.", "same position"),
         Role(
             "previous",
             "previous token",
             "The key just before the query; for patches the one to its left.",
-            "place before",
+            "position before",
             "patch to the left",
         ),
         Role(
             "next",
             "next token",
             "The key just behind the query; for patches the one to its right.",
-            "place after",
+            "position after",
             "patch to the right",
         ),
         Role("above", "token above", "The patch above that of the query.", "", "patch above"),

@@ -65,7 +65,7 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
 
 
 def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
-    """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
+    """Return the rows of patches and, in a captioner, of words; a CLS token is at position 0."""
     seen, source = r"\mathrm{patch}_t", "Dosovitskiy et al. 2021, Eq. 1"
     if config.stem == "conv":
         seen = r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))"
