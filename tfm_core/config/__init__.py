@@ -20,11 +20,12 @@ from tfm_core.config.model import (
     TransformerConfig,
     ViTConfig,
 )
+from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
+    TASK_CONFIGS,
     TASK_FACTS,
     ImageTaskConfig,
-    SequenceTaskConfig,
     TaskConfig,
     TextTaskConfig,
     task_config,
@@ -40,6 +41,7 @@ __all__ = [
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
+    "TASK_CONFIGS",
     "TASK_FACTS",
     "TEXT_TASKS",
     "BlockConfig",
@@ -55,6 +57,7 @@ __all__ = [
     "Experiment",
     "ImageTaskConfig",
     "ModelConfig",
+    "PictureTaskConfig",
     "Problem",
     "RecurrentConfig",
     "SequenceTaskConfig",

@@ -17,6 +17,7 @@ from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, vocabulary
 from tfm_core.data.compose import Changes, compose
+from tfm_core.data.download import Progress
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
 from tfm_core.data.moving import moved, normalised
 from tfm_core.data.scene_draws import draw_scenes
@@ -84,8 +85,12 @@ class CaptionData:
         return normalised(images, self.mean, self.std)
 
 
-def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:
+def load_captions(
+    config: CaptionTaskConfig, *, seed: int, progress: Progress | None = None
+) -> CaptionData:
     """Make the splits of a caption task on the CPU; the same seed makes the same ones.
+
+    Nothing is downloaded, so ``progress`` is told nothing.
 
     The language changes the words only, not the pictures.
     """

@@ -16,18 +16,17 @@ import numpy.typing as npt
 
 from tfm_core.config import (
     CaptionerConfig,
-    CaptionTaskConfig,
-    CorpusTaskConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
-    ImageTaskConfig,
+    PictureTaskConfig,
     RecurrentConfig,
     ViTConfig,
     shape,
 )
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind
 from tfm_core.sentences import StudentError
+from tfm_core.variants.poolings import POOLINGS
 
 __all__ = [
     "BOS",
@@ -74,7 +73,7 @@ def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
         return KINDS[_READERS[experiment.task.facts.answer]]
     if isinstance(experiment.model, EncoderDecoderConfig):
         return KINDS["encoder" if stack == "encoder" else "decoder"]
-    return KINDS["text" if isinstance(experiment.task, CorpusTaskConfig) else "sequence"]
+    return KINDS["text" if experiment.task.facts.answer == "text" else "sequence"]
 
 
 def layer_of(module_name: str) -> int:
@@ -131,12 +130,9 @@ def axis_tokens(
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     model, task = experiment.model, experiment.task
-    if not (
-        isinstance(model, ViTConfig | CaptionerConfig)
-        and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
-    ):
+    if not (isinstance(model, ViTConfig | CaptionerConfig) and isinstance(task, PictureTaskConfig)):
         raise StudentError("Only a Vision Transformer cuts pictures into patches; this reads text.")
-    return shape.patches_per_side(task.facts.image_size, model.patch_size)
+    return shape.patches_per_side(task.image_size, model.patch_size)
 
 
 def patch_names(side: int) -> tuple[str, ...]:
@@ -149,8 +145,8 @@ def has_cls(experiment: Experiment) -> bool:
     """Return whether a CLS token stands before the patches, or before the words."""
     model = experiment.model
     if isinstance(model, EncoderOnlyConfig):
-        return experiment.task.facts.answer == "label" and model.pooling == "cls"
-    return isinstance(model, ViTConfig) and model.pooling == "cls"
+        return experiment.task.facts.answer == "label" and POOLINGS[model.pooling].has_cls
+    return isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls
 
 
 def _tokens(

@@ -264,3 +264,12 @@ def test_a_captioner_names_its_pictures_and_words():
     assert all(found.targets)
     first = trainer.data.train.captions[found.indices[0]].words
     assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)
+
+
+def test_a_text_that_is_read_in_windows_shows_those_of_the_step():
+    trainer = start(experiment("decoder-only", "own-text", task={"context": 7}))
+    found = batch_rows(trainer)
+    task = trainer.data.task
+    starts = rows(trainer).tolist()
+    assert found.targets == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
+    assert found.inputs == [""] * len(starts)

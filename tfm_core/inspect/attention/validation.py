@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import CaptionerConfig, Experiment
+from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import (
     AlignmentScore,
     AlignmentTally,
@@ -23,13 +23,12 @@ from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.text_data import TextData
+    from tfm_core.data.load import Data
 
 LIMIT = 1000  # examples; the figures of more differ in the third digit
 _BATCH = 50
@@ -99,34 +98,8 @@ class _Tallies:
 
 
 def _batches(
-    experiment: Experiment, data: TextData | ImageData | CaptionData, n: int
+    experiment: Experiment, data: Data, n: int
 ) -> Iterator[tuple[tuple[Tensor, ...], list[Mapping[str, Any]]]]:
-    import torch
-
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.text_data import TextData
-    from tfm_core.probe.caption_items import items_of
-
+    batch = TASK_KINDS[experiment.task.kind].part("batches")
     for first in range(0, n, _BATCH):
-        rows = slice(first, min(n, first + _BATCH))
-        if isinstance(data, TextData):
-            part = data.validation
-            items: list[Mapping[str, Any]] = [
-                {"src": pair.src, "tgt": pair.tgt, "alignment": pair.alignment}
-                for pair in part.pairs[rows]
-            ]
-            # <eos> is written, not read: longest target and <bos>
-            length = 1 + max(len(item["tgt"]) for item in items)
-            src = part.src[rows, : max(len(item["src"]) for item in items)]
-            yield (src, part.tgt[rows, :length]), items
-        elif isinstance(data, CaptionData):
-            assert isinstance(experiment.model, CaptionerConfig)
-            indices = range(rows.start, rows.stop)
-            size = experiment.model.patch_size
-            items = list(items_of(data.config, data.validation, indices, size))
-            length = 1 + max(len(item["tgt"]) for item in items)
-            images = data.normalise(data.validation.pictures(torch.tensor(indices)))
-            yield (images, data.validation.tgt[rows, :length]), items
-        else:
-            images = data.validation.images[rows]
-            yield (data.normalise(images),), [{} for _ in range(len(images))]
+        yield batch(experiment, data, slice(first, min(n, first + _BATCH)))

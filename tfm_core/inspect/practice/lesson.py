@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.load import Data
 
 Kind = Literal["plain", "early", "augmented"]
 KINDS: tuple[Kind, ...] = ("plain", "early", "augmented")
@@ -165,9 +165,8 @@ def splits_of(experiment: Experiment) -> Splits:
 
     Raises ValueError, in a sentence, for pictures that cannot be had.
     """
-    data = data_of(experiment)
-    parts = _parts(data)
-    names = data.facts.class_names  # type: ignore[union-attr]
+    names = experiment.task_as(ImageTaskConfig).facts.class_names
+    parts = _parts(data_of(experiment))
     counts = np.stack(
         [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
     )
@@ -176,7 +175,7 @@ def splits_of(experiment: Experiment) -> Splits:
     return Splits(counts, names, shared)
 
 
-def _parts(data: ImageData | Any) -> dict[str, Any]:
+def _parts(data: Data) -> dict[str, Any]:
     return {name: getattr(data, name) for name in SPLITS}
 
 

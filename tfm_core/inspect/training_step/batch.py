@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
+from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.inspect.training_step.loss import LossCall
 from tfm_core.inspect.training_step.step import forward, rows
 from tfm_core.training.loop import Trainer
+from tfm_core.variants.tasks import TASK_KINDS
 
 Floats = npt.NDArray[np.float32]
 
@@ -54,37 +56,65 @@ class Answer:
 
 def batch_rows(trainer: Trainer) -> Rows:
     """Return the examples of the next step."""
-    indices, data = rows(trainer), trainer.data
-    if isinstance(data, ImageData):
-        labels = data.train.labels[indices].tolist()
-        names = [data.facts.class_names[label] for label in labels]
-        pictures = data.train.images[indices].numpy()
-        return Rows(indices.tolist(), [f"picture {n:,}" for n in indices.tolist()], names, pictures)
-    if isinstance(data, TextData):
-        pairs = [data.train.pairs[index] for index in indices.tolist()]
+    found: Rows = TASK_KINDS[trainer.experiment.task.kind].part("batch_rows")(
+        trainer, rows(trainer)
+    )
+    return found
+
+
+def text_rows(trainer: Trainer, indices: Tensor) -> Rows:
+    """Return texts: sources and targets."""
+    data = data_as(trainer.data, TextData)
+    if data.windows is not None:  # they overlap, and are cut out of the text where they are needed
+        decoded = [
+            data.task.tgt_vocabulary.decode(row) for row in data.windows.rows(indices).tolist()
+        ]
         return Rows(
-            indices.tolist(),
-            [data.task.join_src(pair.src) for pair in pairs],
-            [data.task.join_tgt(pair.tgt) for pair in pairs],
+            indices.tolist(), ["" for _ in decoded], [data.task.join_tgt(row) for row in decoded]
         )
-    numbers = indices.tolist()
-    if isinstance(data, CaptionData):
-        captions = [join(data.train.captions[n].words, data.config) for n in numbers]
-        pictures = data.train.pictures(indices).numpy()
-        return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
-    return Rows(numbers, [f"example {n:,}" for n in numbers], ["" for _ in numbers])
+    pairs = [data.train.pairs[n] for n in indices.tolist()]
+    return Rows(
+        indices.tolist(),
+        [data.task.join_src(pair.src) for pair in pairs],
+        [data.task.join_tgt(pair.tgt) for pair in pairs],
+    )
+
+
+def image_rows(trainer: Trainer, indices: Tensor) -> Rows:
+    """Return pictures and their classes."""
+    data, numbers = data_as(trainer.data, ImageData), indices.tolist()
+    names = [data.facts.class_names[label] for label in data.train.labels[indices].tolist()]
+    pictures = data.train.images[indices].numpy()
+    return Rows(numbers, [f"picture {n:,}" for n in numbers], names, pictures)
+
+
+def caption_rows(trainer: Trainer, indices: Tensor) -> Rows:
+    """Return pictures and their captions."""
+    data, numbers = data_as(trainer.data, CaptionData), indices.tolist()
+    captions = [join(data.train.captions[n].words, data.config) for n in numbers]
+    pictures = data.train.pictures(indices).numpy()
+    return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
 
 
 def class_name(trainer: Trainer, number: int) -> str:
     """Return what a class of the output is called."""
-    data = trainer.data
-    if isinstance(data, ImageData):
-        return data.facts.class_names[number]
-    if isinstance(data, CaptionData):
-        return str(data.vocabulary.token(number))
-    vocabulary = getattr(getattr(data, "task", None), "tgt_vocabulary", None)
+    return str(TASK_KINDS[trainer.experiment.task.kind].part("class_name")(trainer, number))
+
+
+def token_name(trainer: Trainer, number: int) -> str:
+    """Return the token that a class of a text model's output is."""
     first = getattr(trainer.objective, "first_class", 0)
-    return str(number) if vocabulary is None else str(vocabulary.token(first + number))
+    return str(data_as(trainer.data, TextData).task.tgt_vocabulary.token(first + number))
+
+
+def image_class(trainer: Trainer, number: int) -> str:
+    """Return the name of a class of pictures."""
+    return data_as(trainer.data, ImageData).facts.class_names[number]
+
+
+def caption_word(trainer: Trainer, number: int) -> str:
+    """Return the word of a caption that a class of the output is."""
+    return str(data_as(trainer.data, CaptionData).vocabulary.token(number))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,12 +60,12 @@ N_PICTURES = 6
 
 def of_captions(
     experiment: Experiment,
-    config: CaptionTaskConfig,
     model: Model,
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
     """Run a model on described pictures. items, images: as a probe holds them, or validation's."""
+    config = experiment.task_as(CaptionTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, CaptionShape)
     assert isinstance(experiment.model, CaptionerConfig)
