@@ -6,8 +6,8 @@ import torch
 from tests.models.variants import SMALL, SRC_WORDS, text_batch
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
+from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
-from tfm_core.models.labels import mean_pool
 
 HEADS = ("mean", "cls")
 N_WORDS, N_LABELS = 7, 3
@@ -72,6 +72,6 @@ def test_the_mean_without_positions_sees_a_bag_of_words():
 def test_the_mean_is_that_of_the_kept_vectors():
     x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(1))
     keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    pooled = mean_pool(x, keep)
+    pooled = mean_of_tokens(x, keep)
     torch.testing.assert_close(pooled[0, 0], x[0].mean(0))
     torch.testing.assert_close(pooled[1, 0], x[1, :2].mean(0))

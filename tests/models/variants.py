@@ -4,15 +4,11 @@ import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
-    ACTIVATIONS,
     CELLS,
     GRID_POSITIONS,
-    NORMS,
     PATCH_POSITIONS,
-    POOLINGS,
     POSITIONS,
     RECURRENT_ATTENTIONS,
-    STEMS,
     WORD_POSITIONS,
 )
 from tfm_core.models.build import (
@@ -23,6 +19,10 @@ from tfm_core.models.build import (
     build_text,
     build_vit,
 )
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
 TEXT_FAMILIES = ["encoder-decoder", "encoder-only", "decoder-only"]

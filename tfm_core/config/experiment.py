@@ -20,7 +20,8 @@ from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.poolings import POOLINGS
 
 C = TypeVar("C", bound=Config)
 
@@ -32,7 +33,11 @@ class Experiment(Config):
     task: TaskConfig = Field(default_factory=TextTaskConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     seed: int = knob(
-        0, "Seed", "The same seed gives the same weights, batches and curve.", ge=0, le=2**31 - 1
+        0,
+        N_("Seed"),
+        N_("The same seed gives the same weights, batches and curve."),
+        ge=0,
+        le=2**31 - 1,
     )
 
     def task_as(self, kind: type[C]) -> C:
@@ -69,11 +74,11 @@ def sequence_len(experiment: Experiment) -> int:
     model, facts = experiment.model, experiment.task.facts
     if isinstance(model, ViTConfig | CaptionerConfig):
         side = patches_per_side(experiment.task_as(PictureTaskConfig).image_size, model.patch_size)
-        return side**2 + (isinstance(model, ViTConfig) and model.pooling == "cls")
+        return side**2 + (isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls)
     task = experiment.task_as(SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
     if isinstance(model, EncoderOnlyConfig) and facts.answer == "label":
-        return src + (model.pooling == "cls")
+        return src + POOLINGS[model.pooling].has_cls
     if model.family == "decoder-only":
         return src + tgt
     return max(src, tgt)

@@ -21,9 +21,11 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape, patches_per_side
 from tfm_core.facts import compute_recurrent as recurrent
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
 BYTES = 4  # of one number in fp32
-STEM_WIDTH = 8  # channels of the convolutional stem
 PARTS = (
     "embedding",
     "recurrence",
@@ -70,7 +72,7 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         patches = patches_per_side(shape.image_size, config.patch_size) ** 2
-        return Lengths(patches + (config.pooling == "cls"), 0, 1)
+        return Lengths(patches + POOLINGS[config.pooling].has_cls, 0, 1)
     if isinstance(config, CaptionerConfig):
         assert isinstance(shape, CaptionShape)
         patches = patches_per_side(shape.image_size, config.patch_size) ** 2
@@ -81,7 +83,7 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
         has_source = not isinstance(shape, TextShape) or shape.has_source
         return Lengths(0, has_source * src_len + tgt_len, tgt_len)
     if isinstance(shape, TextShape) and shape.is_label:
-        return Lengths(src_len + (shape.head == "cls"), 0, 1)
+        return Lengths(src_len + shape.has_cls, 0, 1)
     return Lengths(max(src_len, tgt_len), 0, tgt_len)
 
 
@@ -97,10 +99,11 @@ def macs(
     seen = lengths(config, shape, src_len, tgt_len)
     d, tokens = config.d_model, seen.encoder
     n_encoder, n_decoder = layers(config)
+    n_matrices = ACTIVATIONS[config.activation].n_matrices
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
         counts["projections"] += n * 4 * length * d * d
         counts["scores"] += n * 2 * length * length * d
-        counts["feed-forward"] += n * matrices(config) * length * d * config.d_ff
+        counts["feed-forward"] += n * n_matrices * length * d * config.d_ff
     if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
         counts["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
@@ -127,7 +130,7 @@ def memory(
     seen = lengths(config, shape, src_len, tgt_len)
     d, numbers, weights = config.d_model, 0, 0
     n_encoder, n_decoder = layers(config)
-    hidden = 4 if config.activation == "swiglu" else 2
+    hidden = ACTIVATIONS[config.activation].n_hidden
     # kept for the backward pass, of a token in a block: both residuals, both normed vectors, query,
     # key, value, the merged heads; and the hidden layer before and after its activation
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
@@ -158,11 +161,6 @@ def layers(config: ModelConfig) -> tuple[int, int]:
     return (0, config.n_layers) if isinstance(config, DecoderOnlyConfig) else (config.n_layers, 0)
 
 
-def matrices(config: TransformerConfig) -> int:
-    """Return how many matrices a feed-forward layer has."""
-    return 3 if config.activation == "swiglu" else 2
-
-
 GROWTH = ("length", "width", "depth")
 
 
@@ -189,11 +187,7 @@ def _embedding(config: TransformerConfig, shape: Shape) -> int:
     if not isinstance(config, ViTConfig | CaptionerConfig):
         return 0  # a look-up
     assert isinstance(shape, ImageShape | CaptionShape)
-    pixels = shape.image_size**2
-    if config.stem == "conv":
-        convolution = pixels * STEM_WIDTH * 9 * shape.channels
-        return convolution + pixels * STEM_WIDTH * config.d_model
-    return pixels * shape.channels * config.d_model
+    return STEMS[config.stem].macs(shape.image_size**2, shape.channels, config.d_model)
 
 
 def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:

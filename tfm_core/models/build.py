@@ -26,6 +26,7 @@ from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import LabelOutput, Pooler
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 from tfm_core.models.vit import VisionTransformer
+from tfm_core.variants.record import resolve
 
 __all__ = [
     "CaptionShape",
@@ -72,7 +73,8 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
             window=config.window,
             dropout=config.dropout,
             segments=_segments(config, shape),
-            pooling=shape.head if shape.is_label else "",
+            pool=resolve(shape.pooling.layer) if shape.pooling else None,
+            has_cls=shape.has_cls,
             cls_id=CLS_ID,
             mask_id=shape.mask_id,
         )

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 
 from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, patches_per_side
-from tfm_core.layers.patches import STEM_LAYERS
 from tfm_core.layers.positions import (
     FixedPositions,
     LearnedPositions,
@@ -20,6 +19,9 @@ from tfm_core.models.build_stack import stack, text_positions
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.record import resolve
+from tfm_core.variants.stems import STEMS
 
 PatchConfig = ViTConfig | CaptionerConfig
 
@@ -30,14 +32,15 @@ def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
     Raises ValueError when the patches do not divide the picture.
     """
     side = patches_per_side(shape.image_size, config.patch_size)
-    has_cls = config.pooling == "cls"
-    length = side**2 + has_cls
+    pooling = POOLINGS[config.pooling]
+    length = side**2 + pooling.has_cls
     return VisionTransformer(
-        stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, config.d_model),
+        stem=_stem(config, shape.channels),
         positions=_patch_positions(config, side, length),
         encoder=stack(config, config.n_layers),
         head=nn.Linear(config.d_model, shape.n_classes),
-        has_cls=has_cls,
+        pool=resolve(pooling.layer),
+        has_cls=pooling.has_cls,
         dropout=config.dropout,
     )
 
@@ -50,7 +53,7 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
     side = patches_per_side(shape.image_size, config.patch_size)
     d_model = config.d_model
     return Captioner(
-        stem=STEM_LAYERS[config.stem](shape.channels, config.patch_size, d_model),
+        stem=_stem(config, shape.channels),
         positions=_patch_positions(config, side, side**2),
         encoder=stack(config, config.n_encoder_layers),
         tgt_embedding=TokenEmbedding(shape.tgt_vocabulary, d_model),
@@ -60,6 +63,11 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
         pad_id=shape.pad_id,
         dropout=config.dropout,
     )
+
+
+def _stem(config: PatchConfig, channels: int) -> nn.Module:
+    stem: nn.Module = resolve(STEMS[config.stem].layer)(channels, config.patch_size, config.d_model)
+    return stem
 
 
 def _patch_positions(config: PatchConfig, side: int, length: int) -> nn.Module:

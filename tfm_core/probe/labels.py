@@ -26,6 +26,7 @@ from tfm_core.config import (
 )
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind
 from tfm_core.sentences import StudentError
+from tfm_core.variants.poolings import POOLINGS
 
 __all__ = [
     "BOS",
@@ -144,8 +145,8 @@ def has_cls(experiment: Experiment) -> bool:
     """Return whether a CLS token stands before the patches, or before the words."""
     model = experiment.model
     if isinstance(model, EncoderOnlyConfig):
-        return experiment.task.facts.answer == "label" and model.pooling == "cls"
-    return isinstance(model, ViTConfig) and model.pooling == "cls"
+        return experiment.task.facts.answer == "label" and POOLINGS[model.pooling].has_cls
+    return isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls
 
 
 def _tokens(

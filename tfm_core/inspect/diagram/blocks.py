@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tfm_core.config import RecurrentConfig, TransformerConfig
-from tfm_core.config.choices import ACTIVATIONS, NORMS
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 
 
 def stack(

@@ -23,6 +23,7 @@ from tfm_core.inspect.diagram.blocks import stack
 from tfm_core.inspect.diagram.drawing import DiagramColours, Drawing
 from tfm_core.inspect.diagram.inputs import answer, embedded, pooled, positions, stem
 from tfm_core.inspect.diagram.recurrent import recurrent
+from tfm_core.variants.poolings import POOLINGS
 
 __all__ = ["Diagram", "DiagramColours", "diagram"]
 
@@ -83,16 +84,16 @@ def _pair(drawing: Drawing, read: str, seen: Lengths) -> str:
 
 def _vit(drawing: Drawing, config: ViTConfig, n: int) -> tuple[str, str]:
     """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
-    shape, d, has_cls = drawing.shape, config.d_model, config.pooling == "cls"
+    shape, d, pooling = drawing.shape, config.d_model, POOLINGS[config.pooling]
     assert isinstance(shape, ImageShape)
     side = patches_per_side(shape.image_size, config.patch_size)
     x = stem(drawing, config, shape)
-    if has_cls:
+    if pooling.has_cls:
         cls = drawing.node("cls", f"CLS token in front\\n{d} parameters", "embedding")
         drawing.edge(x, cls, f"(B, {side**2}, {d})")
         x = cls
     start = positions(drawing, x, "positions", n)
     x = stack(drawing, start, "encoder", n, None, 0)
-    pool = drawing.node("pool", "Take the CLS token" if has_cls else "Mean of all patches", "data")
+    pool = drawing.node("pool", pooling.drawn.format(tokens="patches"), "data")
     drawing.edge(x, pool, f"(B, {n}, {d})")
     return pool, f"(B, {d})"

@@ -12,12 +12,13 @@ from tfm_core.config import (
 from tfm_core.config.choices import PATCH_POSITIONS
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.variants.stems import STEMS
 
 
 def pooled(drawing: Drawing, x: str, shape: TextShape, length: int) -> str:
     """Draw how many vectors become one."""
-    label = "Take the CLS token" if shape.head == "cls" else "Mean of all words"
-    pool = drawing.node("pool", label, "data")
+    assert shape.pooling is not None
+    pool = drawing.node("pool", shape.pooling.drawn.format(tokens="words"), "data")
     drawing.edge(x, pool, f"(B, {length}, {drawing.config.d_model})")
     return pool
 
@@ -67,7 +68,7 @@ def what_is_read(config: object, shape: Shape, side: str, length: int, src_len: 
         return "Source, then target ids" if shape.has_source else "Token ids"
     if not (isinstance(config, EncoderOnlyConfig) and isinstance(shape, TextShape)):
         return SIDES[side]
-    if shape.head == "cls":
+    if shape.has_cls:
         return "Token ids, CLS in front"
     if shape.head != "tokens":
         return "Token ids"
@@ -132,8 +133,7 @@ def stem(
 ) -> str:
     """Draw the picture and its patches; return the last node."""
     image = drawing.node("image", "Picture", "data")
-    kind = "3x3 convolution, then patches" if config.stem == "conv" else "Patches"
-    label = f"{kind} of {config.patch_size} x {config.patch_size}, projected"
+    label = f"{STEMS[config.stem].drawn} of {config.patch_size} x {config.patch_size}, projected"
     cut = drawing.node("stem", f"{label}{drawing.count('stem')}", "embedding")
     drawing.edge(image, cut, f"(B, {shape.channels}, {shape.image_size}, {shape.image_size})")
     return cut

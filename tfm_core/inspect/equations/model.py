@@ -12,6 +12,9 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, dropped
+from tfm_core.sentences import N_
+from tfm_core.variants.poolings import POOLINGS, Pooling
+from tfm_core.variants.stems import STEMS
 
 __all__ = ["Equation", "equations"]
 
@@ -51,7 +54,7 @@ def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     latex = rows[0].replace("&", "")
     if len(rows) > 1:
         latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    return Equation("Embedding and positions", latex, source)
+    return Equation(N_("Embedding and positions"), latex, source)
 
 
 def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]:
@@ -66,12 +69,9 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
 
 def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
     """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
-    seen, source = r"\mathrm{patch}_t", "Dosovitskiy et al. 2021, Eq. 1"
-    if config.stem == "conv":
-        seen = r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))"
-        source += "; Xiao et al. 2021"
+    stem = STEMS[config.stem]
     position = POSITIONS.get(config.position)
-    x = " + ".join(filter(None, (rf"W_p\,{seen} + b_p", position)))
+    x = " + ".join(filter(None, (rf"W_p\,{stem.latex} + b_p", position)))
     if isinstance(config, CaptionerConfig):
         word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
         added = r"P^{\mathrm{word}}_t" if config.text_position == "learned" else None
@@ -80,42 +80,41 @@ def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
         return [
             rf"\text{{patch: }}x_t &= {dropped(config, x)}",
             rf"\text{{word: }}y_t &= {dropped(config, word)}",
-        ], source
+        ], stem.source
     rows = [f"x_t &= {dropped(config, x)}"]
-    if config.pooling == "cls":
+    if POOLINGS[config.pooling].has_cls:
         first = {"learned": "c + P_0", "sinusoidal": r"c + \mathrm{PE}_0"}
         cls = first.get(config.position, "c")
         rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
-    return rows, source
+    return rows, stem.source
 
 
 def _output(config: TransformerConfig, shape: Shape) -> Equation:
     bias = " + b"
     if isinstance(config, ViTConfig):
-        pooled = r"x_{\mathrm{CLS}}" if config.pooling == "cls" else r"\frac{1}{n}\sum_t x_t"
+        pooled = POOLINGS[config.pooling].latex
         latex = (
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
-        return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
+        return Equation(N_("The answer"), latex, "Dosovitskiy et al. 2021, Eq. 4")
     if isinstance(config, CaptionerConfig):
         latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
-        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+        return Equation(N_("The answer"), latex, "Vaswani et al. 2017, section 3.4")
     assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
-        return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
-    if shape.is_label:
-        return _label(config, shape)
+        return Equation(N_("The answer"), r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+    if shape.pooling is not None:
+        return _label(config, shape, shape.pooling)
     is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
     matrix = r"E^\top" if is_tied else "W"
     bias = bias if config.bias and shape.output_bias else ""
     latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
     source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
-    return Equation("The answer", latex, source)
+    return Equation(N_("The answer"), latex, source)
 
 
-def _label(config: TransformerConfig, shape: TextShape) -> Equation:
-    pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
+def _label(config: TransformerConfig, shape: TextShape, pooling: Pooling) -> Equation:
     bias = " + b" if config.bias and shape.output_bias else ""
-    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
-    source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
-    return Equation("The answer", latex, source)
+    pooled = rf"\left({pooling.latex}\right)"
+    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left({pooled} W{bias}\right)"
+    return Equation(N_("The answer"), latex, pooling.text_source)

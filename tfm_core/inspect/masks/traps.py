@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.masks.lab import Array, Bools, Projected
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -65,14 +65,14 @@ class Precision:
     def verdict(self) -> str:
         """What to expect, in a few words."""
         if self.stored is None:
-            return f"refused: {self.dtype} ends at -65504"
+            return N_("refused: {dtype} ends at -65504", dtype=self.dtype)
         if self.leak > 0:
-            return "leaks: a forbidden key gets weight"
+            return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):
-            return "right; blind rows are NaN"
+            return N_("right; blind rows are NaN")
         if any(map(np.isnan, self.twice)):
-            return "right once; two masks overflow"
-        return "right; blind rows attend evenly"
+            return N_("right once; two masks overflow")
+        return N_("right; blind rows attend evenly")
 
 
 def precision(scores: Array) -> list[Precision]:

@@ -24,7 +24,7 @@ from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.text import Pair
@@ -110,13 +110,16 @@ def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
     if isinstance(config, PictureTaskConfig):
-        return "Pictures have one size, so there is no longer length to try."
+        return N_("Pictures have one size, so there is no longer length to try.")
     if config.facts.answer == "text":
-        return "A language model has no answer whose correctness could be tried on longer sources."
+        return N_(
+            "A language model has no answer whose correctness could be tried on longer sources."
+        )
     if not isinstance(config, TextTaskConfig) or _longer(config) is None:
-        return (
-            f"{config.facts.label} of this size has no longer sequences with the same words; copy, "
-            "reverse and sort always do."
+        return N_(
+            "{label} of this size has no longer sequences with the same words; copy, "
+            "reverse and sort always do.",
+            label=config.facts.label,
         )
     return None
 

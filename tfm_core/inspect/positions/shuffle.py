@@ -173,7 +173,7 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
 
     if isinstance(model, (EncoderDecoder, RecurrentTranslator)):
         return model.encode(ids)[0]
-    has_cls = isinstance(model, EncoderOnly) and model.pooling == "cls"
+    has_cls = isinstance(model, EncoderOnly) and model.has_cls
     if isinstance(model, EncoderOnly) and has_cls:
         ids = F.pad(ids, (1, 0), value=model.cls_id)
     is_gpt = isinstance(model, DecoderOnly)

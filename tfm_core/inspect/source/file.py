@@ -29,6 +29,7 @@ from tfm_core.inspect.source import embedding, layers, models, recurrent
 from tfm_core.inspect.source import embedding as answers
 from tfm_core.inspect.source.functions import functions
 from tfm_core.inspect.source.pictures import patches
+from tfm_core.variants.poolings import POOLINGS
 
 SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
 
@@ -124,7 +125,10 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         side = patches_per_side(shape.image_size, config.patch_size)
         values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
         values |= {"PATCH": config.patch_size, "SIDE": side}
-        values |= {"N_TOKENS": side**2 + (config.pooling == "cls"), "N_CLASSES": shape.n_classes}
+        values |= {
+            "N_TOKENS": side**2 + POOLINGS[config.pooling].has_cls,
+            "N_CLASSES": shape.n_classes,
+        }
     elif isinstance(config, CaptionerConfig):
         assert isinstance(shape, CaptionShape)
         side = patches_per_side(shape.image_size, config.patch_size)
@@ -138,7 +142,7 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         values["PAD"] = shape.pad_id
         if shape.is_label:
             values["N_LABELS"] = shape.n_labels
-        if shape.head == "cls":
+        if shape.has_cls:
             values["CLS"] = CLS_ID
         if config.position == "learned":
             values["MAX_LEN"] = config.max_len

@@ -9,10 +9,11 @@ from __future__ import annotations
 from textwrap import dedent, indent
 
 from tfm_core.config import TransformerConfig
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 
 CROSS = {"encoder-decoder", "captioner"}
 """The families whose decoder looks back at what an encoder read."""
-LAYER_NORM_EPS = 1e-5  # what nn.LayerNorm takes where nothing is said
 
 
 def attention(config: TransformerConfig) -> str:
@@ -86,19 +87,13 @@ def _attend(config: TransformerConfig, dropout: str) -> str:
 
 def feed_forward(config: TransformerConfig) -> str:
     """Return the source of the feed-forward layer."""
+    chosen = ACTIVATIONS[config.activation]
     bias = "" if config.bias else ", bias=False"
     gate = (
-        f"\n                self.gate = nn.Linear(D_MODEL, D_FF{bias})"
-        if config.activation == "swiglu"
-        else ""
+        f"\n                self.gate = nn.Linear(D_MODEL, D_FF{bias})" if chosen.is_gated else ""
     )
     layer = "\n                self.dropout = nn.Dropout(DROPOUT)" if config.dropout else ""
-    hidden = {
-        "relu": "F.relu(self.up(x))",
-        "gelu": "F.gelu(self.up(x))",
-        "gelu_tanh": 'F.gelu(self.up(x), approximate="tanh")',
-        "swiglu": "F.silu(self.gate(x)) * self.up(x)",
-    }[config.activation]
+    hidden = chosen.code.format(up="self.up(x)", gate="self.gate(x)")
     drop = f"self.dropout({hidden})" if config.dropout else hidden
     return _class(
         f'''
@@ -118,10 +113,7 @@ def feed_forward(config: TransformerConfig) -> str:
 
 def norm(config: TransformerConfig) -> str:
     """Return the expression that makes a norm; torch's own epsilon is not said."""
-    if config.norm == "layernorm":
-        eps = "" if config.norm_eps == LAYER_NORM_EPS else f", eps={config.norm_eps}"
-        return f"nn.LayerNorm(D_MODEL{eps})"
-    return f"nn.RMSNorm(D_MODEL, eps={config.norm_eps})"
+    return NORMS[config.norm].code(config.norm_eps)
 
 
 def block(config: TransformerConfig) -> str:

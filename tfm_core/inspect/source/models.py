@@ -102,7 +102,7 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
         f"length = tgt_in.size(1)  # {_why_length(shape)}",
         "src = F.pad(src, (0, max(0, length - src.size(1))), value=PAD)",
     ]
-    cls = ["src = F.pad(src, (1, 0), value=CLS)"] if shape.head == "cls" else []
+    cls = ["src = F.pad(src, (1, 0), value=CLS)"] if shape.has_cls else []
     forward = [
         *(cls if shape.is_label else slots),
         "keep = (src != PAD)[:, None, None, :]",
@@ -140,14 +140,10 @@ def _why_length(shape: TextShape) -> str:
 
 def _read(shape: TextShape) -> list[str]:
     """Return the lines from the encoder's vectors to the answer."""
-    if shape.head == "cls":
-        return ["return self.output(x[:, :1])"]
-    if shape.head == "mean":
-        return [
-            "share = (src != PAD) / (src != PAD).sum(1, keepdim=True)  # of each word in the mean",
-            "return self.output(share[:, None] @ x)",
-        ]
-    return ["return self.output(x[:, :length])"]
+    if shape.pooling is None:
+        return ["return self.output(x[:, :length])"]
+    *lines, pooled = (line.format(x="x", keep="(src != PAD)") for line in shape.pooling.of_words)
+    return [*lines, f"return self.output({pooled})"]
 
 
 def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
