@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.config import (
-    CaptionTaskConfig,
-    CorpusTaskConfig,
     Experiment,
-    ImageTaskConfig,
+    PictureTaskConfig,
     RecurrentConfig,
     TextModelConfig,
     TextTaskConfig,
@@ -111,13 +109,13 @@ def races(runs: Iterable[Run]) -> list[Race]:
 def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
-    if isinstance(config, ImageTaskConfig | CaptionTaskConfig):
+    if isinstance(config, PictureTaskConfig):
         return N_("Pictures have one size, so there is no longer length to try.")
-    if isinstance(config, CorpusTaskConfig):
+    if config.facts.answer == "text":
         return N_(
             "A language model has no answer whose correctness could be tried on longer sources."
         )
-    if _longer(config) is None:
+    if not isinstance(config, TextTaskConfig) or _longer(config) is None:
         return N_(
             "{label} of this size has no longer sequences with the same words; copy, "
             "reverse and sort always do.",
@@ -138,11 +136,10 @@ def extrapolate(run: Run) -> Extrapolation:
     from tfm_core.inspect.masks.scores import load
     from tfm_core.models.vit import VisionTransformer
 
-    config = run.experiment.task
     why = can_extrapolate(run.experiment)
     if why is not None:
         raise StudentError(why)
-    assert isinstance(config, TextTaskConfig)
+    config = run.experiment.task_as(TextTaskConfig)
     longer = _longer(config)
     assert longer is not None
     task = text_task(longer)
