@@ -42,6 +42,6 @@ CAUSAL = dedent('''\
 WINDOW = dedent('''\
     def window(length, device):
         """(length, length): a query sees keys at most WINDOW tokens away."""
-        places = torch.arange(length, device=device)
-        return (places[:, None] - places[None, :]).abs() <= WINDOW
+        positions = torch.arange(length, device=device)
+        return (positions[:, None] - positions[None, :]).abs() <= WINDOW
     ''')

@@ -120,7 +120,7 @@ def norm(config: TransformerConfig) -> str:
 
 
 def block(config: TransformerConfig) -> str:
-    """Return the source of a block: its sublayers with residuals and norms in their places."""
+    """Return the source of a block: its sublayers with residuals and norms in their order."""
     inside = POSITIONS[config.position].inside
     arguments = "" if inside is None else f", {inside.argument}=None"
     passed = "" if inside is None else f", {inside.argument}={inside.argument}"

@@ -22,8 +22,9 @@ _ALIBI = Function(
 
         below = 2 ** math.floor(math.log2(N_HEADS))
         slopes = powers(below) + powers(2 * below)[0::2][: N_HEADS - below]
-        places = torch.arange(length, dtype=torch.float32)
-        return -torch.tensor(slopes)[:, None, None] * (places[:, None] - places[None, :]).abs()
+        positions = torch.arange(length, dtype=torch.float32)
+        distance = (positions[:, None] - positions[None, :]).abs()
+        return -torch.tensor(slopes)[:, None, None] * distance
     '''),
 )
 
