@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.record import Registry, Variant, resolve
 
 
@@ -59,8 +59,8 @@ class TaskKind(Variant):
 
 TEXT = TaskKind(
     name="text",
-    label="Text",
-    help="Answer a text: with another, with a label, or by filling its blanks.",
+    label=N_("Text"),
+    help=N_("Answer a text: with another, with a label, or by filling its blanks."),
     source="Sutskever et al. 2014",
     reads="tokens",
     config="tfm_core.config.task:TextTaskConfig",
@@ -78,8 +78,8 @@ TEXT = TaskKind(
 )
 IMAGE = TaskKind(
     name="image",
-    label="Pictures",
-    help="Say what a picture shows, as one of a few classes.",
+    label=N_("Pictures"),
+    help=N_("Say what a picture shows, as one of a few classes."),
     source="LeCun et al. 1998",
     reads="pixels",
     config="tfm_core.config.task:ImageTaskConfig",
@@ -97,8 +97,8 @@ IMAGE = TaskKind(
 )
 CAPTION = TaskKind(
     name="caption",
-    label="Captions",
-    help="Describe a picture in words.",
+    label=N_("Captions"),
+    help=N_("Describe a picture in words."),
     source="Vinyals et al. 2015",
     reads="pixels",
     config="tfm_core.config.caption_task:CaptionTaskConfig",
@@ -116,8 +116,8 @@ CAPTION = TaskKind(
 )
 CORPUS = TaskKind(
     name="corpus",
-    label="Language model",
-    help="Continue a text, one token after the other.",
+    label=N_("Language model"),
+    help=N_("Continue a text, one token after the other."),
     source="Radford et al. 2018",
     reads="tokens",
     config="tfm_core.config.corpus_tasks:CorpusTaskConfig",

@@ -30,7 +30,7 @@ def scores(view: BlockView) -> WalkStep:
         code += " + bias"
     return WalkStep(
         "scores",
-        "Scores",
+        N_("Scores"),
         ("scores", "alibi") if has_bias else ("scores",),
         code,
         tuple(before),
@@ -78,7 +78,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
         )
     return WalkStep(
         "masking",
-        "Mask",
+        N_("Mask"),
         ("masking", *topics),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
