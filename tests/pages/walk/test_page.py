@@ -105,7 +105,8 @@ def test_an_older_link_opens_where_numbers_had_gaps(store):
         assert not at.warning
         assert title(at).startswith(f"{place} · ")
     at = opened("decoder-only", step="16")  # there was none: the later of the two beside it
-    assert "There is no step “16” in the walk of this model; step 15 is shown." in said(at)
+    assert "step is “16” in the link, but must be one of" in said(at)
+    assert "; logits is shown." in said(at)
     assert title(at) == "15 · Decoder stack to logits"
 
 
@@ -122,7 +123,7 @@ def test_another_model_is_opened_at_the_same_step_or_as_far_on(store):
 def test_a_step_that_does_not_exist_is_said(store, text):
     at = opened(step=text)
     assert not at.exception
-    assert "There is no step" in at.warning[0].value
+    assert f"step is “{text[:20]}” in the link, but must be one of" in at.warning[0].value
 
 
 def test_the_step_list_goes_anywhere(store):
