@@ -22,6 +22,7 @@ from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
 
 C = TypeVar("C", bound=Config)
 
@@ -120,7 +121,7 @@ def _check_patches(experiment: Experiment) -> None:
 
 def _check_max_len(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    if not isinstance(model, TextModelConfig) or model.position != "learned":
+    if not isinstance(model, TextModelConfig) or not POSITIONS[model.position].has_table:
         return
     needed = sequence_len(experiment)
     if needed > model.max_len:

@@ -9,21 +9,18 @@ from pydantic import Field
 from tfm_core.config.base import OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.captioner import CaptionerConfig
-from tfm_core.config.choices import (
-    PatchPositionName,
-    PositionName,
-)
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.variants.stems import STEMS
 
 
 class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
-    position: PositionName = knob(
+    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = knob(
         "sinusoidal", N_("Positions"), N_("How the model knows where a token stands.")
     )
     max_len: int = knob(
@@ -104,7 +101,7 @@ class ViTConfig(BlockConfig):
         ge=1,
         le=256,
     )
-    position: PatchPositionName = knob(
+    position: Annotated[str, OneOf(POSITIONS)] = knob(
         "learned", N_("Positions"), N_("How the model knows where a patch lies.")
     )
     pooling: Annotated[str, OneOf(POOLINGS)] = knob(
