@@ -28,6 +28,7 @@ class TaskKind(Variant):
     batches(experiment, data, rows): the same for many, and their items, see ``attention.inputs``.
     mistakes(experiment, model, data, n): what it makes of unseen examples, None where no answer is
     simply wrong; see ``attention.mistakes``.
+    own_text(run, text): read a reader's own text, None where pictures are read.
     batch_rows(trainer, indices): a batch in words, and class_name(trainer, number): an output's
     class in words; see ``training_step.batch``.
     walk(experiment, model, items, images): a walk's subject, see ``walk.subject``.
@@ -43,6 +44,7 @@ class TaskKind(Variant):
     inputs: str
     batches: str
     mistakes: str | None
+    own_text: str | None
     batch_rows: str
     class_name: str
     walk: str
@@ -72,6 +74,7 @@ TEXT = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_text",
     batches="tfm_core.inspect.attention.inputs:text_batch",
     mistakes="tfm_core.inspect.attention.mistakes:of_texts",
+    own_text="tfm_core.inspect.attention.own_example:answered",
     batch_rows="tfm_core.inspect.training_step.batch:text_rows",
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",
@@ -91,6 +94,7 @@ IMAGE = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_picture",
     batches="tfm_core.inspect.attention.inputs:picture_batch",
     mistakes="tfm_core.inspect.attention.mistakes:of_pictures",
+    own_text=None,
     batch_rows="tfm_core.inspect.training_step.batch:image_rows",
     class_name="tfm_core.inspect.training_step.batch:image_class",
     walk="tfm_core.inspect.walk.pictures:of_pictures",
@@ -110,6 +114,7 @@ CAPTION = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_caption",
     batches="tfm_core.inspect.attention.inputs:caption_batch",
     mistakes="tfm_core.inspect.attention.mistakes:of_captions",
+    own_text=None,
     batch_rows="tfm_core.inspect.training_step.batch:caption_rows",
     class_name="tfm_core.inspect.training_step.batch:caption_word",
     walk="tfm_core.inspect.walk.captions:of_captions",
@@ -129,6 +134,7 @@ CORPUS = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_text",
     batches="tfm_core.inspect.attention.inputs:text_batch",
     mistakes=None,
+    own_text="tfm_core.inspect.attention.own_example:continued_text",
     batch_rows="tfm_core.inspect.training_step.batch:text_rows",
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",
