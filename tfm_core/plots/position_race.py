@@ -13,13 +13,13 @@ from tfm_core.plots.palette import GREY, HUES
 from tfm_core.plots.positions import BORDER, MARGIN, axes
 from tfm_core.plots.thinning import thin
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.position import Look
+from tfm_core.variants.positions.position import CaptionReading
 
-CAUSAL = Look("orange", "dot", "star")
+CAUSAL = CaptionReading("orange", "dot", "star")
 """A causal mask without positions: it too tells the order."""
 
 
-def look(kind: str | None) -> Look:
+def look(kind: str | None) -> CaptionReading:
     """Return the one look that a kind of positions has in every figure; None: the mask alone."""
     return CAUSAL if kind is None else POSITIONS[kind].look
 
