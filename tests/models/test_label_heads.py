@@ -10,6 +10,8 @@ from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
 from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
+pytestmark = pytest.mark.quick
+
 HEADS = ("mean", "cls")
 N_WORDS, N_LABELS = 7, 3
 
