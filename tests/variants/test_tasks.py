@@ -207,6 +207,7 @@ SHARE = TaskKind(
     inputs=f"{HERE}:share_inputs",
     batches=f"{HERE}:share_inputs",
     mistakes=None,
+    own_text=None,
     batch_rows=f"{HERE}:share_probe",
     class_name=f"{HERE}:share_probe",
     walk=f"{HERE}:share_probe",

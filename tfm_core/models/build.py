@@ -7,14 +7,12 @@ from functools import partial
 from torch import nn
 
 from tfm_core.config import (
-    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     ModelConfig,
     RecurrentConfig,
     TextModelConfig,
-    ViTConfig,
 )
 from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.layers.norms import make_norm
@@ -26,6 +24,7 @@ from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import LabelOutput, Pooler
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 from tfm_core.models.vit import VisionTransformer
+from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.record import resolve
 
 __all__ = [
@@ -44,14 +43,8 @@ Model = TextModel | VisionTransformer | Captioner
 
 def build_model(config: ModelConfig, shape: Shape) -> Model:
     """Build any model; on ``torch.device("meta")`` it takes no memory and almost no time."""
-    if isinstance(config, CaptionerConfig):
-        assert isinstance(shape, CaptionShape)
-        return build_captioner(config, shape)
-    if isinstance(config, ViTConfig):
-        assert isinstance(shape, ImageShape)
-        return build_vit(config, shape)
-    assert isinstance(shape, TextShape)
-    return build_text(config, shape)
+    model: Model = FAMILIES[config.family].part("build")(config, shape)
+    return model
 
 
 def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> TextModel:

@@ -17,8 +17,8 @@ from tfm_core.sentences import N_
 _LOOK = "decoder.cross_attention"
 
 
-def steps(subject: Subject, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps, in the order in which a token is written."""
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
+    """Return the steps, in the order in which a token is written; there is no block to open."""
     return (
         tokens.tokens(subject, example),
         _embedding(subject),
