@@ -14,13 +14,13 @@ from tfm_core.plots.positions import BORDER, MARGIN, axes
 from tfm_core.plots.thinning import thin
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
-from tfm_core.variants.positions.position import CaptionReading
+from tfm_core.variants.positions.position import Look
 
-CAUSAL = CaptionReading("orange", "dot", "star")
+CAUSAL = Look("orange", "dot", "star")
 """A causal mask without positions: it too tells the order."""
 
 
-def look(kind: str | None) -> CaptionReading:
+def look(kind: str | None) -> Look:
     """Return the one look that a kind of positions has in every figure; None: the mask alone."""
     return CAUSAL if kind is None else POSITIONS[kind].look
 
