@@ -29,31 +29,3 @@ WORD_POSITIONS = {name: POSITIONS[name] for name in ("none", "sinusoidal", "lear
 WordPositionName = Annotated[str, OneOf(WORD_POSITIONS)]
 GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
 GridPositionName = Annotated[str, OneOf(GRID_POSITIONS)]
-
-UNITS: dict[str, Choice] = {
-    "words": Choice("Words", "Words, signs and line breaks: few steps, a large vocabulary."),
-    "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),
-}
-UnitName = Annotated[str, OneOf(UNITS)]
-
-CELLS: dict[str, Choice] = {
-    "lstm": Choice("LSTM", "Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
-    "gru": Choice("GRU", "Two gates, no separate memory, a quarter cheaper (Cho et al. 2014)."),
-}
-CellName = Annotated[str, OneOf(CELLS)]
-
-RECURRENT_ATTENTIONS: dict[str, Choice] = {
-    "additive": Choice(
-        "Additive", "v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."
-    ),
-    "dot": Choice("Dot product", "s h, asked after each step (Luong, Pham & Manning 2015)."),
-    "general": Choice("General", "s W h: a matrix between the two (Luong et al. 2015)."),
-    "concat": Choice("Concat", "v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
-}
-RecurrentAttentionName = Annotated[str, OneOf(RECURRENT_ATTENTIONS)]
-
-LANGUAGES: dict[str, Choice] = {
-    "english": Choice("English", "“a three above a seven”: each number with its article."),
-    "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
-}
-LanguageName = Annotated[str, OneOf(LANGUAGES)]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.choices import CellName, PositionName, RecurrentAttentionName
+from tfm_core.config.base import Config, CrossError, OneOf, knob
+from tfm_core.config.choices import PositionName
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
 
 
 class RecurrentConfig(Config):
     """Sequence to sequence with attention (Bahdanau et al. 2015; Luong et al. 2015)."""
 
     family: Literal["recurrent"] = "recurrent"
-    cell: CellName = knob("gru", "Cell", "What carries the memory from one token to the next.")
-    attention: RecurrentAttentionName = knob(
+    cell: Annotated[str, OneOf(CELLS)] = knob(
+        "gru", "Cell", "What carries the memory from one token to the next."
+    )
+    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = knob(
         "additive", "Attention score", "How a decoder state asks whether a source word fits."
     )
     d_model: int = knob(

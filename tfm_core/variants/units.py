@@ -1,0 +1,39 @@
+"""What a language model reads and writes one at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfm_core.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit(Variant):
+    """cut: a text into tokens; case is kept. separator: what stands between two of them."""
+
+    cut: Callable[[str], list[str]]
+    separator: str
+
+
+_WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
+
+WORDS = Unit(
+    name="words",
+    label="Words",
+    help="Words, signs and line breaks: few steps, a large vocabulary.",
+    source="Bengio et al. 2003",
+    cut=_WORD.findall,
+    separator=" ",
+)
+CHARACTERS = Unit(
+    name="characters",
+    label="Characters",
+    help="Letters and signs: a small vocabulary, many steps.",
+    source="Sutskever, Martens & Hinton 2011",
+    cut=list,
+    separator="",
+)
+
+UNITS = Registry("text unit", WORDS, CHARACTERS)
