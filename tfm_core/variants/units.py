@@ -11,10 +11,15 @@ from tfm_core.variants.record import Registry, Variant
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit(Variant):
-    """cut: a text into tokens; case is kept. separator: what stands between two of them."""
+    """cut: a text into tokens; case is kept. is_spaced: a space is written between two of them."""
 
     cut: Callable[[str], list[str]]
-    separator: str
+    is_spaced: bool
+
+    @property
+    def separator(self) -> str:
+        """What is written between two tokens."""
+        return " " if self.is_spaced else ""
 
 
 _WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
@@ -25,7 +30,7 @@ WORDS = Unit(
     help="Words, signs and line breaks: few steps, a large vocabulary.",
     source="Bengio et al. 2003",
     cut=_WORD.findall,
-    separator=" ",
+    is_spaced=True,
 )
 CHARACTERS = Unit(
     name="characters",
@@ -33,7 +38,7 @@ CHARACTERS = Unit(
     help="Letters and signs: a small vocabulary, many steps.",
     source="Sutskever, Martens & Hinton 2011",
     cut=list,
-    separator="",
+    is_spaced=False,
 )
 
 UNITS = Registry("text unit", WORDS, CHARACTERS)
