@@ -21,7 +21,7 @@ from pages.attention import (
 from pages.attention.selection_link import Offer, Selection
 from pages.components.film import SnapshotAnimation
 from pages.i18n import _
-from pages.ui import page_table, runs_access, show, state, walk_links
+from pages.ui import page_table, runs_access, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -65,7 +65,7 @@ def _look(run: Run, was_live: bool) -> None:
             st.rerun()
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
-        st.warning(sentence, icon=":material/link_off:")
+        view_link.warn(sentence)
     source.source_picker(run, probe, chosen)
     animation = None
     if chosen.example is None:

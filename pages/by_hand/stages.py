@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import streamlit as st
 
 from pages.by_hand import matrices as by_hand_matrices
 from pages.by_hand import pick as by_hand_pick
 from pages.by_hand import words as by_hand_words
+from pages.by_hand.link import FORM, FORMS, HEAD, N_HEADS
 from pages.by_hand.words import Given
 from pages.components.number_sheet import number_sheet
 from pages.i18n import N_, _
-from pages.ui import question, show, url_choice, walk_state
+from pages.ui import question, show, view_link, walk_state
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention, questions
 from tfm_core.inspect.by_hand import forms as by_hand_forms
@@ -22,7 +24,6 @@ from tfm_core.plots import by_hand as plots
 from tfm_core.plots.by_hand_boards import Pick
 from tfm_core.plots.sheet import SheetLine
 
-FORMS = ("layer", "heads", "one", "fused", "torch")  # what a link calls them, in their order
 TITLES = (
     N_("1 · Scores: every query times every key"),
     N_("2 · Scale, and mask"),
@@ -76,8 +77,9 @@ def heads(given: Given) -> None:
         given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
     )
     _question(questions.about_heads(given.vectors, n_heads), f"hand heads {d_model} {n_heads}")
-    names = {str(n): _("Head {n}").format(n=n) for n in range(1, n_heads + 1)}
-    chosen = int(url_choice.choice(_("Written out"), names, key="hand-head", query="head"))
+    names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
+    parameter = replace(HEAD, names=tuple(names), labels=names)
+    chosen = int(view_link.choice(_("Written out"), parameter))
     head = attended.heads[chosen - 1]
     pick = by_hand_pick.pickers(given, d_model)
     inside = pick.within(len(given.words), head.query.shape[1])
@@ -112,10 +114,8 @@ def forms(given: Given) -> None:
             _("A query that may attend to nothing is NaN in nn.MultiheadAttention, zeros here.")
         )
     by_name = dict(zip(FORMS, made, strict=True))
-    picked = url_choice.choice(
-        _("The code of"), {name: _(form.name) for name, form in by_name.items()},
-        key="hand-form", query="form", first="heads",
-    )  # fmt: skip
+    labels = {name: form.name for name, form in by_name.items()}
+    picked = view_link.choice(_("The code of"), replace(FORM, labels=labels))
     st.code(by_name[picked].code, language="python")
 
 
@@ -143,12 +143,16 @@ def _difference(value: float | None) -> str:
 
 
 def _n_heads(d_model: int) -> int:
-    fitting = [n for n in range(2, d_model + 1) if d_model % n == 0]
+    parameter = N_HEADS[d_model]
+    unknown = view_link.receive(parameter)
     picked = st.segmented_control(
-        _("Heads"), fitting, default=fitting[0], required=True, key=f"heads-{d_model}",
-        bind="query-params", help=_("A head needs a whole number of numbers: d_model / heads."),
+        _("Heads"), parameter.options, required=True, key=parameter.query,
+        help=_("A head needs a whole number of numbers: d_model / heads."),
     )  # fmt: skip
-    return int(picked or fitting[0])
+    view_link.warn(unknown)
+    n_heads = int(picked or parameter.first)
+    view_link.say(parameter, n_heads)
+    return n_heads
 
 
 def _attention(

@@ -88,7 +88,7 @@ def _train(name: str) -> None:
 
 
 def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> str:
-    """Ask for a sentence, kept under ``key``, with examples that one press puts in its index."""
+    """Ask for a sentence, kept under ``key``, with examples that one press fills in."""
 
     def take(example: str) -> None:
         st.session_state[key] = example

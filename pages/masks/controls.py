@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import runs_access, state, typed, url_choice
+from pages.masks.link import MASK
+from pages.ui import runs_access, state, typed, view_link
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
@@ -15,8 +16,7 @@ from tfm_core.runs.run import Run
 MAX_TEXT = 600
 EXAMPLE = "the cat sat on the mat"
 EXAMPLE_TARGET = "die Katze saß"
-_KIND, _TEXT, _TARGET, _PAD = "masks-kind", "masks-text", "masks-target", "masks-pad"
-_QUERY = "mask"  # in the link: mask=causal
+_TEXT, _TARGET, _PAD = "masks-text", "masks-target", "masks-pad"
 _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
@@ -36,22 +36,9 @@ class MaskChoice:
 
 def kind() -> str:
     """Choose the mask; a link may hold it."""
-    url_choice.renamed(_KIND, _QUERY, {name: mask.label for name, mask in MASKS.items()})
-    unknown = url_choice.read(_KIND, _QUERY, list(MASKS), "combined")
-    picked = st.segmented_control(
-        _("Mask"),
-        list(MASKS),
-        format_func=lambda name: _(MASKS[name].label),
-        required=True,
-        key=_KIND,
-        persist_state="session",
-        wrap=True,
-    )
-    url_choice.warn(unknown)
-    chosen = picked if picked in MASKS else "combined"
-    url_choice.say(_KIND, _QUERY, str(chosen))
+    chosen = view_link.choice(_("Mask"), MASK)
     st.caption(_(MASKS[chosen].help))
-    return str(chosen)
+    return chosen
 
 
 def choice(chosen: str) -> MaskChoice:

@@ -14,6 +14,7 @@ from tfm_core.plots import positions as plots
 from tfm_core.probe.labels import has_cls
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.variants.tasks import TASK_KINDS
 
 _STEP = "positions-step"
 
@@ -52,7 +53,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with right:
         step = _step(steps)
     table = positions.learned_table(run.snapshot(step), name)
-    is_of_patches = run.experiment.task.kind != "text" and name == "positions"
+    is_of_patches = _reads_pixels(run) and name == "positions"
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -156,9 +157,13 @@ def patches() -> None:
     show.code(positions.source_of("positions:sinusoidal_2d"))
 
 
+def _reads_pixels(run: Run) -> bool:
+    return TASK_KINDS[run.experiment.task.kind].reads == "pixels"
+
+
 def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
     """Return the learned patch table of a run without CLS, patches to a side, and its step."""
-    if run is None or run.experiment.task.kind == "text":
+    if run is None or not _reads_pixels(run):
         return None
     try:
         steps = run.snapshot_steps()

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.i18n import N_, _, content
-from pages.ui import page_table, run_actions, run_words, runs_access, show, state, url_choice
+from pages.practice.link import STEP
+from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
@@ -15,15 +16,6 @@ from tfm_core.machine import slowness
 from tfm_core.runs.run import Run
 
 Runs = dict[Kind, Run]
-STEPS = {
-    "split": N_("1 Split"),
-    "train": N_("2 Train and watch"),
-    "early": N_("3 Stop early"),
-    "augment": N_("4 Augment"),
-    "errors": N_("5 Look at errors"),
-    "save": N_("6 Save and load"),
-    "test": N_("7 Test, once"),
-}
 NAMES: dict[Kind, str] = {
     "plain": N_("No augmentation"),
     "early": N_("No augmentation, stopped early"),
@@ -31,7 +23,7 @@ NAMES: dict[Kind, str] = {
 }
 TICK = 1.5  # seconds between two looks at runs that train
 _BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
-_STEP, _DONE = "practice-step", "practice-done"
+_DONE = "practice-done"
 
 
 def runs() -> Runs:
@@ -41,17 +33,15 @@ def runs() -> Runs:
 
 def choose(runs: Runs) -> str:
     """Choose a step; a sign stands before those that are done."""
-    done = {name for name in STEPS if _is_done(name, runs)}
-    picked = url_choice.choice(
-        _("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False
-    )
+    done = {name for name in STEP.names if _is_done(name, runs)}
+    picked = view_link.choice(_("Step"), STEP, is_labelled=False)
     marks = " ".join(
         f":green-badge[:material/check_circle: {number}]"
         if name in done
         else f":gray-badge[:material/radio_button_unchecked: {number}]"
-        for number, name in enumerate(STEPS, 1)
+        for number, name in enumerate(STEP.names, 1)
     )
-    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
+    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEP.names)))
     return picked
 
 

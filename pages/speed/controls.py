@@ -6,12 +6,11 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.speed import state as speed_state
+from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
-from pages.ui import model_choice, run_words, runs_access, show, state, url_choice
+from pages.ui import model_choice, run_words, runs_access, show, state, view_link
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
-
-_KEY, _QUERY = "speed-compare", "compare"
 
 
 def pick() -> BenchmarkRequest | None:
@@ -35,20 +34,17 @@ def pick() -> BenchmarkRequest | None:
 
 
 def _compare() -> str:
-    labels = {name: one.label for name, one in COMPARISONS.items()}
-    first = next(iter(labels))
-    url_choice.renamed(_QUERY, _QUERY, labels)
-    unknown = url_choice.read(_KEY, _QUERY, list(labels), first)
+    unknown = view_link.receive(COMPARE)
     picked = st.selectbox(
         _("What to compare"),
-        list(labels),
-        format_func=lambda name: _(labels[name]),
-        key=_KEY,
+        COMPARE.names,
+        format_func=lambda name: _(COMPARE.labels[name]),
+        key=COMPARE.key,
         persist_state="session",
         help=_("Each is measured on its own, in a process of its own."),
     )
-    url_choice.warn(unknown)
-    url_choice.say(_KEY, _QUERY, picked)
+    view_link.warn(unknown)
+    view_link.say(COMPARE, picked)
     return picked
 
 

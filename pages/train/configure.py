@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.train import corpus_text, start, transfer
-from pages.ui import controls, drafts, show, state, url_config
+from pages.ui import controls, drafts, show, state, url_config, view_link
 from pages.ui.fields import settings_of
 from tfm_core.presets import PRESETS
 
@@ -136,7 +136,7 @@ def _read_link() -> None:
     if st.session_state.get(_LINK_READ):
         return
     st.session_state[_LINK_READ] = True
-    query = url_config.settings_in(st.query_params.to_dict())
+    query = url_config.settings_in(view_link.query())
     if query:
         values, sentences = url_config.read(query)
         state.set_draft(values)

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import _
 from pages.training_step import backward, controls, forward, state, update, ways
-from pages.ui import show, url_choice
-
-STAGES = {
-    "batch": N_("Batch and forward"),
-    "loss": N_("Loss"),
-    "backward": N_("Backward"),
-    "update": N_("Update"),
-    "after": N_("After it"),
-    "ways": N_("Module or function"),
-    "mistakes": N_("Famous mistakes"),
-}
+from pages.training_step.link import STAGE
+from pages.ui import show, view_link
 
 
 def page() -> None:
@@ -30,7 +21,7 @@ def page() -> None:
         with st.spinner(_("The step …"), show_time=False):
             controls.where(chosen, model_at)
         rate = controls.rate(model_at)
-        stage = url_choice.choice(_("Stage"), STAGES, key="training-step-stage", query="stage")
+        stage = view_link.choice(_("Stage"), STAGE)
         if stage == "batch":
             forward.batch(model_at)
         elif stage == "loss":

@@ -148,7 +148,7 @@ def _loss_marks(started: dict[str, object]) -> list[ReferenceLine]:
         words = _("lowest possible: {x}").format(x=f"{floor:.2f}")
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        marks.append(ReferenceLine(float(floor), words, is_floor=has_room))
+        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
     return marks
 
 

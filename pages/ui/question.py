@@ -21,17 +21,17 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     """Back, the list of steps, next. number: of the step that is shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
-    place, last = number - 1, len(names) - 1
+    index, last = number - 1, len(names) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(_("Back"), "arrow_back", "Left", names[max(0, place - 1)], place == 0)
-        _move(_("Next"), "arrow_forward", "Right", names[min(last, place + 1)], place == last)
-        walk_state.hold("walk-list", names[place])
+        _move(_("Back"), "arrow_back", "Left", names[max(0, index - 1)], index == 0)
+        _move(_("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last)
+        walk_state.hold("walk-list", names[index])
         st.selectbox(
             _("Step"),
             names,
             format_func=titles.__getitem__,
             key="walk-list",
-            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[place])),
+            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[index])),
         )
     st.progress(number / len(names))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import question, show, walk_state
+from pages.ui import question, show, view_link, walk_state
 from pages.walk import old_links, picture, source, tensor
 
 
@@ -27,8 +27,7 @@ def page() -> None:
     steps = walk(subject, layer=layer, example=example)
     names = [step.name for step in steps]
     number, problem = walk_state.current(names, old_links.steps_of(subject.config))
-    if problem is not None:
-        st.warning(problem, icon=":material/link_off:")
+    view_link.warn(problem)
     step = steps[number - 1]
     question.navigation(steps, number)
     st.header(f"{number} · {_(step.title)}", anchor=False)

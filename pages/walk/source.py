@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import model_choice, url_choice
+from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
+from pages.walk.link import BOOK, MINE, SOURCE
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-
-_MINE, _BOOK = "mine", "book"
-_KEY = "walk-source"  # of the widget, and in the link
 
 
 def pick() -> tuple[str, Subject]:
@@ -24,29 +22,25 @@ def pick() -> tuple[str, Subject]:
 
     Raises ValueError, in a sentence, where it cannot be walked through.
     """
-    names = {_MINE: _("A model of mine"), _BOOK: _("The example of the texts")}
-    if st.query_params.get("source") == _BOOK:  # a link to a step that every model must have
-        st.session_state["walk-source"] = _BOOK
-        del st.query_params["source"]
     left, right = st.columns([2, 3], vertical_alignment="bottom")
-    unknown = url_choice.read(_KEY, _KEY, list(names), _MINE)
+    unknown = view_link.receive(SOURCE)
     with left:
         picked = st.segmented_control(
             _("Walk through"),
-            list(names),
-            format_func=names.__getitem__,
+            SOURCE.names,
+            format_func=lambda name: _(SOURCE.labels[name]),
             required=True,
-            key=_KEY,
+            key=SOURCE.query,
             persist_state="session",
             help=_(
                 "The example: 128 sentences of 28 and 29 tokens, d_model 512, 8 heads. It is laid "
                 "out by its shapes alone and costs nothing."
             ),
         )
-    url_choice.warn(unknown)
-    url_choice.say(_KEY, _KEY, _BOOK if picked == _BOOK else None)
-    if picked == _BOOK:
-        return _BOOK, _book()
+    view_link.warn(unknown)
+    view_link.say(SOURCE, picked or MINE)
+    if picked == BOOK:
+        return BOOK, _book()
     with right:
         chosen = model_choice.chosen()
     return _of(chosen)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, state, walk_state
+from pages.ui import show, state, view_link
+from pages.walk.link import BLOCK
 from tfm_core.plots import walk as plots
 
 if TYPE_CHECKING:
@@ -37,7 +39,8 @@ def layer_picker(subject: Subject) -> int:
 
     count = n_blocks(subject.config)
     key = f"walk-layer-{count}"
-    problem = walk_state.read_block(key, count)
+    block = replace(BLOCK, high=count - 1)
+    problem = view_link.receive(block, key)
     index = 0
     if count > 1:
         index = st.selectbox(
@@ -49,9 +52,8 @@ def layer_picker(subject: Subject) -> int:
             persist_state="session",
             help=_("The block whose inside the steps show; of a stack with fewer, its last one."),
         )
-    if problem is not None:
-        st.warning(problem, icon=":material/link_off:")
-    walk_state.say_block(key, index)
+    view_link.warn(problem)
+    view_link.say(block, index)
     return index
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _
-from pages.ui import offers, run_words, runs_access, show, state, url_choice
+from pages.i18n import _
+from pages.ui import offers, run_words, runs_access, show, state, view_link
+from pages.words.link import TABLE
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
@@ -16,7 +19,6 @@ from tfm_core.plots import embeddings as plots
 from tfm_core.runs.run import Run
 
 PRESET = "translate"
-_SIDES = {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")}
 
 
 def view() -> None:
@@ -43,13 +45,8 @@ def table_to_show() -> EmbeddingTable | None:
         names = embeddings.names_of(run)
         name = names[0] if names else ""
         if len(names) > 1:
-            name = url_choice.choice(
-                _("Table"),
-                {each: _SIDES.get(each, each) for each in names},
-                key="words-table",
-                query="table",
-                old="words-table",
-            )
+            table_of = replace(TABLE, names=tuple(names), first=name)
+            name = view_link.choice(_("Table"), table_of)
         with st.spinner(_("Reading the table …")):
             table = _table(run.id, checkpoint_mark(run), name, run)
     except ValueError as error:

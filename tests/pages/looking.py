@@ -1,21 +1,16 @@
 """Opening the attention page through the frame, and reading what it shows."""
 
 import json
-from pathlib import Path
 
 import numpy as np
-from streamlit.testing.v1 import AppTest
 
-FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
+from tests.pages.opening import opened_at
 
 
 def opened(run=None, **query):
-    at = AppTest.from_file(FRAME, default_timeout=30).run().switch_page("attention/page.py")
     if run is not None:
-        at.query_params["run"] = run.id
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
+        query["run"] = run.id
+    return opened_at("attention/page.py", **query)
 
 
 def said(at):

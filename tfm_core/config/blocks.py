@@ -18,7 +18,7 @@ class BlockConfig(Config):
     d_model: int = knob(
         64,
         "d_model",
-        "Width of every token's vector. Twice as wide is four times the matrices.",
+        N_("Width of every token's vector. Twice as wide is four times the matrices."),
         ge=2,
         le=16384,
         step=8,
@@ -26,35 +26,37 @@ class BlockConfig(Config):
     n_heads: int = knob(
         4,
         "n_heads",
-        "Attention patterns per layer, each of d_model / n_heads dimensions.",
+        N_("Attention patterns per layer, each of d_model / n_heads dimensions."),
         ge=1,
         le=128,
     )
     d_ff: int = knob(
         128,
         "d_ff",
-        "Hidden width of the feed-forward layer; usually 2 to 4 times d_model.",
+        N_("Hidden width of the feed-forward layer; usually 2 to 4 times d_model."),
         ge=1,
         le=65536,
         step=8,
     )
     dropout: float = knob(
         0.0,
-        "Dropout",
-        "Share of values set to zero while training. Helps when data is scarce.",
+        N_("Dropout"),
+        N_("Share of values set to zero while training. Helps when data is scarce."),
         ge=0,
         lt=1,
         step=0.05,
     )
     norm: Annotated[str, OneOf(NORMS)] = knob(
-        "layernorm", "Norm", "What keeps activations in range.", advanced=True
+        "layernorm", N_("Norm"), N_("What keeps activations in range."), advanced=True
     )
     norm_eps: float = knob(
         1e-5,
-        "Norm epsilon",
-        "Added to the variance under the norm's root, so that nothing is divided by 0: 1e-5 in "
-        "GPT-2 and PyTorch, 1e-6 in ViT, 1e-12 in BERT. It tells only where a vector hardly "
-        "varies; a large one shrinks what the norm hands on.",
+        N_("Norm epsilon"),
+        N_(
+            "Added to the variance under the norm's root, so that nothing is divided by 0: 1e-5 "
+            "in GPT-2 and PyTorch, 1e-6 in ViT, 1e-12 in BERT. It tells only where a vector "
+            "hardly varies; a large one shrinks what the norm hands on.",
+        ),
         ge=1e-12,
         le=0.1,
         step=1e-6,
@@ -62,13 +64,13 @@ class BlockConfig(Config):
     )
     norm_first: bool = knob(
         True,
-        "Pre-norm",
-        "Normalise before each sublayer (stable) rather than after (the paper).",
+        N_("Pre-norm"),
+        N_("Normalise before each sublayer (stable) rather than after (the paper)."),
     )
     activation: Annotated[str, OneOf(ACTIVATIONS)] = knob(
-        "gelu", "Activation", "The feed-forward layer's non-linearity."
+        "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
-    bias: bool = knob(True, "Biases", "Add a bias in every linear layer.", advanced=True)
+    bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
 
     @property
     def d_head(self) -> int:

@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from tfm_core.config.base import OneOf, knob
 from tfm_core.config.reads import PictureTaskConfig
+from tfm_core.sentences import N_
 from tfm_core.variants.languages import LANGUAGES
 
 CaptionTaskName = Literal["captions"]
@@ -27,8 +28,8 @@ class CaptionTaskFacts:
 
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
-        "Captions of digits",
-        "Say in words which handwritten digits a picture shows, and where they stand.",
+        N_("Captions of digits"),
+        N_("Say in words which handwritten digits a picture shows, and where they stand."),
         49,
         1,
     ),
@@ -40,26 +41,29 @@ class CaptionTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
     kind: Literal["caption"] = "caption"
-    name: CaptionTaskName = knob("captions", "Task", "What the model learns.")
+    name: CaptionTaskName = knob("captions", N_("Task"), N_("What the model learns."))
     n_digits: int = knob(
         2,
-        "Digits in a picture",
-        "One is named; two and three also get words for where they stand. Three are much harder.",
+        N_("Digits in a picture"),
+        N_(
+            "One is named; two and three also get words for where they stand. Three are much "
+            "harder.",
+        ),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
     language: Annotated[str, OneOf(LANGUAGES)] = knob(
-        "english", "Language", "The language of the captions."
+        "english", N_("Language"), N_("The language of the captions.")
     )
     sizes: bool = knob(
         False,
-        "Large and small",
-        "Draw digits in two sizes, and say of each whether it is large or small.",
+        N_("Large and small"),
+        N_("Draw digits in two sizes, and say of each whether it is large or small."),
     )
     rotation: float = knob(
         10.0,
-        "Rotation",
-        "Each digit of a training picture turns by up to this many degrees, anew every time.",
+        N_("Rotation"),
+        N_("Each digit of a training picture turns by up to this many degrees, anew every time."),
         ge=0,
         le=45,
         step=1,
@@ -67,8 +71,11 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
     scale: float = knob(
         0.1,
-        "Scale",
-        "Each digit of a training picture grows or shrinks by up to this share, anew every time.",
+        N_("Scale"),
+        N_(
+            "Each digit of a training picture grows or shrinks by up to this share, anew every "
+            "time.",
+        ),
         ge=0,
         le=0.5,
         step=0.05,
@@ -76,8 +83,8 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
     slant: float = knob(
         0.2,
-        "Slant",
-        "Each digit of a training picture leans by up to this share of its height.",
+        N_("Slant"),
+        N_("Each digit of a training picture leans by up to this share of its height."),
         ge=0,
         le=1,
         step=0.05,
@@ -85,8 +92,8 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
     shift: float = knob(
         1.5,
-        "Shift",
-        "Each digit of a training picture moves within its place by up to this many pixels.",
+        N_("Shift"),
+        N_("Each digit of a training picture moves within its place by up to this many pixels."),
         ge=0,
         le=7,
         step=0.5,
@@ -94,8 +101,8 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
     n_train: int = knob(
         20000,
-        "Training pictures",
-        "Different pictures to learn from, composed of 4,000 digits.",
+        N_("Training pictures"),
+        N_("Different pictures to learn from, composed of 4,000 digits."),
         ge=8,
         le=200_000,
         step=1000,
@@ -103,8 +110,8 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
     n_validation: int = knob(
         500,
-        "Validation pictures",
-        "Pictures measured during training, composed of 500 digits never trained on.",
+        N_("Validation pictures"),
+        N_("Pictures measured during training, composed of 500 digits never trained on."),
         ge=8,
         le=10_000,
         step=100,
@@ -112,8 +119,8 @@ class CaptionTaskConfig(PictureTaskConfig):
     )
     n_test: int = knob(
         1000,
-        "Test pictures",
-        "Pictures measured once at the end, composed of 500 other digits never trained on.",
+        N_("Test pictures"),
+        N_("Pictures measured once at the end, composed of 500 other digits never trained on."),
         ge=8,
         le=10_000,
         step=100,

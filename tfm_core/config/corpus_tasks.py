@@ -35,12 +35,12 @@ class CorpusTaskFacts:
 
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
-        "Toy grammar",
+        N_("Toy grammar"),
         N_("Write sentences of the toy English grammar, one token after the other."),
         ("unit", "n_train", "n_validation", "n_test"),
     ),
     "own-text": CorpusTaskFacts(
-        "A text",
+        N_("A text"),
         N_("Continue a text: the first chapter of Alice in Wonderland, or one that you paste."),
         ("unit", "context", "text"),
     ),
@@ -52,13 +52,13 @@ class CorpusTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
-    name: CorpusTaskName = knob("own-text", "Task", N_("What the model learns."))
+    name: CorpusTaskName = knob("own-text", N_("Task"), N_("What the model learns."))
     unit: Annotated[str, OneOf(UNITS)] = knob(
-        "words", "Tokens", N_("What the model reads and writes one at a time.")
+        "words", N_("Tokens"), N_("What the model reads and writes one at a time.")
     )
     context: int = knob(
         64,
-        "Context",
+        N_("Context"),
         N_("Tokens the model sees at once, <bos> included: how far back it can look."),
         ge=4,
         le=512,
@@ -66,7 +66,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     )
     n_train: int = knob(
         20000,
-        "Training sentences",
+        N_("Training sentences"),
         N_("Sentences to learn from."),
         ge=8,
         le=200_000,
@@ -75,7 +75,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     )
     n_validation: int = knob(
         500,
-        "Validation sentences",
+        N_("Validation sentences"),
         N_("Other draws, measured during training."),
         ge=8,
         le=50_000,
@@ -84,7 +84,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     )
     n_test: int = knob(
         1000,
-        "Test sentences",
+        N_("Test sentences"),
         N_("Other draws, measured once at the end."),
         ge=8,
         le=50_000,
@@ -93,7 +93,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     )
     text: str = Field(
         "",
-        title="Text",
+        title=N_("Text"),
         description=N_("Your own text to learn from; empty: the one that comes with the app."),
     )
 

@@ -20,7 +20,7 @@ from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.poolings import POOLINGS
 
 C = TypeVar("C", bound=Config)
@@ -33,7 +33,11 @@ class Experiment(Config):
     task: TaskConfig = Field(default_factory=TextTaskConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     seed: int = knob(
-        0, "Seed", "The same seed gives the same weights, batches and curve.", ge=0, le=2**31 - 1
+        0,
+        N_("Seed"),
+        N_("The same seed gives the same weights, batches and curve."),
+        ge=0,
+        le=2**31 - 1,
     )
 
     def task_as(self, kind: type[C]) -> C:

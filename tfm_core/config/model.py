@@ -15,24 +15,31 @@ from tfm_core.config.choices import (
 )
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
+from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS
 
 FAMILIES: dict[str, Choice] = {
     "encoder-decoder": Choice(
-        "Encoder-decoder", "Reads the source, then writes the target (the 2017 Transformer, T5)."
+        N_("Encoder-decoder"),
+        N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
     ),
     "encoder-only": Choice(
-        "Encoder-only", "Sees everything at once and answers all positions in one pass (BERT)."
+        N_("Encoder-only"),
+        N_("Sees everything at once and answers all positions in one pass (BERT)."),
     ),
-    "decoder-only": Choice("Decoder-only", "Continues one sequence from left to right (GPT)."),
-    "vit": Choice("Vision Transformer", "Cuts a picture into patches and attends over them (ViT)."),
+    "decoder-only": Choice(
+        N_("Decoder-only"), N_("Continues one sequence from left to right (GPT).")
+    ),
+    "vit": Choice(
+        N_("Vision Transformer"), N_("Cuts a picture into patches and attends over them (ViT).")
+    ),
     "captioner": Choice(
-        "Captioner", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
+        N_("Captioner"), N_("A ViT's encoder reads a picture, a decoder describes it (captioning).")
     ),
     "recurrent": Choice(
-        "RNN with attention",
-        "Reads and writes one token after the other, and looks back at the source (2015).",
+        N_("RNN with attention"),
+        N_("Reads and writes one token after the other, and looks back at the source (2015)."),
     ),
 }
 
@@ -41,28 +48,28 @@ class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
     position: PositionName = knob(
-        "sinusoidal", "Positions", "How the model knows where a token stands."
+        "sinusoidal", N_("Positions"), N_("How the model knows where a token stands.")
     )
     max_len: int = knob(
         64,
-        "Longest sequence",
-        "Rows of the learned position table; only that kind has a limit.",
+        N_("Longest sequence"),
+        N_("Rows of the learned position table; only that kind has a limit."),
         ge=2,
         le=8192,
         advanced=True,
     )
     window: int = knob(
         0,
-        "Attention window",
-        "Tokens to each side that self-attention may see; 0 means all of them.",
+        N_("Attention window"),
+        N_("Tokens to each side that self-attention may see; 0 means all of them."),
         ge=0,
         le=8192,
         advanced=True,
     )
     tie_embeddings: bool = knob(
         False,
-        "Tied embeddings",
-        "Use the target embedding as output matrix too (Press & Wolf 2017).",
+        N_("Tied embeddings"),
+        N_("Use the target embedding as output matrix too (Press & Wolf 2017)."),
         advanced=True,
     )
 
@@ -80,17 +87,21 @@ class EncoderDecoderConfig(TextBlockConfig):
     """The Transformer of 2017."""
 
     family: Literal["encoder-decoder"] = "encoder-decoder"
-    n_encoder_layers: int = knob(1, "Encoder layers", "Blocks that read the source.", ge=1, le=48)
-    n_decoder_layers: int = knob(1, "Decoder layers", "Blocks that write the target.", ge=1, le=48)
+    n_encoder_layers: int = knob(
+        1, N_("Encoder layers"), N_("Blocks that read the source."), ge=1, le=48
+    )
+    n_decoder_layers: int = knob(
+        1, N_("Decoder layers"), N_("Blocks that write the target."), ge=1, le=48
+    )
 
 
 class EncoderOnlyConfig(TextBlockConfig):
     """A stack that sees all positions and answers each of them at once."""
 
     family: Literal["encoder-only"] = "encoder-only"
-    n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
+    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
     pooling: Annotated[str, OneOf(POOLINGS)] = knob(
-        "mean", "Pooling", "What the classifier reads, in tasks that ask for one label."
+        "mean", N_("Pooling"), N_("What the classifier reads, in tasks that ask for one label.")
     )
 
     @property
@@ -102,23 +113,29 @@ class DecoderOnlyConfig(TextBlockConfig):
     """A stack that reads source and target as one sequence, each token seeing only the past."""
 
     family: Literal["decoder-only"] = "decoder-only"
-    n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
+    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
 
 
 class ViTConfig(BlockConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"
-    n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
+    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
     patch_size: int = knob(
-        7, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
+        7,
+        N_("Patch size"),
+        N_("Side of a patch in pixels; it must divide the picture."),
+        ge=1,
+        le=256,
     )
     position: PatchPositionName = knob(
-        "learned", "Positions", "How the model knows where a patch lies."
+        "learned", N_("Positions"), N_("How the model knows where a patch lies.")
     )
-    pooling: Annotated[str, OneOf(POOLINGS)] = knob("mean", "Pooling", "What the classifier reads.")
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
+        "mean", N_("Pooling"), N_("What the classifier reads.")
+    )
     stem: Annotated[str, OneOf(STEMS)] = knob(
-        "patches", "Stem", "How pixels become patch embeddings."
+        "patches", N_("Stem"), N_("How pixels become patch embeddings.")
     )
 
 

@@ -12,6 +12,7 @@ from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
+from tfm_core.sentences import N_
 
 
 class TextTaskConfig(SequenceTaskConfig):
@@ -19,12 +20,14 @@ class TextTaskConfig(SequenceTaskConfig):
 
     tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
-    name: TextTaskName = knob("english-korean", "Task", "What the model learns.")
-    size: int = knob(1, "Size", "How hard the task is; what it counts depends on the task.", ge=1)
+    name: TextTaskName = knob("english-korean", N_("Task"), N_("What the model learns."))
+    size: int = knob(
+        1, N_("Size"), N_("How hard the task is; what it counts depends on the task."), ge=1
+    )
     n_train: int = knob(
         20000,
-        "Training pairs",
-        "Different pairs to learn from.",
+        N_("Training pairs"),
+        N_("Different pairs to learn from."),
         ge=8,
         le=500_000,
         step=1000,
@@ -32,8 +35,8 @@ class TextTaskConfig(SequenceTaskConfig):
     )
     n_validation: int = knob(
         500,
-        "Validation pairs",
-        "Unseen pairs measured during training.",
+        N_("Validation pairs"),
+        N_("Unseen pairs measured during training."),
         ge=8,
         le=50_000,
         step=100,
@@ -41,8 +44,8 @@ class TextTaskConfig(SequenceTaskConfig):
     )
     n_test: int = knob(
         1000,
-        "Test pairs",
-        "Unseen pairs measured once at the end.",
+        N_("Test pairs"),
+        N_("Unseen pairs measured once at the end."),
         ge=8,
         le=50_000,
         step=100,
@@ -95,11 +98,11 @@ class ImageTaskConfig(PictureTaskConfig):
 
     tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
     kind: Literal["image"] = "image"
-    name: ImageTaskName = knob("mnist-5000", "Task", "What the model learns.")
+    name: ImageTaskName = knob("mnist-5000", N_("Task"), N_("What the model learns."))
     shift: float = knob(
         1.0,
-        "Shift",
-        "Training pictures move by up to this many pixels.",
+        N_("Shift"),
+        N_("Training pictures move by up to this many pixels."),
         ge=0,
         le=8,
         step=0.5,
@@ -107,8 +110,8 @@ class ImageTaskConfig(PictureTaskConfig):
     )
     rotation: float = knob(
         0.0,
-        "Rotation",
-        "Training pictures turn by up to this many degrees.",
+        N_("Rotation"),
+        N_("Training pictures turn by up to this many degrees."),
         ge=0,
         le=45,
         step=1,
@@ -116,8 +119,8 @@ class ImageTaskConfig(PictureTaskConfig):
     )
     scale: float = knob(
         0.0,
-        "Scale",
-        "Training pictures grow or shrink by up to this share.",
+        N_("Scale"),
+        N_("Training pictures grow or shrink by up to this share."),
         ge=0,
         le=0.5,
         step=0.05,
@@ -125,8 +128,8 @@ class ImageTaskConfig(PictureTaskConfig):
     )
     n_validation: int = knob(
         500,
-        "Validation pictures",
-        "Held out of the training set and measured during training.",
+        N_("Validation pictures"),
+        N_("Held out of the training set and measured during training."),
         ge=8,
         le=10_000,
         step=100,

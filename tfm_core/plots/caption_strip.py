@@ -75,7 +75,7 @@ def caption_strip(
 
 
 def _axes(axis: str, index: int, rows: int, size: int, share: float) -> dict[str, Any]:
-    """Return the hidden axes of a picture, in its index of the strip."""
+    """Return the hidden axes of a picture, at its index in the strip."""
     row, column = divmod(index, COLUMNS)
     left, upper = column / COLUMNS, 1 - row / rows
     ends = (-0.5, size - 0.5)

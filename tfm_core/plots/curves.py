@@ -33,12 +33,12 @@ class Measurements:
 class ReferenceLine:
     """A value known beforehand, drawn as a dashed line with its words.
 
-    is_floor: no curve goes below it, so that its words stand there, clear of the curves.
+    is_lower_bound: no curve goes below it, so that its words stand there, clear of the curves.
     """
 
     value: float
     words: str
-    is_floor: bool = False
+    is_lower_bound: bool = False
 
 
 def learning_curve(
@@ -160,7 +160,7 @@ def _add_mark(figure: go.Figure, mark: ReferenceLine) -> None:
             "text": mark.words,
             "font": {"size": 11, "color": COLOURS["chance"]},
             "xanchor": "right",
-            "yanchor": "top" if mark.is_floor else "bottom",
+            "yanchor": "top" if mark.is_lower_bound else "bottom",
             "x": 1,
         },
     )

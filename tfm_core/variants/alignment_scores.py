@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -38,8 +39,8 @@ class AlignmentScore(Variant):
 
 ADDITIVE = AlignmentScore(
     name="additive",
-    label="Additive",
-    help="v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015).",
+    label=N_("Additive"),
+    help=N_("v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."),
     source="Bahdanau et al. 2015, appendix A.1.2",
     layer="tfm_core.layers.recurrent:AdditiveScore",
     asks_first=True,
@@ -61,8 +62,8 @@ ADDITIVE = AlignmentScore(
 )
 DOT = AlignmentScore(
     name="dot",
-    label="Dot product",
-    help="s h, asked after each step (Luong, Pham & Manning 2015).",
+    label=N_("Dot product"),
+    help=N_("s h, asked after each step (Luong, Pham & Manning 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:DotScore",
     asks_first=False,
@@ -77,8 +78,8 @@ DOT = AlignmentScore(
 )
 GENERAL = AlignmentScore(
     name="general",
-    label="General",
-    help="s W h: a matrix between the two (Luong et al. 2015).",
+    label=N_("General"),
+    help=N_("s W h: a matrix between the two (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:GeneralScore",
     asks_first=False,
@@ -93,8 +94,8 @@ GENERAL = AlignmentScore(
 )
 CONCAT = AlignmentScore(
     name="concat",
-    label="Concat",
-    help="v tanh(W [s; h]), asked after each step (Luong et al. 2015).",
+    label=N_("Concat"),
+    help=N_("v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
     source="Luong et al. 2015, Eq. 8",
     layer="tfm_core.layers.recurrent:ConcatScore",
     asks_first=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -31,8 +32,8 @@ class Cell(Variant):
 
 LSTM = Cell(
     name="lstm",
-    label="LSTM",
-    help="Three gates and a separate memory (Hochreiter & Schmidhuber 1997).",
+    label=N_("LSTM"),
+    help=N_("Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
     source="Hochreiter & Schmidhuber 1997",
     sequence="torch.nn:LSTM",
     step="torch.nn:LSTMCell",
@@ -48,8 +49,8 @@ LSTM = Cell(
 )
 GRU = Cell(
     name="gru",
-    label="GRU",
-    help="Two gates, no separate memory, a quarter cheaper (Cho et al. 2014).",
+    label=N_("GRU"),
+    help=N_("Two gates, no separate memory, a quarter cheaper (Cho et al. 2014)."),
     source="Cho et al. 2014",
     sequence="torch.nn:GRU",
     step="torch.nn:GRUCell",

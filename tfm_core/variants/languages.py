@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -16,15 +17,15 @@ class Language(Variant):
 
 ENGLISH = Language(
     name="english",
-    label="English",
-    help="“a three above a seven”: each number with its article.",
+    label=N_("English"),
+    help=N_("“a three above a seven”: each number with its article."),
     source="a toy grammar of this app",
     grammar="tfm_core.data.caption_words:ENGLISH_GRAMMAR",
 )
 KOREAN = Language(
     name="korean",
-    label="Korean",
-    help="“삼은 칠 위에 있다”: the verb last, particles that agree.",
+    label=N_("Korean"),
+    help=N_("“삼은 칠 위에 있다”: the verb last, particles that agree."),
     source="a toy grammar of this app",
     grammar="tfm_core.data.caption_words:KOREAN_GRAMMAR",
 )

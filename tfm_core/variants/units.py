@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -26,16 +27,16 @@ _WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
 
 WORDS = Unit(
     name="words",
-    label="Words",
-    help="Words, signs and line breaks: few steps, a large vocabulary.",
+    label=N_("Words"),
+    help=N_("Words, signs and line breaks: few steps, a large vocabulary."),
     source="Bengio et al. 2003",
     cut=_WORD.findall,
     is_spaced=True,
 )
 CHARACTERS = Unit(
     name="characters",
-    label="Characters",
-    help="Letters and signs: a small vocabulary, many steps.",
+    label=N_("Characters"),
+    help=N_("Letters and signs: a small vocabulary, many steps."),
     source="Sutskever, Martens & Hinton 2011",
     cut=list,
     is_spaced=False,

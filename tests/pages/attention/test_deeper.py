@@ -105,7 +105,7 @@ def test_a_link_reopens_the_view_it_was_made_of(store, view, deeper):
     selection = Selection(
         "decoder", 1, 2, 1, 2, "", "", view, (3, 5), ("k", 4), deeper, Versus(0, 1).text
     )
-    assert resolve(to_query(selection), offer) == (selection, [])
+    assert resolve(to_query(selection), offer) == (selection, ())
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])

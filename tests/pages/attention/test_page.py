@@ -63,8 +63,11 @@ def test_the_link_opens_kind_layer_head_example_and_step(store):
         ({"head": "-4"}, "head is “-4” in the link, but must be from 1 to 3; 1 is shown."),
         ({"head": "x" * 99}, "head is “xxxxxxxxxxxxxxxxxxxx” in the link"),
         ({"example": "9" * 5000}, "must be from 1 to 3; 1 is shown."),
-        ({"step": "8"}, "There is no snapshot of step 8; the nearest, step 11, is shown."),
-        ({"step": "soon"}, "step is “soon” in the link, but must be a number"),
+        ({"step": "8"}, "step is “8” in the link, but must be one of 0, 2, 11; 11 is shown."),
+        ({"step": "soon"}, "step is “soon” in the link, but must be one of 0, 2, 11; the newest"),
+        ({"cell": "x"}, "cell is “x” in the link, but must be made of positions from 1 to 4096"),
+        ({"cell": "3"}, "cell is “3” in the link, but must be two positions, such as 3,5"),
+        ({"pin": "z3"}, "pin is “z3” in the link, but must be q or k and a position, such as q3"),
     ],
 )
 def test_what_a_link_asks_for_in_vain_is_said_and_the_nearest_is_shown(store, query, sentence):
@@ -223,7 +226,7 @@ def test_a_run_whose_alignment_is_not_known_is_not_asked_for_it(store):
 
 @pytest.mark.parametrize("view", ["map", "lines"])
 def test_one_head_is_shown_as_the_link_says(store, view):
-    at = opened(constructed_run(store, text_experiment()), view=view, pin="q2", cell="x")
+    at = opened(constructed_run(store, text_experiment()), view=view, pin="q2", cell="2,1")
     assert not at.exception
     assert not at.warning
     drawn = [part.proto.component_name for part in at.get("bidi_component")]

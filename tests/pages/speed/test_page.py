@@ -4,12 +4,12 @@ import json
 
 import psutil
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.speed import state, words
 from pages.speed.rules import RULES
 from tests.inspect.speed.test_registry import small
-from tests.pages.looking import FRAME, said
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
 from tfm_core.inspect.speed.applies import why_not
 from tfm_core.inspect.speed.measure import measure
@@ -26,13 +26,11 @@ def runner():
     yield runner
     runner.close()
     if runner._current is not None:
-        runner._current.wait(30)
+        runner._current.wait(180)
 
 
 def opened(experiment=None, compare="data"):
-    at = AppTest.from_file(FRAME, default_timeout=60)
-    at.session_state["draft"] = (experiment or small("vit")).model_dump()
-    at.run().switch_page(PAGE).run()
+    at = opened_at(PAGE, draft=experiment or small("vit"))
     at.selectbox(key="speed-compare").set_value(compare).run()
     return at
 
@@ -44,7 +42,7 @@ def finished(at):
         at.run()
         return not [one for one in at.button if one.key == "speed-stop"]
 
-    wait_until(over, "the measurement is over", 120)
+    wait_until(over, "the measurement is over")
     return at
 
 

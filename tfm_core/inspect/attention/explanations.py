@@ -29,18 +29,18 @@ Floats = npt.NDArray[np.floating[Any]]
 
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
-        "Attention of the last layer",
+        N_("Attention of the last layer"),
         N_("What the last layer looks at, heads averaged: the raw map, before what lies below it."),
     ),
     "rollout": Choice(
-        "Attention rollout",
+        N_("Attention rollout"),
         N_(
             "Attention of all layers multiplied, half of each step being the residual "
             "connection (Abnar & Zuidema 2020). The same for every class.",
         ),
     ),
     "relevance": Choice(
-        "Gradient-weighted relevance",
+        N_("Gradient-weighted relevance"),
         N_(
             "Attention weighted by what it does for the chosen class, layer by layer (Chefer et "
             "al. 2021). Differs from class to class.",
@@ -51,9 +51,9 @@ _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures are explained by their patches.")
 FILLS: dict[str, Choice] = {
     "mean": Choice(
-        "The mean colour", N_("A removed patch becomes the mean of the training pixels.")
+        N_("The mean colour"), N_("A removed patch becomes the mean of the training pixels.")
     ),
-    "black": Choice("Black", N_("A removed patch becomes black: on digits, empty paper.")),
+    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, empty paper.")),
 }
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
@@ -41,30 +41,55 @@ class Role:
 ROLES: dict[str, Role] = {
     role.name: role
     for role in (
-        Role("self", "itself", "The key that stands where the query stands.", "same place"),
+        Role(
+            "self",
+            N_("itself"),
+            N_("The key that stands where the query stands."),
+            N_("same place"),
+        ),
         Role(
             "previous",
-            "previous token",
-            "The key just before the query; for patches the one to its left.",
-            "place before",
-            "patch to the left",
+            N_("previous token"),
+            N_("The key just before the query; for patches the one to its left."),
+            N_("place before"),
+            N_("patch to the left"),
         ),
         Role(
             "next",
-            "next token",
-            "The key just behind the query; for patches the one to its right.",
-            "place after",
-            "patch to the right",
+            N_("next token"),
+            N_("The key just behind the query; for patches the one to its right."),
+            N_("place after"),
+            N_("patch to the right"),
         ),
-        Role("above", "token above", "The patch above that of the query.", "", "patch above"),
-        Role("below", "token below", "The patch below that of the query.", "", "patch below"),
         Role(
-            "first", "first token", "The first key there is.", "first source token", "first patch"
+            "above",
+            N_("token above"),
+            N_("The patch above that of the query."),
+            "",
+            N_("patch above"),
         ),
-        Role("cls", "CLS token", "The token in front that the classifier reads."),
-        Role("bos", "<bos>", "The token that starts the target: a head often rests there."),
-        Role("punctuation", "punctuation", "Full stops, commas, hyphens and other signs."),
-        Role("padding", "padding", "Positions that only fill up the batch. Must be 0: the mask."),
+        Role(
+            "below",
+            N_("token below"),
+            N_("The patch below that of the query."),
+            "",
+            N_("patch below"),
+        ),
+        Role(
+            "first",
+            N_("first token"),
+            N_("The first key there is."),
+            N_("first source token"),
+            N_("first patch"),
+        ),
+        Role("cls", N_("CLS token"), N_("The token in front that the classifier reads.")),
+        Role("bos", "<bos>", N_("The token that starts the target: a head often rests there.")),
+        Role("punctuation", N_("punctuation"), N_("Full stops, commas, hyphens and other signs.")),
+        Role(
+            "padding",
+            N_("padding"),
+            N_("Positions that only fill up the batch. Must be 0: the mask."),
+        ),
     )
 }
 

@@ -26,7 +26,7 @@ from tfm_core.inspect.attention.head_roles import (
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, Sentence, StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -180,19 +180,19 @@ def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
     if aligned > most:
-        words = "the digit named" if stats.kind == "picture" else "true source words"
-        return f"{'' if aligned >= MOST else 'mostly '}{words}, {aligned:.0%}".replace("%", " %")
+        words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")
+        return _share_of(words, aligned)
     if role is not None:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
-        return f"{'' if share >= MOST else 'mostly '}{words}, {share:.0%}".replace("%", " %")
+        return _share_of(words, share)
     evenness = float(stats.evenness[head])
     if np.isnan(evenness):
-        return "no choice"
+        return N_("no choice")
     if evenness >= EVEN:
         return f"spread evenly, {evenness:.0%} of the largest entropy".replace("%", " %")
-    amount = "a few keys" if evenness < 0.5 else "many keys"
-    return f"{amount}, entropy {stats.entropy[head]:.2f} nats"
+    amount = N_("a few keys") if evenness < 0.5 else N_("many keys")
+    return N_("{amount}, entropy {entropy:.2f} nats", amount=amount, entropy=stats.entropy[head])
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
@@ -243,3 +243,10 @@ def table(
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _share_of(words: str, share: float) -> Sentence:
+    said = f"{share:.0%}".replace("%", " %")
+    if share >= MOST:
+        return N_("{words}, {share}", words=words, share=said)
+    return N_("mostly {words}, {share}", words=words, share=said)

@@ -26,7 +26,7 @@ from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.probe.caption_items import items_of
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 Item = Mapping[str, Any]
 Picture = npt.NDArray[np.uint8]
@@ -45,7 +45,11 @@ def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> t
     task = experiment.task_as(PictureTaskConfig)
     shape = (task.channels, task.image_size, task.image_size)
     if picture is None or picture.shape != shape:
-        what = "There is no picture" if picture is None else f"The picture is {picture.shape}"
+        what = (
+            N_("There is no picture")
+            if picture is None
+            else N_("The picture is {shape}", shape=picture.shape)
+        )
         raise StudentError("{what}, but this run reads {shape}.", what=what, shape=shape)
     data = data_of(experiment)
     assert isinstance(data, ImageData | CaptionData)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices, layer
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,7 +128,7 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
         for m in (matrices.query, matrices.key, matrices.value, matrices.out)
     ]
     source = inspect.getsource(type(own).forward) + inspect.getsource(type(own)._heads)
-    made = [Form("This app’s layer", source, output.numpy(), weights.numpy(), 0.0, 0.0)]
+    made = [Form(N_("This app’s layer"), source, output.numpy(), weights.numpy(), 0.0, 0.0)]
     for name, form in FORMS.items():
         with torch.no_grad():
             result, maps = form(x, *parts, n_heads, mask)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.by_hand.attention import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 _MOST_TEXT = 400
 
@@ -22,7 +22,9 @@ def words_of(text: str) -> tuple[str, ...]:
     """
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
     if not FEWEST <= len(words) <= MOST:
-        found = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
+        found = {0: N_("no word is"), 1: N_("1 word is")}.get(
+            len(words), N_("{n_words} words are", n_words=len(words))
+        )
         raise StudentError(
             "There is room for {fewest} to {most} words here, and {found} given.",
             fewest=FEWEST,
@@ -108,7 +110,7 @@ def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
     if not is_there or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         ranges = ", ".join(f"1 to {size}" for size in sizes)
         raise StudentError(
-            "“{text}” of the link is not {n_sizes} places ({ranges}).",
+            "“{text}” of the link is not {n_sizes} indices ({ranges}).",
             text=text[:20],
             n_sizes=len(sizes),
             ranges=ranges,

@@ -16,6 +16,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
+from tfm_core.sentences import N_
 from tfm_core.variants.norms import NORMS
 
 _IN_BLOCK = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.([a-z_]+)( norm| \+)?$")
@@ -76,7 +77,7 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
         is_of_words = config.family == "captioner" and name == "tgt_positions"
         code = ("sinusoidal", "WordPositions" if is_of_words else "Positions")
         step = "word-positions" if is_of_words else "positions"
-        return Part("Positions", modules, code, ("embedding",), (step,))
+        return Part(N_("Positions"), modules, code, ("embedding",), (step,))
     return _ends(name, title, config, shape)
 
 
@@ -125,13 +126,20 @@ def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: boo
         path = f"encoder.layers.0–{n - 1}" if is_many else name
         words = f"s 1 to {n}" if is_many else f" {layer + 1}"
         code = ("placed", "Reader", "Encoder")
-        return Part(f"Encoder layer{words}: {title}", (path,), code, ("encoder",), ("encoder",))
+        return Part(
+            N_("Encoder layer{words}: {title}", words=words, title=title),
+            (path,),
+            code,
+            ("encoder",),
+            ("encoder",),
+        )
     look = "decoder.cross_attention"
     return {
         "bridge": Part(title, ("bridge",), ("Model",), ("decoder",), ("bridge",)),
         "attention": Part(title, (look,), ("Score", "Attention"), ("attention",),
                           ("scores", "weights", "context")),
-        "steps": Part(f"Decoder: {title}", ("decoder.steps",), ("Decoder",), ("decoder",),
+        "steps": Part(N_("Decoder: {title}", title=title), ("decoder.steps",), ("Decoder",),
+        ("decoder",),
                       ("writing",)),
         "readout": Part(title, ("readout",), ("Model",), ("model",), ("writing",)),
         "output": Part(title, ("output",), ("Model",), ("model",), ("writing",)),
@@ -157,7 +165,14 @@ def _in_block(
         return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
-        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, layer)
+        return Part(
+            N_("{block}: sum around {words}", block=block, words=words),
+            (),
+            ("Block",),
+            ("block",),
+            around,
+            layer,
+        )
     side = "before" if config.norm_first else "behind"
     title = f"{block}: {NORMS[config.norm].label} {side} {words}"
     modules = (f"{path}.{sublayer}_norm",)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig
+from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 
@@ -51,7 +52,7 @@ def attention(config: TransformerConfig) -> Equation:
     if config.position in relative:
         only = ", in self-attention only" if config.family in PAIRS else ""
         source += f"; {relative[config.position]}{only}"
-    return Equation("Multi-head attention", latex, source)
+    return Equation(N_("Multi-head attention"), latex, source)
 
 
 def _keys(config: TransformerConfig) -> tuple[str, list[str]]:
@@ -75,9 +76,9 @@ def feed_forward(config: TransformerConfig) -> Equation:
     hidden = chosen.latex(up, gate)
     latex = rf"\mathrm{{FFN}}(x) &= {dropped(config, hidden)}\, W_2{last}"
     if chosen.bend is None:
-        return Equation("Feed-forward", latex.replace("&", ""), chosen.source)
+        return Equation(N_("Feed-forward"), latex.replace("&", ""), chosen.source)
     latex = rf"\begin{{aligned}}{latex}\\ {chosen.bend}\end{{aligned}}"
-    return Equation("Feed-forward", latex, chosen.source)
+    return Equation(N_("Feed-forward"), latex, chosen.source)
 
 
 def block(config: TransformerConfig) -> Equation:

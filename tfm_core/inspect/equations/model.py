@@ -12,6 +12,7 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, dropped
+from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS, Pooling
 from tfm_core.variants.stems import STEMS
 
@@ -53,7 +54,7 @@ def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     latex = rows[0].replace("&", "")
     if len(rows) > 1:
         latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    return Equation("Embedding and positions", latex, source)
+    return Equation(N_("Embedding and positions"), latex, source)
 
 
 def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]:
@@ -95,13 +96,13 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
         latex = (
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
-        return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
+        return Equation(N_("The answer"), latex, "Dosovitskiy et al. 2021, Eq. 4")
     if isinstance(config, CaptionerConfig):
         latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
-        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+        return Equation(N_("The answer"), latex, "Vaswani et al. 2017, section 3.4")
     assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
-        return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+        return Equation(N_("The answer"), r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
     if shape.pooling is not None:
         return _label(config, shape, shape.pooling)
     is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
@@ -109,11 +110,11 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
     bias = bias if config.bias and shape.output_bias else ""
     latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
     source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
-    return Equation("The answer", latex, source)
+    return Equation(N_("The answer"), latex, source)
 
 
 def _label(config: TransformerConfig, shape: TextShape, pooling: Pooling) -> Equation:
     bias = " + b" if config.bias and shape.output_bias else ""
     pooled = rf"\left({pooling.latex}\right)"
     latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left({pooled} W{bias}\right)"
-    return Equation("The answer", latex, pooling.text_source)
+    return Equation(N_("The answer"), latex, pooling.text_source)

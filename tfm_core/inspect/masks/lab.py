@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Choice
 from tfm_core.data.vocabulary import PAD, SPECIALS
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,24 +31,28 @@ MOST_LETTERS = 24
 D_MODEL, D_HEAD = 32, 8  # of the seeded projections
 
 MASKS: dict[str, Choice] = {
-    "none": Choice("None", "Every query may attend to every key."),
-    "padding": Choice("Padding", "No query attends to padding: an encoder's self-attention."),
-    "causal": Choice("Causal", "A query sees itself and the keys before it: a GPT."),
+    "none": Choice(N_("None"), N_("Every query may attend to every key.")),
+    "padding": Choice(
+        N_("Padding"), N_("No query attends to padding: an encoder's self-attention.")
+    ),
+    "causal": Choice(N_("Causal"), N_("A query sees itself and the keys before it: a GPT.")),
     "combined": Choice(
-        "Causal and padding", "Both at once: a decoder's self-attention on a padded batch."
+        N_("Causal and padding"), N_("Both at once: a decoder's self-attention on a padded batch.")
     ),
     "cross": Choice(
-        "Cross-attention",
-        "The target attends to the source, and must not read the source's padding.",
+        N_("Cross-attention"),
+        N_("The target attends to the source, and must not read the source's padding."),
     ),
     "window": Choice(
-        "Sliding window", "A query sees keys at most so many tokens away (Longformer, 2020)."
+        N_("Sliding window"),
+        N_("A query sees keys at most so many tokens away (Longformer, 2020)."),
     ),
     "prefix": Choice(
-        "Prefix-LM", "The prefix is read both ways, the rest from left to right (T5, 2020)."
+        N_("Prefix-LM"), N_("The prefix is read both ways, the rest from left to right (T5, 2020).")
     ),
     "packed": Choice(
-        "Packed sequences", "Several sequences in one row; each attends within its own block."
+        N_("Packed sequences"),
+        N_("Several sequences in one row; each attends within its own block."),
     ),
 }
 
@@ -231,4 +235,4 @@ def seeded(query: Sequence[str], key: Sequence[str], *, seed: int = 0) -> Projec
     q, k = torch.tensor(embed(query) @ w_query), torch.tensor(embed(key) @ w_key)
     scores = (q @ k.mT / D_HEAD**0.5).float().numpy()
     value = (embed(key) @ w_value).astype(np.float32)
-    return Projected(tuple(query), tuple(key), scores, value, "seeded embeddings, untrained")
+    return Projected(tuple(query), tuple(key), scores, value, N_("seeded embeddings, untrained"))

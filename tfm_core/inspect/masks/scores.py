@@ -11,7 +11,7 @@ from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import has_cls, modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -87,7 +87,7 @@ def of_run(
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     has_source = config.max_src_len > 0
-    _check(words, task.src_vocabulary.tokens, "the source" if has_source else "the text")
+    _check(words, task.src_vocabulary.tokens, N_("the source") if has_source else N_("the text"))
     longest = config.max_src_len or config.max_tgt_len
     if len(words) > longest:
         raise StudentError("the current run's task goes up to {longest} tokens", longest=longest)
@@ -95,7 +95,7 @@ def of_run(
     if is_joined and len(words) < len(tokens):
         raise StudentError("the current run's model has no padding between source and target")
     if kind == "cross":
-        _check(target, task.tgt_vocabulary.tokens, "the target")
+        _check(target, task.tgt_vocabulary.tokens, N_("the target"))
     model, step = load(run)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
@@ -114,8 +114,8 @@ def of_run(
         : len(query), : len(tokens)
     ]
     value = cache[f"{module}.value"][0, location.head, first:][: len(tokens)]
-    which = f"layer {location.layer + 1}, head {location.head + 1}"
-    origin = f"{which} of “{run.meta.name}” at step {step:,}"
+    which = N_("layer {layer}, head {head}", layer=location.layer + 1, head=location.head + 1)
+    origin = N_("{which} of “{name}” at step {step:,}", which=which, name=run.meta.name, step=step)
     return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
 
 

@@ -59,8 +59,9 @@ ALIBI = dedent('''\
 
         below = 2 ** math.floor(math.log2(N_HEADS))
         slopes = powers(below) + powers(2 * below)[0::2][: N_HEADS - below]
-        places = torch.arange(length, dtype=torch.float32)
-        return -torch.tensor(slopes)[:, None, None] * (places[:, None] - places[None, :]).abs()
+        positions = torch.arange(length, dtype=torch.float32)
+        distance = (positions[:, None] - positions[None, :]).abs()
+        return -torch.tensor(slopes)[:, None, None] * distance
     ''')
 
 CAUSAL = dedent('''\
@@ -72,6 +73,6 @@ CAUSAL = dedent('''\
 WINDOW = dedent('''\
     def window(length, device):
         """(length, length): a query sees keys at most WINDOW tokens away."""
-        places = torch.arange(length, device=device)
-        return (places[:, None] - places[None, :]).abs() <= WINDOW
+        positions = torch.arange(length, device=device)
+        return (positions[:, None] - positions[None, :]).abs() <= WINDOW
     ''')

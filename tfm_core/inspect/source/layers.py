@@ -117,7 +117,7 @@ def norm(config: TransformerConfig) -> str:
 
 
 def block(config: TransformerConfig) -> str:
-    """Return the source of a block: its sublayers with residuals and norms in their places."""
+    """Return the source of a block: its sublayers with residuals and norms in their order."""
     shared = {"alibi": "bias=bias", "rotary": "waves=waves"}.get(config.position, "")
     arguments = f", {shared.split('=')[0]}=None" if shared else ""
     passed = f", {shared}" if shared else ""

@@ -12,6 +12,7 @@ from functools import partial
 from tfm_core.inspect.speed.batches import one_batch, sizes
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
+from tfm_core.sentences import N_
 
 
 def crossover(cpu: Mapping[float, float], gpu: Mapping[float, float]) -> float | None:
@@ -35,7 +36,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
         indices = bench.indices(size)
         yield BenchmarkCase(
-            "forward and backward",
+            N_("forward and backward"),
             {"cpu": partial(one_batch, cpu, indices), "gpu": partial(one_batch, bench, indices)},
             compare(
                 {"loss": cpu.loss(indices).detach()[None]},

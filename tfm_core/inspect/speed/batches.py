@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase, Equality
+from tfm_core.sentences import N_
 
 LARGEST = 512
 
@@ -39,7 +40,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
         indices = bench.indices(size)
         yield BenchmarkCase(
-            "forward and backward",
+            N_("forward and backward"),
             {"batch": partial(one_batch, bench, indices)},
             _checked(bench, indices[:8]),
             x=float(len(indices)),

@@ -17,6 +17,7 @@ from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.blocks import Block
+from tfm_core.sentences import N_
 
 
 @contextmanager
@@ -55,7 +56,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
         "checkpointed": lambda: checkpointed_pass(bench),
     }
     yield BenchmarkCase(
-        "forward and backward",
+        N_("forward and backward"),
         sides,
         compare(
             reference,

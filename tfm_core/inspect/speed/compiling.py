@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.inspect.speed.toolchain import why_no_compiler
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def cases(bench: Bench, backend: str = "inductor") -> Iterator[BenchmarkCase]:
     with using(bench, compiled):
         equal = compare(reference, bench.results(), "compiled", relative=1e-3)
     yield BenchmarkCase(
-        "forward and backward",
+        N_("forward and backward"),
         {"eager": lambda: eager_pass(bench), "compiled": lambda: compiled_pass(bench, compiled)},
         equal,
         facts={"first_seconds": first},

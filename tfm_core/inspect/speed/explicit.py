@@ -19,9 +19,10 @@ from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
 from tfm_core.layers.recorder import recording
+from tfm_core.sentences import N_
 
 BACKENDS = {  # what autograd calls the kernel that ran -> its name for a reader
-    "ScaledDotProductFlashAttentionForCpuBackward0": "flash, for CPU",
+    "ScaledDotProductFlashAttentionForCpuBackward0": N_("flash, for CPU"),
     "ScaledDotProductFlashAttentionBackward0": "flash",
     "ScaledDotProductEfficientAttentionBackward0": "memory-efficient",
     "ScaledDotProductCudnnAttentionBackward0": "cuDNN",
@@ -69,7 +70,7 @@ class _Calls:
 def backend_name(out: Tensor) -> str:
     """Return which kernel made a tensor, as autograd remembers it."""
     name = out.grad_fn.name() if out.grad_fn is not None else ""
-    return BACKENDS.get(name, "math, step by step")
+    return BACKENDS.get(name, N_("math, step by step"))
 
 
 def cases(bench: Bench) -> Iterator[BenchmarkCase]:
@@ -111,7 +112,7 @@ def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
     calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}
     batch, heads, length, width = q.shape
     return BenchmarkCase(
-        "the attention of one layer alone",
+        N_("the attention of one layer alone"),
         calls,
         tuple(one for group in equal for one in group),
         n_bytes={name: saved_bytes(calls[name]) for name in names},
@@ -126,7 +127,7 @@ def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
 def _whole(bench: Bench) -> BenchmarkCase:
     reference = bench.results(written_out)
     return BenchmarkCase(
-        "the whole model, forward and backward",
+        N_("the whole model, forward and backward"),
         {"explicit": lambda: bench.pass_(written_out), "fused": bench.pass_},
         compare(reference, bench.results(), "fused"),
         n_bytes={

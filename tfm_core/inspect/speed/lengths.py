@@ -18,6 +18,7 @@ from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.explicit import written_out
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.blocks import Block
+from tfm_core.sentences import N_
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 MOST_BYTES = 512 * 2**20
@@ -64,7 +65,7 @@ def _case(block: Block, x: Tensor, memory: Tensor | None) -> BenchmarkCase:
         return {"output": out, "gradient": x.grad.clone()}
 
     return BenchmarkCase(
-        "one block, forward and backward",
+        N_("one block, forward and backward"),
         sides,
         compare(results("explicit"), results("fused"), "fused"),
         x=float(x.size(1)),

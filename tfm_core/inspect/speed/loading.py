@@ -20,6 +20,7 @@ from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
+from tfm_core.sentences import N_
 
 BATCHES = 4
 """Batches in one pass over the data."""
@@ -140,7 +141,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
         )
     ]
     yield BenchmarkCase(
-        f"{len(theirs)} batches of {size}",
+        N_("{n_theirs} batches of {size}", n_theirs=len(theirs), size=size),
         {"loader": lambda: through_loader(loader, bench.device), "one tensor": ours},
         tuple(equal),
     )

@@ -19,6 +19,7 @@ from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.layers.attention import MultiHeadAttention, fused_attention
 from tfm_core.layers.patches import patchify
 from tfm_core.layers.recorder import recording
+from tfm_core.sentences import N_
 
 
 def cut_into_patches(images: Tensor, patch_size: int) -> Tensor:
@@ -57,7 +58,11 @@ def patch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     size = config.patch_size
     images = data.normalise(data.train.images[bench.indices()])
     yield BenchmarkCase(
-        f"cutting {len(images)} pictures into patches of {size}x{size}",
+        N_(
+            "cutting {n_images} pictures into patches of {size}x{size}",
+            n_images=len(images),
+            size=size,
+        ),
         {
             "loops": lambda: cut_into_patches(images, size),
             "at once": lambda: patchify(images, size),
@@ -104,7 +109,11 @@ def attention_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     else:
         has_keys = torch.ones((), dtype=torch.bool, device=q.device)
     yield BenchmarkCase(
-        f"attention over {q.size(0)} sequences and {q.size(1)} heads, forward",
+        N_(
+            "attention over {size} sequences and {size_2} heads, forward",
+            size=q.size(0),
+            size_2=q.size(1),
+        ),
         {
             "loops": lambda: looped_attention(q, k, v, mask),
             "at once": lambda: fused_attention(q, k, v, mask),

@@ -24,6 +24,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
 from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.bench import Bench
@@ -71,15 +72,15 @@ def measure(
     name: str, experiment: Experiment, device: str, say: Say, *, count: int = ROUNDS
 ) -> None:
     """Check and time a comparison of the registry; tell ``say`` everything."""
-    say("progress", done=0, total=0, words="Starting: loading PyTorch")
+    say("progress", done=0, total=0, words=N_("Starting: loading PyTorch"))
     settle()
     from tfm_core.inspect.speed.bench import Bench
 
     comparison = COMPARISONS[name]
-    say("progress", done=0, total=0, words="Making the model and its data")
+    say("progress", done=0, total=0, words=N_("Making the model and its data"))
     bench = Bench.of(experiment, device)
     clock = clock_of(comparison.clock, device)
-    say("progress", done=0, total=0, words="Checking that all sides give the same")
+    say("progress", done=0, total=0, words=N_("Checking that all sides give the same"))
     for case in cases_of(name, bench):
         say("case", **_checked(case))
         where = "" if case.x is None else f", {comparison.x_title.partition(' (')[0]} {case.x:,.0f}"
@@ -140,7 +141,7 @@ def clock_of(kind: str, device: str) -> Clock:
 
 def clock_name(kind: str, device: str) -> str:
     """Return what the seconds are: CPU-seconds or those of a clock on the wall."""
-    return "CPU" if kind == "cpu" and device == "cpu" else "wall clock"
+    return "CPU" if kind == "cpu" and device == "cpu" else N_("wall clock")
 
 
 def peak_bytes(device: str) -> int:

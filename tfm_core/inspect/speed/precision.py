@@ -15,6 +15,7 @@ from torch import Tensor
 from tfm_core.inspect.speed.bench import Bench
 from tfm_core.inspect.speed.cases import BenchmarkCase, Equality
 from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.sentences import N_
 from tfm_core.variants.precisions import FP32, PRECISIONS, Precision
 
 AUTOCAST = [each for each in PRECISIONS.values() if each.autocast is not None]
@@ -59,7 +60,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
                     Equality(what, precision.name, difference, precision.tolerance * largest)
                 )
     yield BenchmarkCase(
-        "forward and backward",
+        N_("forward and backward"),
         sides,
         tuple(equal),
         n_bytes={name: saved_bytes(side) for name, side in sides.items()},

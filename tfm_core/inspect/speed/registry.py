@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.sentences import N_
 from tfm_core.variants.precisions import PRECISIONS
 
 _HERE = "tfm_core.inspect.speed"
@@ -39,12 +40,12 @@ class BenchmarkComparison:
 
 COMPARISONS: dict[str, BenchmarkComparison] = {
     "attention": BenchmarkComparison(
-        "Attention: written out or fused",
+        N_("Attention: written out or fused"),
         "softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention.",
         {
-            "explicit": "Written out",
-            "math": "Fused call, math back end",
-            "fused": "Fused call, back end chosen by PyTorch",
+            "explicit": N_("Written out"),
+            "math": N_("Fused call, math back end"),
+            "fused": N_("Fused call, back end chosen by PyTorch"),
         },
         {
             "Written out": f"{_HERE}.explicit:explicit_attention",
@@ -53,9 +54,12 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         f"{_HERE}.explicit",
     ),
     "checkpointing": BenchmarkComparison(
-        "Gradient checkpointing",
-        "Forget the inside of each block and compute it again on the way back: time for memory.",
-        {"plain": "Everything is kept", "checkpointed": "Blocks are computed again"},
+        N_("Gradient checkpointing"),
+        N_(
+            "Forget the inside of each block and compute it again on the way back: time for "
+            "memory.",
+        ),
+        {"plain": N_("Everything is kept"), "checkpointed": N_("Blocks are computed again")},
         {
             "Everything is kept": f"{_HERE}.checkpointing:plain_pass",
             "Blocks are computed again": f"{_HERE}.checkpointing:checkpointed",
@@ -63,8 +67,8 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         f"{_HERE}.checkpointing",
     ),
     "precision": BenchmarkComparison(
-        "16 bits: autocast",
-        "Matrix products in bf16 or fp16 instead of fp32.",
+        N_("16 bits: autocast"),
+        N_("Matrix products in bf16 or fp16 instead of fp32."),
         {name: each.label for name, each in PRECISIONS.items()},
         {
             "Single precision": f"{_HERE}.precision:fp32_pass",
@@ -73,41 +77,41 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         f"{_HERE}.precision",
     ),
     "batch": BenchmarkComparison(
-        "Batch size",
-        "Examples a second, from one at a time to twice your batch.",
-        {"batch": "Forward and backward"},
+        N_("Batch size"),
+        N_("Examples a second, from one at a time to twice your batch."),
+        {"batch": N_("Forward and backward")},
         {
             "One by one": f"{_HERE}.batches:one_by_one",
             "A batch": f"{_HERE}.batches:one_batch",
         },
         f"{_HERE}.batches",
-        x_title="batch size (examples)",
+        x_title=N_("batch size (examples)"),
         seconds=20,
     ),
     "length": BenchmarkComparison(
-        "Sequence length",
-        "One block of your model on 16 to 1,024 tokens: what grows with the square?",
-        {"explicit": "Attention written out", "fused": "Fused attention"},
+        N_("Sequence length"),
+        N_("One block of your model on 16 to 1,024 tokens: what grows with the square?"),
+        {"explicit": N_("Attention written out"), "fused": N_("Fused attention")},
         {
             "The pass": f"{_HERE}.lengths:block_pass",
             "Written out": f"{_HERE}.explicit:explicit_attention",
         },
         f"{_HERE}.lengths",
-        x_title="length (tokens)",
+        x_title=N_("length (tokens)"),
         seconds=25,
     ),
     "threads": BenchmarkComparison(
         "Threads",
-        "The same pass on one core and on more.",
+        N_("The same pass on one core and on more."),
         {"1": "1 thread"},
         {"The pass": f"{_HERE}.threads:pass_with"},
         f"{_HERE}.threads",
         clock="wall",
     ),
     "data": BenchmarkComparison(
-        "Getting a batch",
-        "Rows of one tensor on the device, against a DataLoader that transforms each example.",
-        {"loader": "DataLoader, example by example", "one tensor": "Rows of one tensor"},
+        N_("Getting a batch"),
+        N_("Rows of one tensor on the device, against a DataLoader that transforms each example."),
+        {"loader": N_("DataLoader, example by example"), "one tensor": N_("Rows of one tensor")},
         {
             "A picture of the DataLoader": f"{_HERE}.loading:PictureDataset",
             "A pair of the DataLoader": f"{_HERE}.loading:PairDataset",
@@ -117,9 +121,9 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         f"{_HERE}.loading",
     ),
     "loops": BenchmarkComparison(
-        "Attention in loops",
-        "Sequence by sequence and head by head, as one writes it first, against all at once.",
-        {"loops": "Loops", "at once": "All at once"},
+        N_("Attention in loops"),
+        N_("Sequence by sequence and head by head, as one writes it first, against all at once."),
+        {"loops": "Loops", "at once": N_("All at once")},
         {
             "Loops": f"{_HERE}.loops:looped_attention",
             "All at once": "tfm_core.layers.attention:fused_attention",
@@ -128,9 +132,9 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         "attention_cases",
     ),
     "patches": BenchmarkComparison(
-        "Patches in loops",
-        "Cutting pictures patch by patch, against one reshape of the whole batch.",
-        {"loops": "Loops", "at once": "One reshape"},
+        N_("Patches in loops"),
+        N_("Cutting pictures patch by patch, against one reshape of the whole batch."),
+        {"loops": "Loops", "at once": N_("One reshape")},
         {
             "Loops": f"{_HERE}.loops:cut_into_patches",
             "One reshape": "tfm_core.layers.patches:patchify",
@@ -139,19 +143,22 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         "patch_cases",
     ),
     "gpu": BenchmarkComparison(
-        "CPU or GPU",
-        "From which batch size on a GPU is worth its overhead.",
+        N_("CPU or GPU"),
+        N_("From which batch size on a GPU is worth its overhead."),
         {"cpu": "CPU", "gpu": "GPU"},
         {"The pass": f"{_HERE}.batches:one_batch"},
         f"{_HERE}.accelerator",
-        x_title="batch size (examples)",
+        x_title=N_("batch size (examples)"),
         clock="wall",
         seconds=20,
     ),
     "compile": BenchmarkComparison(
         "torch.compile",
-        "Generated code instead of operation after operation; the first pass may take a minute.",
-        {"eager": "As Python says", "compiled": "Compiled"},
+        N_(
+            "Generated code instead of operation after operation; the first pass may take a "
+            "minute.",
+        ),
+        {"eager": N_("As Python says"), "compiled": "Compiled"},
         {
             "As Python says": f"{_HERE}.compiling:eager_pass",
             "Compiled": f"{_HERE}.compiling:compiled_pass",

@@ -22,7 +22,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import Report
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 PATIENCE = 15.0
 """Seconds without a poll after which a measurement is ended."""
@@ -148,22 +148,25 @@ class BenchmarkProcess:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -signal.SIGKILL:
-            return "The measuring process was ended from outside; perhaps memory ran out."
+            return N_("The measuring process was ended from outside; perhaps memory ran out.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
-        said = lines[-1][:200] if lines else "it said nothing"
-        return f"The measuring process ended early ({said}); try again."
+        said = lines[-1][:200] if lines else N_("it said nothing")
+        return N_("The measuring process ended early ({said}); try again.", said=said)
 
     def _guard(self) -> None:
         while self.is_running:
             now = time.monotonic()
             if now - self.begun > self._limit:
                 self.stop(
-                    f"Stopped after {self._limit:.0f} seconds, the limit of this measurement; "
-                    "a smaller model or batch is measured faster."
+                    N_(
+                        "Stopped after {limit:.0f} seconds, the limit of this measurement; a "
+                        "smaller model or batch is measured faster.",
+                        limit=self._limit,
+                    )
                 )
             elif now - self._polled > self._patience:
-                self.stop("Stopped because nobody looked at it any more.")
+                self.stop(N_("Stopped because nobody looked at it any more."))
             time.sleep(_POLL_SECONDS)
 
 
@@ -195,4 +198,4 @@ class BenchmarkRunner:
         """End what runs."""
         with self._lock:
             if self._current is not None:
-                self._current.stop("Stopped because the server ends.")
+                self._current.stop(N_("Stopped because the server ends."))

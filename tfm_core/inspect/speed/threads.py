@@ -14,6 +14,7 @@ from torch import Tensor
 
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.cases import BenchmarkCase, Equality, NotHere
+from tfm_core.sentences import N_
 from tfm_core.training.devices import thread_choices
 
 
@@ -37,7 +38,7 @@ def cases(bench: Bench) -> Iterator[BenchmarkCase]:
         equal += compare(reference, bench.results(), str(count))
     torch.set_num_threads(1)
     yield BenchmarkCase(
-        "forward and backward",
+        N_("forward and backward"),
         {str(count): partial(pass_with, bench, count) for count in counts},
         tuple(equal),
     )

@@ -25,7 +25,7 @@ from tfm_core.inspect.tensors.operations import (
     mask_for,
     tupled,
 )
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,7 +49,7 @@ class InputSpec:
     shape: tuple[int, ...]
     numbers: tuple[float, ...] | None = None
     dtype: Dtype = "float32"
-    prepared: str = "as it is"
+    prepared: str = N_("as it is")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

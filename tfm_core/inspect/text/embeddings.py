@@ -20,7 +20,7 @@ from tfm_core.inspect.attention.trained import model_of, no_checkpoint
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.word_classes import class_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -83,7 +83,9 @@ def can_show(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     if not isinstance(run.experiment.task, TextTaskConfig):
-        return "This run learns pictures: its patches are projected, there is no table of words."
+        return N_(
+            "This run learns pictures: its patches are projected, there is no table of words."
+        )
     if not run.has_checkpoint:
         return no_checkpoint(run)
     return None

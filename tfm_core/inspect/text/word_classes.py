@@ -7,6 +7,7 @@ from functools import cache
 from tfm_core.data.text import korean_words
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.sentences import N_
 
 CLASSES = (
     "people",
@@ -14,12 +15,12 @@ CLASSES = (
     "food",
     "things",
     "place",
-    "verb, present",
-    "verb, past",
+    N_("verb, present"),
+    N_("verb, past"),
     "adjective",
     "time",
-    "function word",
-    "particle or ending",
+    N_("function word"),
+    N_("particle or ending"),
     "digit",
     "letter",
     "sign",
@@ -52,9 +53,9 @@ def _grammar() -> dict[str, str]:
     classes: dict[str, str] = {}
     for verb in korean_words.VERBS:
         for form in (verb.singular, verb.plural, verb.korean_final, verb.korean_linking):
-            classes[form] = "verb, present"
+            classes[form] = N_("verb, present")
         for form in (verb.past, verb.korean_past):
-            classes[form] = "verb, past"
+            classes[form] = N_("verb, past")
     for english, korean in korean_words.ADJECTIVES.items():
         classes |= dict.fromkeys((english, korean), "adjective")
     for group, nouns in korean_words.NOUNS.items():
@@ -65,5 +66,5 @@ def _grammar() -> dict[str, str]:
     for english, (korean, _when) in korean_words.TIMES.items():
         classes |= dict.fromkeys((english, korean), "time")
     function = (*korean_words.PREPOSITIONS, *korean_words.ARTICLES, korean_words.AND)
-    classes |= dict.fromkeys(function, "function word")
-    return classes | dict.fromkeys(SUFFIXES, "particle or ending")
+    classes |= dict.fromkeys(function, N_("function word"))
+    return classes | dict.fromkeys(SUFFIXES, N_("particle or ending"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from tfm_core.sentences import N_
 
 
 def projections(view: BlockView) -> WalkStep:
@@ -14,18 +15,23 @@ def projections(view: BlockView) -> WalkStep:
     bias = f" + {d_model}" if view.subject.block.bias else ""
     return WalkStep(
         "queries-keys-values",
-        "Queries, keys and values",
+        N_("Queries, keys and values"),
         ("projections",),
         "q, k, v = attention.in_projection(x).chunk(3, -1)",
-        (seen("x", "what the attention reads", got("self_attention.query_input"), axes),),
+        (seen("x", N_("what the attention reads"), got("self_attention.query_input"), axes),),
         tuple(
             seen(name[0], name, got(f"self_attention.projected_{name}"), axes)
             for name in ("query", "key", "value")
         ),
         number_question(
-            "How many parameters do the three projections have together?",
+            N_("How many parameters do the three projections have together?"),
             n,
-            f"3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
+            N_(
+                "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
+                d_model=d_model,
+                bias=bias,
+                n=n,
+            ),
         ),
         names={**MODULES, "attention": view.module("self_attention")},
         block=view.path,
@@ -38,30 +44,32 @@ def split(view: BlockView) -> WalkStep:
     batch, length, n_heads, d_head, d_model = view.sizes
     name = view.axis.partition(":")[0]
     extra = [
-        seen("keys", "keys, by head", got("self_attention.key"), f"B H {view.axis} d_head"),
-        seen("values", "values, by head", got("self_attention.value"), f"B H {view.axis} d_head"),
+        seen("keys", N_("keys, by head"), got("self_attention.key"), f"B H {view.axis} d_head"),
+        seen(
+            "values", N_("values, by head"), got("self_attention.value"), f"B H {view.axis} d_head"
+        ),
     ]
     is_rotary = getattr(view.subject.block, "position", "") == "rotary"
     if is_rotary:
         turned = got("self_attention.query")
-        extra = [seen("turned", "queries, turned", turned, f"B H {view.axis} d_head"), *extra]
+        extra = [seen("turned", N_("queries, turned"), turned, f"B H {view.axis} d_head"), *extra]
     queries = got("self_attention.split_query")
     return WalkStep(
         "split",
-        "Split into heads",
+        N_("Split into heads"),
         ("split", "rotary") if is_rotary else ("split",),
         f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)  # k and v alike",
         (
             seen(
-                "q", "query", got("self_attention.projected_query"), f"B {view.axis} d_model"
+                "q", N_("query"), got("self_attention.projected_query"), f"B {view.axis} d_model"
             ),
         ),
         (
-            seen("split", "cut", queries.transpose(1, 2), f"B {view.axis} H d_head"),
-            seen("queries", "queries, by head", queries, f"B H {view.axis} d_head"),
+            seen("split", N_("cut"), queries.transpose(1, 2), f"B {view.axis} H d_head"),
+            seen("queries", N_("queries, by head"), queries, f"B H {view.axis} d_head"),
         ),
         shape_question(
-            "the query after the view, before the transpose",
+            N_("the query after the view, before the transpose"),
             (batch, length, n_heads, d_head),
             (batch, n_heads, length, d_head),
             (batch, length, d_head, n_heads),
@@ -80,17 +88,17 @@ def weighted_sum(view: BlockView) -> WalkStep:
     batch, length, n_heads, d_head, d_model = view.sizes
     return WalkStep(
         "weighted-sum",
-        "Weighted sum of the values",
+        N_("Weighted sum of the values"),
         ("weighted-sum",),
         "heads = weights @ values",
         (
-            seen("weights", "attention weights", got("self_attention.weights"), view.pair),
-            seen("values", "values", got("self_attention.value"), f"B H K:{words} d_head"),
+            seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),
+            seen("values", N_("values"), got("self_attention.value"), f"B H K:{words} d_head"),
         ),
-        (seen("heads", "output of each head", got("self_attention.heads"),
+        (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),
         shape_question(
-            "the weighted sum",
+            N_("the weighted sum"),
             (batch, n_heads, length, d_head),
             (batch, n_heads, length, length),
             (batch, n_heads, length, d_model),
@@ -108,18 +116,18 @@ def merge(view: BlockView) -> WalkStep:
     axes = f"B {view.axis} d_model"
     return WalkStep(
         "merge",
-        "Merge the heads",
+        N_("Merge the heads"),
         ("merge",),
         "merged = heads.transpose(1, 2).reshape(B, Q, d_model)\n"
         "output = attention.out_projection(merged)",
-        (seen("heads", "output of each head", got("self_attention.heads"),
+        (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),
         (
-            seen("merged", "heads side by side", got("self_attention.merged"), axes),
-            seen("output", "output of the attention", got("self_attention.output"), axes),
+            seen("merged", N_("heads side by side"), got("self_attention.merged"), axes),
+            seen("output", N_("output of the attention"), got("self_attention.output"), axes),
         ),
         shape_question(
-            "the output of the attention",
+            N_("the output of the attention"),
             (batch, length, d_model),
             (batch, length, d_head),
             (batch, n_heads, length, d_model),

@@ -7,6 +7,7 @@ from torch import Tensor
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
+from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 
@@ -14,7 +15,9 @@ from tfm_core.variants.norms import NORMS
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
     """Return what comes out of each block of a stack."""
     return tuple(
-        seen(f"block_{number}", f"after block {number}", value, f"B {axis} d_model")
+        seen(
+            f"block_{number}", N_("after block {number}", number=number), value, f"B {axis} d_model"
+        )
         for number, value in enumerate(_residuals(subject, stack), 1)
     )
 
@@ -30,15 +33,15 @@ def encoder_stack(view: BlockView) -> WalkStep:
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
     batch, length, d_model = memory.shape
     through = blocks(subject, "encoder", axis)
-    before = [seen("placed", "vectors with their place", placed, f"B {axis} d_model")]
+    before = [seen("placed", N_("vectors with their place"), placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
     if view.has("self_attention.mask"):
         before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
     return WalkStep(
-        "encoder-stack", "Encoder stack", topics, code, tuple(before),
-        (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
+        "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
+        (seen("memory", N_("what the encoder understood"), memory, f"B {axis} d_model"),),
         shape_question(
             f"the memory, after {len(through)} block{'s' if len(through) > 1 else ''}",
             (batch, length, d_model), (batch, len(through), length, d_model),
@@ -52,28 +55,35 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
     config, axes = view.subject.block, f"B {view.axis} d_model"
     got = view.got
-    change = seen("output", "output of the attention", got(f"{sublayer}_norm.change"), axes)
-    after = [seen("joined", "after add and norm", got(f"{sublayer}_norm.joined"), axes)]
+    change = seen("output", N_("output of the attention"), got(f"{sublayer}_norm.change"), axes)
+    after = [seen("joined", N_("after add and norm"), got(f"{sublayer}_norm.joined"), axes)]
     extra = []
     if config.norm_first:
         code = "joined = x + output  # the attention read norm(x)"
         normed = got(f"{sublayer}_norm.normed")
-        extra = [seen("normed", "norm(x), which the attention read", normed, axes)]
+        extra = [seen("normed", N_("norm(x), which the attention read"), normed, axes)]
     else:
         code = "total = x + output\njoined = norm(total)"
-        after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
+        after.insert(0, seen("total", N_("the sum"), got(f"{sublayer}_norm.total"), axes))
     width = view.sizes[-1]
-    came = "what came into the block" if sublayer == "self_attention" else "what was there before"
+    came = (
+        N_("what came into the block")
+        if sublayer == "self_attention"
+        else N_("what was there before")
+    )
     norm = NORMS[config.norm]
     return WalkStep(
         "add-norm",
-        "Add and norm",
+        N_("Add and norm"),
         ("norm-first" if config.norm_first else "norm-last", norm.walk_topic),
         code,
         (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
         tuple(after),
         number_question(
-            f"The norm divides by a spread. Over how many numbers does it take each {norm.spread}?",
+            N_(
+                "The norm divides by a spread. Over how many numbers does it take each {spread}?",
+                spread=norm.spread,
+            ),
             width,
             f"{width}: the d_model numbers of one token; other tokens and other examples have "
             "no say.",
@@ -95,17 +105,17 @@ def feed_forward(view: BlockView) -> WalkStep:
     last = total if config.norm_first else f"norm({total})"
     return WalkStep(
         "feed-forward",
-        "Feed-forward, add and norm",
+        N_("Feed-forward, add and norm"),
         ("feed-forward", activation.walk_topic,
          "ff-norm-first" if config.norm_first else "ff-norm-last"),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
-        (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),
+        (seen("x", N_("after the attention"), got("feed_forward_norm.skipped"), axes),),
         (
-            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {view.axis} d_ff"),
-            seen("output", "output of the block", got("feed_forward_norm.joined"), axes),
+            seen("hidden", N_("hidden layer"), got("feed_forward.hidden"), f"B {view.axis} d_ff"),
+            seen("output", N_("output of the block"), got("feed_forward_norm.joined"), axes),
         ),
         shape_question(
-            "the hidden layer",
+            N_("the hidden layer"),
             (batch, length, config.d_ff),
             (batch, length, d_model),
             (batch, config.d_ff),

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
+from tfm_core.sentences import N_
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
@@ -62,4 +63,4 @@ def block_view(subject: Subject, stack: str, axis: str, layer: int, example: int
 def mask_seen(mask: Tensor, words: str) -> Seen:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"
-    return seen("mask", "mask: 1 = may attend", mask, f"B 1 {rows} K:{words}")
+    return seen("mask", N_("mask: 1 = may attend"), mask, f"B 1 {rows} K:{words}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tfm_core.inspect.walk.block_view import BlockView, mask_seen
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from tfm_core.sentences import N_
 
 
 def decoder_attention(view: BlockView) -> WalkStep:
@@ -18,28 +19,32 @@ def decoder_attention(view: BlockView) -> WalkStep:
     batch, length, n_heads, _, d_model = view.sizes
     if weights.is_meta:
         question = shape_question(
-            "the attention of the target to itself", weights.shape, (batch, length, length),
+            N_("the attention of the target to itself"), weights.shape, (batch, length, length),
             (batch, n_heads, length, d_model), (batch, length, n_heads, length),
         )  # fmt: skip
     else:
         mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
         n = int((~mask).sum())
         question = number_question(
-            f"One head's map has {length} x {length} weights. How many of this example's must "
-            "be exactly 0?",
-            n, f"{n}: everything above the diagonal, and every column of padding.",
+            N_(
+                "One head's map has {length} x {length} weights. How many of this example's "
+                "must be exactly 0?",
+                length=length,
+            ),
+            n, N_("{n}: everything above the diagonal, and every column of padding.", n=n),
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
-        "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
+        "decoder-attention", N_("Decoder: masked self-attention"), ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
-            seen("x", "the target so far", x, axes),
-            seen("tgt_mask", "target mask: 1 = may attend", got("self_attention.mask"), mask_axes),
+            seen("x", N_("the target so far"), x, axes),
+            seen("tgt_mask", N_("target mask: 1 = may attend"), got("self_attention.mask"),
+            mask_axes),
         ),
-        (seen("output", "output of the attention", got("self_attention.output"), axes),),
+        (seen("output", N_("output of the attention"), got("self_attention.output"), axes),),
         question,
-        extra=(seen("weights", "attention weights", weights, "B H Q:tgt K:tgt"),),
+        extra=(seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt"),),
         names=names, shown="weights",
         block=view.path,
     )  # fmt: skip
@@ -56,27 +61,27 @@ def cross_attention(view: BlockView) -> WalkStep:
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
     return WalkStep(
-        "cross-attention", "Decoder: cross-attention", ("cross-attention",),
+        "cross-attention", N_("Decoder: cross-attention"), ("cross-attention",),
         code,
         (
-            seen("x", "the target so far", got("cross_attention.query_input"), axes),
-            seen("memory", "what the encoder understood", memory, f"B {asked} d_model"),
+            seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
+            seen("memory", N_("what the encoder understood"), memory, f"B {asked} d_model"),
             *masks,
         ),
-        (seen("output", "output of the attention", got("cross_attention.output"), axes),),
+        (seen("output", N_("output of the attention"), got("cross_attention.output"), axes),),
         shape_question(
-            "the map of weights in cross-attention",
+            N_("the map of weights in cross-attention"),
             (batch, n_heads, length, n_src), (batch, n_heads, n_src, length),
             (batch, n_heads, length, length), (batch, n_heads, n_src, n_src),
             (batch, length, n_src),
         ),
         extra=(
-            seen("weights", "attention weights", weights, f"B H Q:tgt K:{words}"),
-            seen("queries", "queries, of the target", got("cross_attention.query"),
+            seen("weights", N_("attention weights"), weights, f"B H Q:tgt K:{words}"),
+            seen("queries", N_("queries, of the target"), got("cross_attention.query"),
                  "B H Q:tgt d_head"),
-            seen("keys", "keys, of what is asked", got("cross_attention.key"),
+            seen("keys", N_("keys, of what is asked"), got("cross_attention.key"),
                  f"B H K:{words} d_head"),
-            seen("values", "values, of what is asked", got("cross_attention.value"),
+            seen("values", N_("values, of what is asked"), got("cross_attention.value"),
                  f"B H K:{words} d_head"),
         ),
         names={"attention": view.module("cross_attention")}, shown="weights",

@@ -10,6 +10,7 @@ from tfm_core.inspect.walk import tokens as walk_tokens
 from tfm_core.inspect.walk.block_view import BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
+from tfm_core.sentences import N_
 
 
 def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
@@ -60,14 +61,23 @@ def heads(view: BlockView) -> WalkStep:
     )
     weight = projection.detach()[:d_model]
     return WalkStep(
-        "heads", "Heads must divide d_model", ("heads",),
+        "heads", N_("Heads must divide d_model"), ("heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
-        (seen("weight", "matrix that makes the queries", weight, "d_model d_model"),),
-        (seen("per_head", "its rows, by head", weight.view(n_heads, d_head, d_model),
+        (seen("weight", N_("matrix that makes the queries"), weight, "d_model d_model"),),
+        (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
               "H d_head d_model"),),
         number_question(
-            f"d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
-            d_head, f"{d_model} / {n_heads} = {d_head}, without a remainder.",
+            N_(
+                "d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
+                d_model=d_model,
+                n_heads=n_heads,
+            ),
+            d_head, N_(
+                "{d_model} / {n_heads} = {d_head}, without a remainder.",
+                d_model=d_model,
+                n_heads=n_heads,
+                d_head=d_head,
+            ),
         ),
         names={"H": n_heads, "d_model": d_model},
     )  # fmt: skip

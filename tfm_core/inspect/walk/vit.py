@@ -14,6 +14,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
 from tfm_core.layers.patches import patchify
+from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS
 
@@ -51,7 +52,7 @@ def block(view: BlockView) -> tuple[WalkStep, ...]:
 
 
 def _pixels(subject: Subject) -> Seen:
-    return seen("images", "pictures, normalised", subject.inputs[0], "B C Y X")
+    return seen("images", N_("pictures, normalised"), subject.inputs[0], "B C Y X")
 
 
 def _cutter(subject: Subject) -> str:
@@ -67,16 +68,23 @@ def picture(subject: Subject) -> WalkStep:
     names: dict[str, object] = dict(MODULES)
     if subject.pictures is not None and subject.statistics is not None:
         raw = torch.from_numpy(subject.pictures)
-        before = (seen("pixels", "pixels, 0 to 255", raw, "B C Y X"),)
+        before = (seen("pixels", N_("pixels, 0 to 255"), raw, "B C Y X"),)
         mean, std = subject.statistics
         names |= {"mean": mean[:, None, None], "std": std[:, None, None]}
     n = channels * height * width
     return WalkStep(
-        "picture", "The picture", ("picture",), "images = (pixels / 255 - mean) / std",
+        "picture", N_("The picture"), ("picture",), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
-            "How many numbers is one picture?", n,
-            f"{channels} x {height} x {width} = {n:,}; the batch has {batch} of them.",
+            N_("How many numbers is one picture?"), n,
+            N_(
+                "{channels} x {height} x {width} = {n:,}; the batch has {batch} of them.",
+                channels=channels,
+                height=height,
+                width=width,
+                n=n,
+                batch=batch,
+            ),
         ),
         names=names,
     )  # fmt: skip
@@ -90,20 +98,28 @@ def patches(subject: Subject) -> WalkStep:
     cut = subject.cache[f"{cutter}.patches"]
     names: dict[str, object] = {**MODULES, "patchify": patchify, "patch_size": config.patch_size}
     code, topics = "patches = patchify(images, patch_size)", STEMS[config.stem].walk_topics
-    after = [seen("patches", "patches, flattened", cut, "B patches:patches P")]
+    after = [seen("patches", N_("patches, flattened"), cut, "B patches:patches P")]
     if cutter != "stem":
         code = "seen = F.gelu(convolution(images))\npatches = patchify(seen, patch_size)"
         names |= {"convolution": subject.model.get_submodule("stem.convolution"), "F": F}
-        after.append(seen("seen", "what the convolution saw", subject.cache["stem.convolved"],
+        after.append(seen("seen", N_("what the convolution saw"), subject.cache["stem.convolved"],
                           "B C Y X"))  # fmt: skip
     side = subject.inputs[0].size(-1)
     per_side = patches_per_side(side, config.patch_size)
     return WalkStep(
         "patches", "Patches", topics, code, (_pixels(subject),), tuple(after),
         number_question(
-            f"A picture of {side} x {side} is cut into patches of {config.patch_size} x "
-            f"{config.patch_size}. How many are there?",
-            cut.size(1), f"{per_side} in a row and {per_side} rows: {cut.size(1)}.",
+            N_(
+                "A picture of {side} x {side} is cut into patches of {patch_size} x "
+                "{patch_size}. How many are there?",
+                side=side,
+                patch_size=config.patch_size,
+            ),
+            cut.size(1), N_(
+                "{per_side} in a row and {per_side} rows: {size}.",
+                per_side=per_side,
+                size=cut.size(1),
+            ),
         ),
         names=names,
     )  # fmt: skip
@@ -116,11 +132,11 @@ def projection(subject: Subject) -> WalkStep:
     batch, n, values = cut.shape
     d_model = out.size(-1)
     return WalkStep(
-        "patch-projection", "Patch projection", ("projection",), "x = projection(patches)",
-        (seen("patches", "patches, flattened", cut, "B patches:patches P"),),
-        (seen("x", "a vector for each patch", out, "B patches:patches d_model"),),
+        "patch-projection", N_("Patch projection"), ("projection",), "x = projection(patches)",
+        (seen("patches", N_("patches, flattened"), cut, "B patches:patches P"),),
+        (seen("x", N_("a vector for each patch"), out, "B patches:patches d_model"),),
         shape_question(
-            "the projected patches",
+            N_("the projected patches"),
             (batch, n, d_model), (batch, n, values), (batch, d_model), (batch, values, d_model),
             (n, d_model),
         ),
@@ -134,15 +150,15 @@ def cls(subject: Subject) -> WalkStep:
     token = subject.model.get_parameter("cls").detach()
     joined = subject.cache["positions.unplaced"]
     return WalkStep(
-        "cls", "CLS token", ("cls",),
+        "cls", N_("CLS token"), ("cls",),
         "tokens = torch.cat([cls.expand(x.size(0), -1, -1), x], 1)",
         (
-            seen("x", "a vector for each patch", x, "B patches:patches d_model"),
-            seen("cls", "the learned CLS vector", token, "1 1 d_model"),
+            seen("x", N_("a vector for each patch"), x, "B patches:patches d_model"),
+            seen("cls", N_("the learned CLS vector"), token, "1 1 d_model"),
         ),
-        (seen("tokens", "CLS and the patches", joined, "B N:tokens d_model"),),
+        (seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),),
         number_question(
-            f"There are {x.size(1)} patches. How many tokens go into the encoder?",
+            N_("There are {size} patches. How many tokens go into the encoder?", size=x.size(1)),
             joined.size(1), f"{x.size(1)} + 1 = {joined.size(1)}.",
         ),
         names=MODULES,
@@ -159,10 +175,10 @@ def pooling(subject: Subject) -> WalkStep:
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
         "pooling", "Pooling", ("pooling", chosen.walk_topic), code,
-        (seen("memory", "what the encoder understood", memory, "B N:tokens d_model"),),
-        (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
+        (seen("memory", N_("what the encoder understood"), memory, "B N:tokens d_model"),),
+        (seen("pooled", N_("one vector for each picture"), pooled, "B d_model"),),
         shape_question(
-            "the pooled vector of the batch", (batch, d_model), (batch, n), (batch, n, d_model),
+            N_("the pooled vector of the batch"), (batch, d_model), (batch, n), (batch, n, d_model),
             (n, d_model), (d_model,),
         ),
     )  # fmt: skip
@@ -175,10 +191,10 @@ def head(subject: Subject) -> WalkStep:
     n = d_model * n_classes + n_classes
     return WalkStep(
         "head", "Head", ("head",), "logits = head(pooled)",
-        (seen("pooled", "one vector for each picture", pooled, "B d_model"),),
-        (seen("logits", "a score for each class", scores, "B classes:classes"),),
+        (seen("pooled", N_("one vector for each picture"), pooled, "B d_model"),),
+        (seen("logits", N_("a score for each class"), scores, "B classes:classes"),),
         number_question(
-            "How many parameters does the head have?", n,
+            N_("How many parameters does the head have?"), n,
             f"{d_model} x {n_classes} + {n_classes} = {n:,}.",
         ),
         names={"head": subject.model.get_submodule("head")},
@@ -193,20 +209,20 @@ def whole(subject: Subject, example: int) -> WalkStep:
     if scores.is_meta:
         batch, n = scores.shape
         question = shape_question(
-            "what comes out at the end", (batch, n), (n,), (batch,), (n, batch)
+            N_("what comes out at the end"), (batch, n), (n,), (batch,), (n, batch)
         )
     else:
         truth = " ".join(subject.truth[example]) if subject.truth else ""
         question = answer.best_of(
-            scores[example], names, "Which class does this model give this picture?", truth
+            scores[example], names, N_("Which class does this model give this picture?"), truth
         )
     return WalkStep(
-        "whole", "The whole forward pass", ("whole", "whole-vit"),
+        "whole", N_("The whole forward pass"), ("whole", "whole-vit"),
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (
-            seen("logits", "a score for each class", scores, axes),
-            seen("probabilities", "a share for each class", scores.softmax(-1), axes),
+            seen("logits", N_("a score for each class"), scores, axes),
+            seen("probabilities", N_("a share for each class"), scores.softmax(-1), axes),
         ),
         question, names={"model": subject.model}, shown="probabilities",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from tfm_core.inspect.walk.steps import (
     seen,
     shape_question,
 )
+from tfm_core.sentences import N_
 
 
 def scores(view: BlockView) -> WalkStep:
@@ -18,14 +19,14 @@ def scores(view: BlockView) -> WalkStep:
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, _ = view.sizes
     before = [
-        seen("queries", "queries", got("self_attention.query"), f"B H Q:{words} d_head"),
-        seen("keys", "keys", got("self_attention.key"), f"B H K:{words} d_head"),
+        seen("queries", N_("queries"), got("self_attention.query"), f"B H Q:{words} d_head"),
+        seen("keys", N_("keys"), got("self_attention.key"), f"B H K:{words} d_head"),
     ]
     code = "scores = queries @ keys.mT / math.sqrt(d_head)"
     has_bias = view.has("self_attention.bias")
     if has_bias:
         bias = got("self_attention.bias")
-        before.append(seen("bias", "ALiBi's penalty", bias, f"H Q:{words} K:{words}"))
+        before.append(seen("bias", N_("ALiBi's penalty"), bias, f"H Q:{words} K:{words}"))
         code += " + bias"
     return WalkStep(
         "scores",
@@ -33,9 +34,9 @@ def scores(view: BlockView) -> WalkStep:
         ("scores", "alibi") if has_bias else ("scores",),
         code,
         tuple(before),
-        (seen("scores", "scores", got("self_attention.scores"), view.pair),),
+        (seen("scores", N_("scores"), got("self_attention.scores"), view.pair),),
         shape_question(
-            "the tensor of scores",
+            N_("the tensor of scores"),
             (batch, n_heads, length, length),
             (batch, n_heads, length, d_head),
             (batch, length, length),
@@ -54,7 +55,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
     mask = got("self_attention.mask")
     if masked.is_meta:
         question = shape_question(
-            "the mask, before it is broadcast over heads",
+            N_("the mask, before it is broadcast over heads"),
             tuple(mask.shape),
             tuple(mask.transpose(-1, -2).shape),
             (mask.size(0), mask.size(-1)),
@@ -64,9 +65,16 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
         n = int((~mask.expand_as(masked)[view.example, 0]).sum())
         total = masked.size(-1) * masked.size(-2)
         question = number_question(
-            f"Of the {total} scores of this example's first head, how many does the mask hide?",
+            N_(
+                "Of the {total} scores of this example's first head, how many does the mask hide?",
+                total=total,
+            ),
             n,
-            f"{n} of {total}: count the zeros of the mask, broadcast over the queries.",
+            N_(
+                "{n} of {total}: count the zeros of the mask, broadcast over the queries.",
+                n=n,
+                total=total,
+            ),
         )
     return WalkStep(
         "masking",
@@ -74,10 +82,10 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
         ("masking", *topics),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
-            seen("scores", "scores", got("self_attention.scores"), view.pair),
+            seen("scores", N_("scores"), got("self_attention.scores"), view.pair),
             mask_seen(mask, view.axis.partition(":")[2]),
         ),
-        (seen("masked", "masked scores", masked, view.pair),),
+        (seen("masked", N_("masked scores"), masked, view.pair),),
         question,
         names=MODULES,
         block=view.path,
@@ -88,7 +96,7 @@ def softmax(view: BlockView) -> WalkStep:
     """From scores to shares; the wrong scale is shown beside the right one."""
     got = view.got
     is_masked = view.has("self_attention.mask")
-    before = [seen("masked", "scores", got("self_attention.masked_scores"), view.pair)]
+    before = [seen("masked", N_("scores"), got("self_attention.masked_scores"), view.pair)]
     code = "weights = masked.softmax(-1)"
     if is_masked:
         mask = got("self_attention.mask")
@@ -96,11 +104,11 @@ def softmax(view: BlockView) -> WalkStep:
         code += ".masked_fill(~mask, 0.0)"
     return WalkStep(
         "softmax",
-        "Scale and softmax",
+        N_("Scale and softmax"),
         ("softmax",),
         code,
         tuple(before),
-        (seen("weights", "attention weights", got("self_attention.weights"), view.pair),),
+        (seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),),
         _scale_question(view.subject.block.n_heads),
         names=MODULES,
         block=view.path,
@@ -108,17 +116,23 @@ def softmax(view: BlockView) -> WalkStep:
 
 
 def _scale_question(n_heads: int) -> Question:
-    answer = "more evenly" if n_heads > 1 else "exactly alike"
+    answer = N_("more evenly") if n_heads > 1 else N_("exactly alike")
     because = (
         f"sqrt(d_model) is sqrt({n_heads}) times sqrt(d_head): every score shrinks, the "
         "differences between scores too, and the softmax comes closer to equal shares."
         if n_heads > 1
-        else "With one head d_head is d_model, so nothing changes."
+        else N_("With one head d_head is d_model, so nothing changes.")
     )
-    wrong = [text for text in ("more evenly", "more sharply", "exactly alike") if text != answer]
+    wrong = [
+        text
+        for text in (N_("more evenly"), N_("more sharply"), N_("exactly alike"))
+        if text != answer
+    ]
     return choice_question(
-        "If the scores were divided by sqrt(d_model) instead of sqrt(d_head), the weights would be "
-        "shared out …",
+        N_(
+            "If the scores were divided by sqrt(d_model) instead of sqrt(d_head), the weights "
+            "would be shared out …",
+        ),
         answer,
         wrong,
         because,

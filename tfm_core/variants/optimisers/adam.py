@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tfm_core.sentences import N_
 from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 
@@ -34,12 +35,12 @@ def adam(
 
 ADAM = Optimiser(
     name="adam",
-    label="Adam",
-    help="The original paper's optimiser.",
+    label=N_("Adam"),
+    help=N_("The original paper's optimiser."),
     source="Kingma & Ba 2015, Algorithm 1",
     torch_class="torch.optim:Adam",
     options=lambda training: {"betas": (training.beta1, training.beta2)},
     arithmetic=(adam,),
     memory={"exp_avg": "m", "exp_avg_sq": "v"},
-    memory_words="Adam's moments",
+    memory_words=N_("Adam's moments"),
 )

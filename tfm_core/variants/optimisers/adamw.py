@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tfm_core.sentences import N_
 from tfm_core.variants.optimisers.adam import ADAM, adam
 from tfm_core.variants.optimisers.record import UpdateLine
 
@@ -22,8 +23,8 @@ def adamw(
 ADAMW = replace(
     ADAM,
     name="adamw",
-    label="AdamW",
-    help="Adam with decoupled weight decay: the usual choice.",
+    label=N_("AdamW"),
+    help=N_("Adam with decoupled weight decay: the usual choice."),
     source="Loshchilov & Hutter 2019, Algorithm 2",
     torch_class="torch.optim:AdamW",
     arithmetic=(adamw, adam),

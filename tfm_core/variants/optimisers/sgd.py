@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tfm_core.sentences import N_
 from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 
@@ -25,12 +26,12 @@ def sgd(
 
 SGD = Optimiser(
     name="sgd",
-    label="SGD",
-    help="Plain gradient descent with momentum: Transformers learn slowly with it.",
+    label=N_("SGD"),
+    help=N_("Plain gradient descent with momentum: Transformers learn slowly with it."),
     source="Sutskever et al. 2013",
     torch_class="torch.optim:SGD",
     options=lambda training: {"momentum": training.beta1},
     arithmetic=(sgd,),
     memory={"momentum_buffer": "momentum"},
-    memory_words="the momentum of SGD",
+    memory_words=N_("the momentum of SGD"),
 )
