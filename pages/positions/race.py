@@ -7,11 +7,11 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import comparison, page_table, run_words, runs_access, show, state
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
 FIRST_STEPS = 600

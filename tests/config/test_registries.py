@@ -5,6 +5,8 @@ import pytest
 from tfm_core.config import MODEL_CONFIGS, TASK_FACTS, ConfigError, TrainingConfig, task_config
 from tfm_core.config.base import choices_of
 
+pytestmark = pytest.mark.quick
+
 CONFIGS = {*MODEL_CONFIGS.values(), *map(task_config, TASK_FACTS), TrainingConfig}
 PICKED = [
     pytest.param(config, name, choices, id=f"{config.__name__}.{name}")

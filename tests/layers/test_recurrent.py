@@ -9,6 +9,8 @@ from tfm_core.layers.recurrent import EncodedSource, RecurrentAttention
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.record import resolve
 
+pytestmark = pytest.mark.quick
+
 D, B, Q, K = 7, 2, 3, 5
 
 

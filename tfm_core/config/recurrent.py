@@ -7,10 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, OneOf, knob
-from tfm_core.config.choices import PositionName
 from tfm_core.sentences import N_
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
+from tfm_core.variants.positions.none import NONE
 
 
 class RecurrentConfig(Config):
@@ -63,9 +63,9 @@ class RecurrentConfig(Config):
         return 1
 
     @property
-    def position(self) -> PositionName:
+    def position(self) -> str:
         """Nothing is added to embeddings: the order is in the order of the steps."""
-        return "none"
+        return NONE.name
 
     @model_validator(mode="after")
     def _halves(self) -> Self:

@@ -50,8 +50,8 @@ CONVOLUTIONAL = Stem(
     name="conv",
     label=N_("Convolutional"),
     help=N_(
-        "A 3x3 convolution before the patches: sees strokes across patch borders "
-        "(Xiao et al. 2021)."
+        "A 3x3 convolution before the patches: sees strokes across patch borders (Xiao et al. "
+        "2021).",
     ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.patches:ConvStem",

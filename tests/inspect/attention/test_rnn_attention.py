@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, small
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed.step_times import step_time
 from tfm_core.runs.store import RunStore
@@ -105,6 +104,5 @@ def test_a_step_of_the_rnn_grows_with_the_length():
 def test_an_rnn_has_no_positions_to_race():
     from tfm_core.inspect.positions.race import racers
 
-    assert POSITIONS
     with pytest.raises(ValueError, match="has no positions to compare"):
         racers(small(rnn_attention.racers("copy", steps=100)["additive"]), steps=100)

@@ -1,4 +1,4 @@
-"""Five kinds of positions on one task from one seed, and how far beyond the trained length they go.
+"""Every kind of positions on one task from one seed, and how far beyond the trained length they go.
 
 Comparisons are found among the runs themselves: what differs in nothing but the positions belongs
 together, so nothing else need be remembered.
@@ -20,17 +20,17 @@ from tfm_core.config import (
     TextModelConfig,
     TextTaskConfig,
 )
-from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 if TYPE_CHECKING:
     from tfm_core.data.text import Pair
     from tfm_core.data.text.task import TextTask
 
-RACERS = tuple(POSITIONS)
+RACERS = tuple(POSITIONS_OF_WORDS)
 PER_LENGTH = 32
 """Sequences measured at each length."""
 DRAWS = 1500
@@ -39,7 +39,7 @@ DRAWS = 1500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Race:
-    """Runs that differ in their positions alone, the newest of each kind, in POSITIONS order."""
+    """Runs that differ in their positions alone, the newest of each kind, in order."""
 
     experiment: Experiment
     runs: dict[str, Run]

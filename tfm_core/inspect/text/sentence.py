@@ -162,11 +162,9 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _task(run: Run) -> TextTask:
     from tfm_core.data.text import text_task
 
-    config = run.experiment.task
     if not reads_labels(run.experiment):
         raise StudentError("This run does not learn to label sentences.")
-    assert isinstance(config, TextTaskConfig)
-    return text_task(config)
+    return text_task(run.experiment.task_as(TextTaskConfig))
 
 
 def _inputs(task: TextTask, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
