@@ -39,21 +39,20 @@ def _reading(config: RecurrentConfig) -> int:
     return gates * d * (d + d // 2) if config.is_bidirectional else gates * 2 * d * d
 
 
-def activations(config: RecurrentConfig, shape: TextShape, src_len: int, tgt_len: int) -> int:
-    """Return the numbers kept for the backward pass of one example, about."""
+def activations(
+    config: RecurrentConfig, shape: TextShape, src_len: int, tgt_len: int
+) -> tuple[int, int]:
+    """Return the numbers kept for the backward pass of one example, about.
+
+    First those that stay in fp32 under autocast, then those of matrix products.
+    """
     d, n, gates = config.d_model, config.n_layers, GATES[config.cell]
-    is_pairwise = config.attention in {"additive", "concat"}
-    whole = WORKSPACE if config.cell == "lstm" else 0
-    per_word = n * (gates + 4 + whole) * d + 2 * d
-    if config.attention == "additive":
-        per_step = n * (2 * gates + 3) * d + 6 * d
-    else:
-        per_step = n * (2 * gates + 3 + whole) * d + 4 * d
-    pairs = src_len * tgt_len * (d if is_pairwise else 0)
-    return (
-        src_len * per_word
-        + tgt_len * per_step
-        + pairs
-        + 2 * src_len * tgt_len
-        + tgt_len * shape.tgt_vocabulary
-    )
+    is_additive, is_lstm = config.attention == "additive", config.cell == "lstm"
+    per_word = n * (gates + 4) * d + 2 * d
+    per_step = n * (2 * gates + 3) * d + (6 if is_additive else 4) * d
+    whole = src_len + (0 if is_additive else tgt_len)  # additive steps are taken one by one
+    full = 2 * src_len * tgt_len + tgt_len * shape.tgt_vocabulary
+    full += whole * n * WORKSPACE * d if is_lstm else 0
+    cells = src_len * per_word + tgt_len * per_step
+    pairs = src_len * tgt_len * d if config.attention in {"additive", "concat"} else 0
+    return (full, pairs + cells) if is_lstm else (full + cells, pairs)
