@@ -17,6 +17,7 @@ from typing import Any
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.runs import Run, RunStore, tickets
 from tfm_core.runs.figures import figures, summary
+from tfm_core.sentences import StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 _THREADS_AUTO = "auto"
@@ -102,12 +103,16 @@ def _resume(options: argparse.Namespace) -> int:
     run = store.get(options.id)
     status = run.status
     if run.meta.recorded:
-        raise ValueError("This run comes with the app and cannot be resumed.")
+        raise StudentError("This run comes with the app and cannot be resumed.")
     is_mine = status.state == "queued" and tickets.remove(store.root, run.id)
     if not is_mine and not status.can_resume:
-        raise ValueError(f"The run {run.id} is {status.state}; there is nothing to resume.")
+        raise StudentError(
+            "The run {id} is {state}; there is nothing to resume.",
+            id=run.id,
+            state=status.state,
+        )
     if run.problem is not None:
-        raise ValueError(run.problem)
+        raise StudentError(run.problem)
     return _execute(run, options)
 
 
@@ -213,12 +218,15 @@ def _experiment(preset: str | None, changes: list[str], seed: int | None) -> Exp
     for change in changes:
         setting, equals, value = change.partition("=")
         if not equals or not setting:
-            raise ValueError(f"--set takes SETTING=VALUE, as model.d_model=128, not {change!r}.")
+            raise StudentError(
+                "--set takes SETTING=VALUE, as model.d_model=128, not {change!r}.",
+                change=change,
+            )
         query[setting.strip()] = value.strip()
     if seed is not None:
         query["seed"] = str(seed)
     if not query:
-        raise ValueError("Say what to train: --preset NAME, or --set task.name=copy.")
+        raise StudentError("Say what to train: --preset NAME, or --set task.name=copy.")
     return from_query(query)
 
 
@@ -226,7 +234,11 @@ def _preset(name: str) -> Any:
     from tfm_core.presets import PRESETS
 
     if name not in PRESETS:
-        raise ValueError(f"There is no preset {name!r}; choose one of {', '.join(PRESETS)}.")
+        raise StudentError(
+            "There is no preset {name!r}; choose one of {presets}.",
+            name=name,
+            presets=", ".join(PRESETS),
+        )
     return PRESETS[name]
 
 
@@ -247,5 +259,7 @@ def _threads(text: str) -> int:
     if text == _THREADS_AUTO:
         return devices.fastest_threads(devices.measure_threads())
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 1024:
-        raise ValueError(f"--threads is {text!r}, but must be a number from 1, or auto.")
+        raise StudentError(
+            "--threads is {text!r}, but must be a number from 1, or auto.", text=text
+        )
     return int(text)

@@ -19,6 +19,7 @@ from tfm_core.data.vocabulary import BOS, EOS, PAD
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.recurrent import RecurrentTranslator
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
+from tfm_core.sentences import StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def greedy_steps(model: TextModel | Captioner, src: Tensor, *, max_len: int) -> 
     handed out.
     """
     if max_len < 1:
-        raise ValueError(f"max_len is {max_len}, but must be at least 1.")
+        raise StudentError("max_len is {max_len}, but must be at least 1.", max_len=max_len)
     was_training = model.training
     model.eval()
     try:
@@ -125,11 +126,16 @@ class SamplingConfig:
     def __post_init__(self) -> None:
         """Refuse what is no distribution."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise ValueError(f"temperature is {self.temperature}, but must be 0 or more.")
+            raise StudentError(
+                "temperature is {temperature}, but must be 0 or more.",
+                temperature=self.temperature,
+            )
         if self.top_k < 0:
-            raise ValueError(f"top_k is {self.top_k}, but must be 0 (all) or more.")
+            raise StudentError("top_k is {top_k}, but must be 0 (all) or more.", top_k=self.top_k)
         if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p}, but must be above 0 and at most 1.")
+            raise StudentError(
+                "top_p is {top_p}, but must be above 0 and at most 1.", top_p=self.top_p
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,7 +258,7 @@ def beam_steps(
     A text that ended keeps its score and its rank. Width 1 is greedy. Raises ValueError.
     """
     if width < 1:
-        raise ValueError(f"The beam is {width} wide, but must be at least 1.")
+        raise StudentError("The beam is {width} wide, but must be at least 1.", width=width)
     beams = [Beam(tuple(prompt), 0.0, EOS in prompt)]
     was_training = model.training
     model.eval()

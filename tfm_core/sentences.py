@@ -24,7 +24,8 @@ class Sentence(str):
     def __new__(cls, template: str, values: dict[str, Any] | None = None) -> Sentence:
         """Fill the template; without values it is taken as it is, braces and all."""
         made = super().__new__(cls, template.format(**values) if values else template)
-        made.template, made.values = str(template), values or {}
+        made.template = str(template)
+        made.values = {name: _kept(value) for name, value in (values or {}).items()}
         return made
 
     def __getnewargs__(self) -> tuple[Any, ...]:
@@ -35,6 +36,13 @@ class Sentence(str):
 def N_(template: str, /, **values: Any) -> Sentence:
     """Mark a text for translation; it is translated where a page draws it."""
     return Sentence(template, values)
+
+
+def joined(*sentences: str) -> Sentence:
+    """Return sentences one behind the other, each still translated by itself."""
+    names = [f"sentence_{number}" for number, _sentence in enumerate(sentences, 1)]
+    template = " ".join(f"{{{name}}}" for name in names)
+    return Sentence(template, dict(zip(names, sentences, strict=True)))
 
 
 class StudentError(ValueError):
@@ -49,3 +57,10 @@ class StudentError(ValueError):
         is_complete = isinstance(template, Sentence) and not values
         self.sentence: str = template if is_complete else Sentence(template, values)
         super().__init__(self.sentence)
+
+
+def _kept(value: Any) -> Any:
+    """Return a value without what an error drags along: its traceback holds whole models."""
+    if isinstance(value, StudentError):
+        return value.sentence
+    return str(value) if isinstance(value, BaseException) else value

@@ -144,7 +144,7 @@ def _estimate(chosen: Chosen, device: str) -> None:
     try:
         found = forecast.answer(forecast.estimate(chosen.experiment, device))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     if found is None:
         st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")

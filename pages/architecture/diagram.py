@@ -188,7 +188,7 @@ def _steps(chosen: Chosen, one: Part) -> None:
     try:
         index = walk_index(chosen.model, chosen.shape)
     except ValueError as error:
-        st.caption(str(error))
+        st.caption(_(error))
         return
     entries = [entry for entry in index if entry.name in one.steps]
     if not entries:

@@ -136,7 +136,7 @@ def weights(chosen: Chosen) -> None:
     try:
         found = _histograms(run.id, run.status.step, run)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     name = st.selectbox(_("Which weights"), list(found), key="parameters-weights")
     one = found[name]

@@ -49,7 +49,7 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
         trace = _trace(run, example)
         found = cell_of(run.experiment, trace, module, selection.head, *place)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     if trace.step != example.step:
         st.info(

@@ -23,6 +23,7 @@ from tfm_core.probe.labels import KINDS, axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
+from tfm_core.sentences import StudentError
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def side_by_side(
         theirs = _their_example(run, probe, other, example, versus, selection)
         _maps(run, other, example, theirs, versus, selection)
     except (ValueError, RunNotFound) as error:
-        show.problem(str(error))
+        show.problem(error)
 
 
 def _first(selection: Selection, offer: Offer) -> Versus:
@@ -88,7 +89,7 @@ def _other_run(run: Run, versus: Versus) -> Run:
 def _fitted(other: Run, versus: Versus, selection: Selection) -> Versus:
     """Return the nearest head that the other run has. Raises ValueError where it has none."""
     if other.problem:
-        raise ValueError(other.problem)
+        raise StudentError(other.problem)
     modules = modules_by_kind(other.experiment).get(selection.kind)
     if modules is None:
         raise ValueError(

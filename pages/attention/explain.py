@@ -36,7 +36,7 @@ def explanations(run: Run, example: Example) -> None:
             fill,
         )
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     name = names[found.target]
     share = show.percent(float(found.probabilities[found.target]))

@@ -31,7 +31,7 @@ def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     try:
         found, words = _measured(run, step)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     frame = head_statistics.table(run.experiment, found)
     unit = next(iter(found.values())).unit

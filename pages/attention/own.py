@@ -44,7 +44,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         else:
             example = _new(run, probe, selection)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return None
     if example is not None:
         words = _("Read with the last checkpoint of the run, at step {step}.")

@@ -56,7 +56,7 @@ def _look(run: Run, was_live: bool) -> None:
     try:
         probe = run.probe()
     except ValueError as error:
-        _not_yet(str(error), is_live)
+        _not_yet(_(error), is_live)
         return
     offer = controls.offer_of(run, probe)
     chosen, problems = selection.current(run.id, offer)
@@ -91,7 +91,7 @@ def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
     try:
         return example_of(run.experiment, probe, run.snapshot(step), index)
     except ValueError as error:
-        show.problem(_("{why} The other steps can still be looked at.").format(why=error))
+        show.problem(_("{why} The other steps can still be looked at.").format(why=_(error)))
         return None
 
 
@@ -137,7 +137,7 @@ def _draw(
             )
         deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
 
 
 def _not_yet(sentence: str, is_live: bool) -> None:

@@ -25,7 +25,7 @@ def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
         tiles = tiles_of(run.experiment, statistics.snapshot(run, step))
         first = tiles_of(run.experiment, statistics.snapshot(run, steps[0]))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     words = _(
         "One tile a patch, where the patch lies: how alike its position vector is to that of every "

@@ -112,7 +112,7 @@ def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
         try:
             asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
         except ValueError as error:
-            url_choice.warn(f"{escape(str(error))} {_('The matrix of the seed is used instead.')}")
+            url_choice.warn(f"{escape(_(error))} {_('The matrix of the seed is used instead.')}")
     return asked
 
 
@@ -150,7 +150,7 @@ def lesson(given: Given, start: Matrices) -> Matrices:
             chosen = learning.targets_of(wanted, given.words)
             found = learning.learn(given.vectors, start, chosen, given.allowed, rate=float(rate))
         except ValueError as error:
-            show.problem(escape(str(error)))
+            show.problem(escape(_(error)))
             return start
         with left:
             step = _step(found)

@@ -33,7 +33,7 @@ def page() -> None:
         given = words.given(stage)
         STAGES[stage][1](given)
     except ValueError as error:
-        show.problem(run_words.escape(str(error)))
+        show.problem(run_words.escape(_(error)))
 
 
 page()

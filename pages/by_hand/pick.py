@@ -27,7 +27,7 @@ def pickers(given: Given, n_numbers: int) -> Pick:
         try:
             st.session_state[_PICK] = Pick(*text.places_of(asked, (n, n, n_numbers)))
         except ValueError as error:
-            url_choice.warn(f"{escape(str(error))} {_('Another number is written out instead.')}")
+            url_choice.warn(f"{escape(_(error))} {_('Another number is written out instead.')}")
     kept: Pick = st.session_state.get(_PICK, first)
     pick = kept.within(n, n_numbers)
     url_choice.say(_AT, _AT, None if pick == first else text.text_of_places(_places(pick)))

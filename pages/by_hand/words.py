@@ -54,7 +54,7 @@ def _turned_in_link(kind: str, n_words: int) -> None:
         try:
             st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
         except ValueError as error:
-            url_choice.warn(f"{escape(str(error))} {_('The mask stays as it is.')}")
+            url_choice.warn(f"{escape(_(error))} {_('The mask stays as it is.')}")
     pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
     url_choice.say(_TURNED, _TURNED, ",".join(pairs) or None)
 
@@ -150,7 +150,7 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
             made = by_hand_text.vectors_of(st.query_params[_LINK], len(words), n_numbers)
         except ValueError as error:
             st.warning(
-                f"{escape(str(error))} {_('One-hot vectors are used instead.')}",
+                f"{escape(_(error))} {_('One-hot vectors are used instead.')}",
                 icon=":material/link_off:",
             )
     return _start_from(signature, made)

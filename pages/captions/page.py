@@ -27,7 +27,7 @@ def _compose(run: Run) -> None:
             pieces = scene.pieces(run)
             look = caption_look.look_at_scene(run, pieces)
         except ValueError as error:
-            show.problem(str(error))
+            show.problem(error)
             return
         place = st.container()
     with right:

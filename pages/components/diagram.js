@@ -1,32 +1,11 @@
 // Graphviz in the browser. A diagram is laid out once; picking a node only marks it.
 
+import { element } from "./dom.js";
+import { isDark } from "./theme.js";
+import { loadViz } from "./vendors.js";
+
 const MOST_STOPS = 40; // nodes that the tab key visits one by one; with more, only the marked one
 const NATURAL = 1.15; // pixels for one of Graphviz's points: its 12 points are our small text
-
-function rootUrl(fallback) {
-  // Streamlit's own bundle knows where the app is served from, behind a proxy with a prefix too.
-  for (const script of document.scripts) {
-    const at = script.src.indexOf("/static/js/");
-    if (at > 0) return script.src.slice(0, at);
-  }
-  return fallback;
-}
-
-function loadViz(fallback) {
-  const url = new URL(`${rootUrl(fallback)}/vendor/viz/viz.js`, document.baseURI).href;
-  window.__vizLoading ??= import(url).then((module) => module.instance()).catch((error) => {
-    window.__vizLoading = undefined;
-    throw error;
-  });
-  return window.__vizLoading;
-}
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
-}
 
 function build(root, state) {
   root.textContent = "";

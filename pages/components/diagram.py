@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components import served
+from pages.components.files import bundled, joined
 from pages.i18n import _
 
 _component = st.components.v2.component(
     "diagram",
     html='<div class="diagram"></div>',
     css=joined("diagram.css"),
-    js=joined("theme.js", "diagram.js"),
+    js=bundled("diagram.js"),
 )
 
 
@@ -41,7 +42,6 @@ def diagram(
         if isinstance(name, str) and name in nodes:
             on_pick(name)
 
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     _component(
         key=key,
         on_pick_change=picked,
@@ -50,7 +50,7 @@ def diagram(
             "nodes": dict(nodes),
             "chosen": chosen,
             "looks": {theme: dict(look) for theme, look in looks.items()},
-            "root": f"/{base}" if base else "",
+            "root": served.root(),
             "words": {
                 "diagram": _("Diagram. Arrow keys move from block to block, Enter opens one."),
                 "smaller": _("Smaller"),

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components.files import bundled, joined
 from pages.i18n import _
 
 SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
@@ -19,7 +19,7 @@ _component = st.components.v2.component(
     "digit_pad",
     html='<div class="pad"></div>\n',
     css=joined("digit_pad.css"),
-    js=joined("digit_pad.js"),
+    js=bundled("digit_pad.js"),
 )
 
 

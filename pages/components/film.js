@@ -1,15 +1,21 @@
 
 // The training as a film: every snapshot's maps are here, so playing asks the server for nothing.
+//
+// Whoever shows it gives its state two functions: show(state) draws the snapshot it stands at, and
+// blend(state) what lies between two.
+
+import { drawn, element } from "./dom.js";
+import { FRAME } from "./events.js";
 
 const HOLD = 420; // milliseconds that a snapshot stands
 const BLEND = 260; // and in which it turns into the next one
 const ICONS = { play: "▶", pause: "❚❚", back: "◀", next: "▶" };
 
-const sizeOf = (view) => view.shape.reduce((product, n) => product * n, 1);
-const mapsAt = (view, at) => view.values.subarray(at * sizeOf(view), (at + 1) * sizeOf(view));
+export const sizeOf = (view) => view.shape.reduce((product, n) => product * n, 1);
+export const mapsAt = (view, at) => view.values.subarray(at * sizeOf(view), (at + 1) * sizeOf(view));
 
 // New data came: stay at the step that is shown, unless the server moved on or shows something else.
-function startAt(state, before) {
+export function startAt(state, before) {
   const { view } = state;
   const moved = !before || before.frames[before.frame].step !== view.frames[view.frame].step;
   const shown = before ? before.frames[state.at].step : null;
@@ -21,7 +27,7 @@ function startAt(state, before) {
   view.shown = mapsAt(view, state.at);
 }
 
-function tell(state) {
+export function tell(state) {
   const { view } = state;
   const [, heads, rows, columns] = view.shape;
   if (view.block > 1) return;
@@ -34,7 +40,7 @@ function tell(state) {
 function goTo(state, at) {
   state.at = Math.max(0, Math.min(state.view.frames.length - 1, at));
   state.view.shown = mapsAt(state.view, state.at);
-  show(state);
+  state.show(state);
   showFilm(state);
   tell(state);
 }
@@ -48,7 +54,7 @@ function settle(state, wait) {
   }, wait);
 }
 
-function stopFilm(state) {
+export function stopFilm(state) {
   state.playing = false;
   cancelAnimationFrame(state.request);
 }
@@ -85,7 +91,7 @@ function blend(state, share) {
   const mixed = new Float32Array(from.length);
   for (let i = 0; i < mixed.length; i += 1) mixed[i] = from[i] + (to[i] - from[i]) * share;
   view.shown = mixed;
-  state.parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
+  state.blend(state);
 }
 
 function filmButton(name, label, act) {
@@ -120,7 +126,7 @@ function buildFilm(state) {
   state.film = { slider, play, step, answer, chart, back, next };
 }
 
-function showFilm(state) {
+export function showFilm(state) {
   const { view, parts } = state;
   parts.film.hidden = view.frames.length < 2;
   if (parts.film.hidden) return;
@@ -146,6 +152,14 @@ function showFilm(state) {
   drawCurve(state);
 }
 
+// How far along the slider a step lies, from 0 to 1: snapshots are evenly spaced, steps are not.
+export function along(places, step) {
+  const after = places.findIndex((place) => place >= step);
+  if (after <= 0) return after === 0 ? 0 : 1;
+  const [from, to] = [places[after - 1], places[after]];
+  return (after - 1 + (step - from) / (to - from)) / (places.length - 1);
+}
+
 // Loss over the training, with the same spacing as the slider: early steps get as much room.
 function drawCurve(state) {
   const { view, film } = state;
@@ -154,12 +168,7 @@ function drawCurve(state) {
   const { steps, values, name } = view.curve;
   const [wide, high] = [600, 46];
   const places = view.frames.map((frame) => frame.step);
-  const x = (step) => {
-    const after = places.findIndex((place) => place >= step);
-    if (after <= 0) return after === 0 ? 0 : wide;
-    const [from, to] = [places[after - 1], places[after]];
-    return (wide * (after - 1 + (step - from) / (to - from))) / (places.length - 1);
-  };
+  const x = (step) => wide * along(places, step);
   const least = Math.min(...values);
   const spread = Math.max(...values) - least || 1;
   const points = steps.map((step, i) => `${x(step).toFixed(1)},${(4 + (high - 8) * (1 - (values[i] - least) / spread)).toFixed(1)}`);

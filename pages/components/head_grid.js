@@ -1,3 +1,9 @@
+// All heads as small maps on canvases; the film moves them.
+
+import { colours, rgb } from "./colours.js";
+import { drawn, element, paper, saveButtons } from "./dom.js";
+import { showFilm, startAt, stopFilm } from "./film.js";
+import { unpack } from "./packed.js";
 
 const whole = (label) => label.replaceAll(" %", "\u00a0%").replaceAll(" nats", "\u00a0nats");
 const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
@@ -22,14 +28,14 @@ function paint(canvas, view, index) {
   return { largest, row: Math.floor(strongest / columns), column: strongest % columns };
 }
 
-function token(tokens, place, view) {
+export function token(tokens, place, view) {
   const first = place * view.block;
   const last = Math.min(first + view.block, tokens.length) - 1;
   const one = (i) => `${i + 1}: ${tokens[i]}`;
   return first === last ? one(first) : `${one(first)} ${view.words.to} ${one(last)}`;
 }
 
-function describe(view, layer, head, row, column) {
+export function describe(view, layer, head, row, column) {
   const [, heads, rows, columns] = view.shape;
   const weight = view.shown[((layer * heads + head) * rows + row) * columns + column];
   const { words } = view;
@@ -81,13 +87,17 @@ function build(root, view) {
   return { grid, buttons, tip, film };
 }
 
-// How many lines of so many letters the longest label of the whole film takes.
-function lines(state, letters) {
-  const longest = (label) => label.split(" ").reduce(([count, at], word) => (
+// How many lines of so many letters a label takes, cut between words.
+export function wrapped(label, letters) {
+  return label.split(" ").reduce(([count, at], word) => (
     at + word.length + 1 > letters && at ? [count + 1, word.length] : [count, at + word.length + (at ? 1 : 0)]
   ), [1, 0])[0];
+}
+
+// How many lines of so many letters the longest label of the whole film takes.
+function lines(state, letters) {
   const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
-  return Math.max(2, ...[...labels].map((label) => longest(whole(label))));
+  return Math.max(2, ...[...labels].map((label) => wrapped(whole(label), letters)));
 }
 
 function fit(root, state) {
@@ -200,11 +210,15 @@ function show(state) {
   });
 }
 
+function blend({ parts, view }) {
+  parts.buttons.forEach((button, i) => paint(button.firstChild, view, i));
+}
+
 export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".heads");
   const view = unpack(data);
   view.table = colours(view.scale);
-  const state = root.headGrid ?? { listening: false, at: null };
+  const state = root.headGrid ?? { listening: false, at: null, show, blend };
   root.headGrid = state;
   const call = {};
   Object.assign(state, { call, send: setTriggerValue });

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components.files import bundled, joined
 from pages.components.film import Film, still
 from pages.components.packing import is_place, packed
 from pages.i18n import _
@@ -27,7 +27,7 @@ _component = st.components.v2.component(
     "head_grid",
     html='<div class="heads"></div>\n',
     css=joined("packed.css", "head_grid.css"),
-    js=joined("packed.js", "film.js", "head_grid.js"),
+    js=bundled("head_grid.js"),
 )
 
 

@@ -1,3 +1,8 @@
+// What one head attends to, as lines from keys to queries.
+
+import { drawn, element, paper, saveButtons } from "./dom.js";
+import { FRAME } from "./events.js";
+import { unpack } from "./packed.js";
 
 const LINES = 1500; // drawn at most while no token is held; the strongest
 const ROW = 24;
@@ -9,26 +14,26 @@ const FEW = 0.01; // thinner lines are drawn for a held token only
 const sideOf = (view, side) => (side === "q" ? view.query : view.key).length;
 const most = (view) => Math.max(view.query.length, view.key.length);
 // The middle of a token; a few words beside many patches are spread over the whole height.
-function middle(view, side, i) {
+export function middle(view, side, i) {
   const n = sideOf(view, side);
   const step = most(view) >= 2 * n && n > 1 ? (most(view) - 1) / (n - 1) : 1;
   return 46 + i * step * ROW;
 }
 
-const cut = (token) => (token.length > 13 ? `${token.slice(0, 12)}…` : token.trim() ? token : "␣");
+export const cut = (token) => (token.length > 13 ? `${token.slice(0, 12)}…` : token.trim() ? token : "␣");
 
 function weightOf(view, query, key) {
   return view.values[query * view.key.length + key];
 }
 
-function strongest(view) {
+export function strongest(view) {
   const kept = [];
   view.values.forEach((weight, i) => { if (weight >= FEW) kept.push(i); });
   kept.sort((a, b) => view.values[b] - view.values[a]);
   return kept.slice(0, LINES).map((i) => [Math.floor(i / view.key.length), i % view.key.length]);
 }
 
-function ofToken(view, [side, place]) {
+export function ofToken(view, [side, place]) {
   const others = side === "q" ? view.key : view.query;
   return others.map((_token, i) => (side === "q" ? [place, i] : [i, place]))
     .filter(([query, key]) => weightOf(view, query, key) > 0);

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components.files import bundled, joined
 from pages.components.packing import is_place, packed
 from pages.i18n import _
 
@@ -23,7 +23,7 @@ _component = st.components.v2.component(
     "head_lines",
     html='<div class="lines"></div>\n',
     css=joined("packed.css", "head_lines.css"),
-    js=joined("packed.js", "head_lines.js"),
+    js=bundled("head_lines.js"),
 )
 
 

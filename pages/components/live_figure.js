@@ -1,32 +1,14 @@
+// A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
+
+import { FRAME } from "./events.js";
+import { drawnLayout, pointWords, share } from "./insides.js";
+import { isDark } from "./theme.js";
+import { loadPlotly } from "./vendors.js";
+
 const nodes = new WeakMap();
 const MOST_TRIMS = 5; // of a figure's height, before it is left as it is
 const HANGING = 60; // pixels of an axis' words: plotly hangs them into the room below square cells
 const APART = { x: 14, y: 11 }; // pixels between two tokens of an axis, at least; across they lean
-
-function rootUrl(fallback) {
-  // Streamlit's own bundle knows where the app is served from, behind a proxy with a prefix too.
-  for (const script of document.scripts) {
-    const at = script.src.indexOf("/static/js/");
-    if (at > 0) return script.src.slice(0, at);
-  }
-  return fallback;
-}
-
-function loadPlotly(fallback) {
-  if (window.Plotly) return Promise.resolve(window.Plotly);
-  window.__plotlyLoading ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = `${rootUrl(fallback)}/vendor/plotly/plotly.min.js`;
-    script.onload = () => resolve(window.Plotly);
-    script.onerror = () => {
-      window.__plotlyLoading = undefined;
-      script.remove();
-      reject(new Error("plotly"));
-    };
-    document.head.appendChild(script);
-  });
-  return window.__plotlyLoading;
-}
 
 function draw(state) {
   const { node, data } = state;
@@ -61,14 +43,14 @@ function stand(state, full) {
 }
 
 function trim(state) {
-  const layout = state.node._fullLayout;
-  if (!layout?.xaxis) return;
-  const words = layout.xaxis.visible ? HANGING : 0;
-  const spare = Math.floor(layout._size.h * (1 - used(layout, "y"))) - words;
-  const lacks = state.spare > 0 ? Math.floor(layout._size.w * (1 - used(layout, "x"))) : 0;
+  const layout = drawnLayout(state.node);
+  if (!layout) return;
+  const words = layout.hasWordsBelow ? HANGING : 0;
+  const spare = Math.floor(layout.height * (1 - share(layout.yAxes, layout.height))) - words;
+  const lacks = state.spare > 0 ? Math.floor(layout.width * (1 - share(layout.xAxes, layout.width))) : 0;
   if ((lacks <= 24 && spare <= 24) || state.trims >= MOST_TRIMS) return;
   state.trims += 1;
-  const given = layout.yaxis2 ? Math.floor(0.8 * spare) : spare; // a strip has words below each picture
+  const given = layout.yAxes.length > 1 ? Math.floor(0.8 * spare) : spare; // a strip has words below each picture
   state.spare = Math.max(0, state.spare + (lacks > 24 ? -lacks : given));
   stand(state, state.full); // the observer of its size lays it out anew
 }
@@ -77,7 +59,7 @@ function trim(state) {
 function part({ node, plays }) {
   if (!plays || !node.isConnected) return;
   const shown = [];
-  node.querySelectorAll(".scatterlayer .textpoint text").forEach((text) => {
+  pointWords(node).forEach((text) => {
     const box = text.getBoundingClientRect();
     const covers = shown.some((other) => box.left < other.right && other.left < box.right
       && box.top + 2 < other.bottom && other.top + 2 < box.bottom);
@@ -86,16 +68,8 @@ function part({ node, plays }) {
   });
 }
 
-// The share of its room that the longest axis takes; 1 where an axis is free to take it all.
-function used(layout, letter) {
-  const axes = Object.keys(layout).filter((name) => name.startsWith(`${letter}axis`)).map((name) => layout[name]);
-  if (!axes.length || axes.some((axis) => axis.constrain !== "domain" || !axis._inputDomain)) return 1;
-  const room = layout._size[letter === "x" ? "w" : "h"];
-  return Math.max(...axes.map(({ _length, _inputDomain: [low, high] }) => _length / (room * (high - low))));
-}
-
 // Rows of tokens: where the page is too narrow for all of them, every n-th is written.
-function thin({ layout }, width) {
+export function thin({ layout }, width) {
   const { xaxis, yaxis } = layout;
   const count = (axis) => (axis?.tickmode === "array" && Array.isArray(axis.tickvals) ? axis.tickvals.length : 0);
   const wide = width - 100; // without the tokens of the other axis
@@ -106,7 +80,7 @@ function thin({ layout }, width) {
   every(yaxis, count(yaxis), Math.min(high, squared), APART.y);
 }
 
-function every(axis, n, room, apart) {
+export function every(axis, n, room, apart) {
   if (n < 12 || room <= 0) return;
   const step = Math.ceil((apart * n) / room);
   const kept = (values) => values.filter((_value, i) => i % step === 0);
@@ -169,7 +143,7 @@ function mount(parentElement) {
     if (node.isConnected && node.data && isDark(node) !== state.dark) refresh(state);
   }, 500);
   state.follow = (event) => follow(state, event.detail);
-  window.addEventListener("attention-frame", state.follow);
+  window.addEventListener(FRAME, state.follow);
   nodes.set(parentElement, state);
   return state;
 }
@@ -201,7 +175,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     state.resize.disconnect();
-    window.removeEventListener("attention-frame", state.follow);
+    window.removeEventListener(FRAME, state.follow);
     if (window.Plotly && state.node.data) window.Plotly.purge(state.node);
     nodes.delete(parentElement);
   };

@@ -15,7 +15,8 @@ import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components import served
+from pages.components.files import bundled
 from pages.components.packing import is_place
 from pages.i18n import _
 from tfm_core.plots.template import template
@@ -25,15 +26,12 @@ CONFIG: dict[str, Any] = {
     "responsive": False,  # the component resizes by itself; plotly would listen to the window only
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
-_CSS = """.live-figure { width: 100%; overflow: hidden; }
-/* plotly writes dark grey on light cells of a heatmap; on middling ones only black reads */
-.live-figure .heatmap-label text[style*="rgb(68, 68, 68)"] { fill: #000 !important; }
-"""
+_CSS = ".live-figure { width: 100%; overflow: hidden; }\n"
 _mount = st.components.v2.component(
     "live_figure",
     html='<div class="live-figure"></div>\n',
     css=_CSS,
-    js=joined("theme.js", "live_figure.js"),
+    js=bundled("live_figure.js"),
     isolate_styles=False,
 )
 
@@ -60,7 +58,6 @@ def live_figure(
         if on_pick is not None and is_place(cell, *np.shape(fig.data[0].z)):
             on_pick(*cell)
 
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     _mount(
         key=key,
         on_cell_change=_nothing if on_pick is None else picked,
@@ -71,7 +68,7 @@ def live_figure(
             "picks": on_pick is not None,
             "follows": follows,
             "save": _("Save as SVG"),
-            "root": f"/{base}" if base else "",
+            "root": served.root(),
             "sorry": _("The script that draws figures could not be loaded; reload the page."),
         },
     )

@@ -1,25 +1,11 @@
 // Five linked maps. The grids are built once for a set of tokens; afterwards only cells change.
 
+import { bright, mix, rgb } from "./colours.js";
+import { element } from "./dom.js";
+import { isDark } from "./theme.js";
+
 const LEAST = 16; // pixels of a cell that a finger can hit
 const PAIRS = ["scores", "mask", "masked", "weights"];
-
-const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-
-function mix(scale, share) {
-  const stops = scale.map(rgb);
-  const place = Math.max(0, Math.min(1, share)) * (stops.length - 1);
-  const from = Math.min(Math.floor(place), stops.length - 2);
-  return stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (place - from)));
-}
-
-const bright = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;
-
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
-}
 
 function named(className, text, place, axis) {
   const made = element("span", className, text);
@@ -137,7 +123,7 @@ function light(root, state, q, k, dimension) {
   state.readout.textContent = describe(view, q, k, dimension);
 }
 
-function describe(view, q, k, dimension) {
+export function describe(view, q, k, dimension) {
   const { words } = view;
   const lines = [`${words.query} ${q + 1}: ${view.query[q]}`];
   if (k !== null) {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components.files import bundled, joined
 from pages.i18n import _
 from tfm_core.inspect.masks.lab import Array, Flow
 from tfm_core.plots.attention import MASKED, SCALES
@@ -24,7 +24,7 @@ _component = st.components.v2.component(
     "mask_editor",
     html='<div class="lab"></div>',
     css=joined("mask_editor.css"),
-    js=joined("theme.js", "mask_editor.js"),
+    js=bundled("mask_editor.js"),
 )
 
 

@@ -1,13 +1,9 @@
 // Lines of boards of panels of cells. Everything is small, so it is built anew for every message.
 
-const sheets = new WeakMap();
+import { element } from "./dom.js";
+import { isDark } from "./theme.js";
 
-function element(tag, className, text) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  if (text) made.textContent = text;
-  return made;
-}
+const sheets = new WeakMap();
 
 function cellOf([text, colours, tip, corner, links, role], board, row, column) {
   const made = element(board.name ? "button" : "div", "cell", text);

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.files import joined
+from pages.components.files import bundled, joined
 from pages.components.packing import is_place
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.sheet import Line, described
@@ -20,7 +20,7 @@ _component = st.components.v2.component(
     "number_sheet",
     html='<div class="sheet"></div>\n',
     css=joined("number_sheet.css"),
-    js=joined("theme.js", "number_sheet.js"),
+    js=bundled("number_sheet.js"),
 )
 
 

@@ -1,5 +1,9 @@
-
 // On a page of its own there is no server: the data stands in the page, a picked head goes to the lines.
+
+import { tell } from "./film.js";
+import renderGrid from "./head_grid.js";
+import renderLines from "./head_lines.js";
+
 function read(name) {
   const text = atob(document.getElementById(name).textContent);
   return Uint8Array.from(text, (c) => c.charCodeAt(0));
@@ -16,10 +20,13 @@ function startGrid() {
     document.getElementById("which").textContent = `${words.layer} ${layer}, ${words.head.toLowerCase()} ${head}`;
     tell(state);
   };
-  render({ data: read("grid-data"), parentElement, setTriggerValue: picked });
+  renderGrid({ data: read("grid-data"), parentElement, setTriggerValue: picked });
 }
 
 function startLines() {
   const parentElement = document.getElementById("one");
-  render({ data: read("lines-data"), parentElement, setTriggerValue: () => {} });
+  renderLines({ data: read("lines-data"), parentElement, setTriggerValue: () => {} });
 }
+
+startGrid();
+if (document.getElementById("lines-data")) startLines();

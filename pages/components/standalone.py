@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from html import escape
 
-from pages.components.files import joined
+from pages.components.files import bundled, joined
 from tfm_core.plots.palette import BACKGROUNDS, BLUE, CARDS, INKS, LINES, ThemeName
 
 _FONT = "Inter, 'Noto Sans KR', 'Apple SD Gothic Neo', 'Malgun Gothic', system-ui, sans-serif"
@@ -46,18 +46,12 @@ def standalone(
         '<main><div id="grid"><div class="heads"></div></div>',
         f'<div id="one"><h2 id="which">{escape(which)}</h2><div class="lines"></div></div></main>',
         _data("grid-data", grid),
-        _script("film.js", "head_grid.js", start="startGrid();"),
     ]
     if lines is not None:
-        parts += [_data("lines-data", lines), _script("head_lines.js", start="startLines();")]
+        parts.append(_data("lines-data", lines))
+    parts.append(f'<script type="module">{bundled("standalone.js")}</script>')
     return "\n".join([*parts, "</body></html>"]).encode()
 
 
 def _data(name: str, content: bytes) -> str:
     return f'<script type="text/plain" id="{name}">{base64.b64encode(content).decode()}</script>'
-
-
-def _script(*names: str, start: str) -> str:
-    code = joined("packed.js", *names, "standalone.js")
-    code = code.replace("export default function (", "const render = function (")
-    return f'<script type="module">{code}{start}</script>'

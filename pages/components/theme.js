@@ -1,6 +1,8 @@
+// Whether the page is dark, asked of its own background.
+
 const darkness = new Map(); // by colour: it is asked for twice a second, and a canvas costs
 
-function isDark(element) {
+export function isDark(element) {
   const colour = getComputedStyle(element).getPropertyValue("--st-background-color").trim();
   if (!darkness.has(colour)) darkness.set(colour, looksDark(colour));
   return darkness.get(colour);

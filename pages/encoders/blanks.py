@@ -48,7 +48,7 @@ def _draw(run: Run) -> None:
         tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
         found = _kept(run.folder, trained.checkpoint_mark(run), tokens)
     except ValueError as error:
-        show.problem(run_words.escape(str(error)))
+        show.problem(run_words.escape(_(error)))
         return
     if not found.blanks[0].truth:
         st.info(

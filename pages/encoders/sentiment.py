@@ -41,7 +41,7 @@ def _draw(run: Run) -> None:
     try:
         found = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
     except ValueError as error:
-        show.problem(run_words.escape(str(error)))
+        show.problem(run_words.escape(_(error)))
         return
     _answer(found)
     _words(found)
@@ -139,7 +139,7 @@ def _pairs(run: Run, found: Sentence) -> None:
     try:
         table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     st.dataframe(
         table,

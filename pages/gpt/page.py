@@ -28,7 +28,7 @@ def page() -> None:
             shown = {"write": write.part, "lens": lens.part}.get(part, read.part)
             run.with_run(run.LANGUAGE, shown)
     except ValueError as error:
-        show.problem(run_words.escape(str(error)))
+        show.problem(run_words.escape(_(error)))
 
 
 page()

@@ -102,7 +102,7 @@ def projected(choice: Choice) -> Projected:
                 _say(_("Real projections: {origin}.").format(origin=found.origin), choice.note)
                 return found
         except ValueError as error:
-            why = _("Not from the current run, because {why}.").format(why=error)
+            why = _("Not from the current run, because {why}.").format(why=_(error))
     query = ("<bos>", *choice.target) if choice.kind == "cross" else choice.tokens
     found = lab.seeded(query, choice.tokens)
     _say(_("The scores come from seeded embeddings and untrained projections."), why)
@@ -154,7 +154,7 @@ def _tokens(run: Run | None, text: str) -> tuple[tuple[str, ...], str, bool]:
             return scores.words_of(run, text), "", True
         except ValueError as error:
             own = lab.read_tokens(text)
-            return own, _("Not from the current run: {why}").format(why=error), False
+            return own, _("Not from the current run: {why}").format(why=_(error)), False
     return lab.read_tokens(text), "", run is not None
 
 

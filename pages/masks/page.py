@@ -26,7 +26,7 @@ def page() -> None:
     try:
         choice = controls.choice(kind)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     # a fragment: a click on the mask draws only what it changes
     st.fragment(_lab)(choice, controls.projected(choice))

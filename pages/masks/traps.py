@@ -63,7 +63,7 @@ def wrong_axis(projected: Projected) -> None:
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
         found = traps.wrong_axis(projected, is_padding)
     except ValueError as error:
-        st.info(str(error), icon=":material/info:")
+        st.info(_(error), icon=":material/info:")
         return
     _side_by_side(
         {_("Keys masked: right"): found.right, _("Queries masked: wrong"): found.wrong},

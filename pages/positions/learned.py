@@ -32,7 +32,7 @@ def learned() -> None:
             return
         _table(run, steps, names)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
 
 
 def _unlearned(family: str, position: str) -> str:

@@ -71,7 +71,8 @@ def _experiment() -> tuple[Experiment | None, str]:
     try:
         found = Experiment.parse(state.draft())
     except ConfigError as error:
-        return None, _("The configuration on the Train page is not valid: {why}").format(why=error)
+        words = _("The configuration on the Train page is not valid: {why}")
+        return None, words.format(why=_(error))
     words = _("The configuration of the Train page, **{task}**, with each kind of positions.")
     return found, words.format(task=_(found.task.facts.label))
 
@@ -94,7 +95,7 @@ def _start(experiment: Experiment, steps: int) -> None:
                 runs_access.store().delete(run.id)
                 raise
     except (ValueError, OSError) as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     state.notify(
         _("{n} runs wait for their turn; their curves appear here as they learn.").format(
@@ -169,7 +170,7 @@ def _beyond(race: Race) -> None:
                 with st.spinner(_("Measuring longer sequences …")):
                     found[name] = _measured(run.id, run.checkpoint_step or 0, run)
             except ValueError as error:
-                show.problem(str(error))
+                show.problem(error)
     if not found:
         st.info(
             _("How far beyond its trained length each goes is measured when it has finished."),

@@ -39,19 +39,19 @@ def view() -> None:
     try:
         text = typed.within(text, MAX_TEXT)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     try:
         own = None if run is None else shuffle.of_run(run, text, seed)
     except ValueError as error:
         own = None
         st.warning(
-            _("The current run is left out. {why}").format(why=error), icon=":material/info:"
+            _("The current run is left out. {why}").format(why=_(error)), icon=":material/info:"
         )
     try:
         tokens = lab.read_tokens(text)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     order = shuffle.shuffled(len(tokens), seed)
     moved = [tokens[place] for place in order] if own is None else own[2]
@@ -120,7 +120,7 @@ def _picture(run: Run) -> None:
         picture = images[place - 1]
         found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     with st.container(horizontal=True):

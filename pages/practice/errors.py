@@ -24,7 +24,7 @@ def view(runs: Runs) -> None:
     try:
         judged = steps.judged(found[1], "validation")
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     left, right = st.columns(2)
     with left:

@@ -35,7 +35,7 @@ def view(runs: Runs) -> None:
         with st.spinner(_("Saving and loading …")):
             done = _round_trip(run.id, judgement.best_mark(run), run)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     steps.mark_done("save")
     _compare(done)

@@ -27,7 +27,7 @@ def view(runs: Runs) -> None:
         with st.spinner(_("Counting the pictures …")):
             splits = _splits()
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     left, right = st.columns([3, 2])
     with left:

@@ -169,7 +169,7 @@ def _where(kind: Kind, run: Run) -> None:
         words += _(" · trained {time}").format(time=show.duration(status.seconds))
     st.caption(words)
     if status.reason:
-        st.caption(run_words.escape(status.reason))
+        st.caption(run_words.escape(_(status.reason)))
     st.page_link(
         page_table.path_of("train"),
         label=_("Watch"),

@@ -35,7 +35,7 @@ def view(runs: Runs) -> None:
         promised = steps.judged(found[1], "validation")
         tested = steps.judged(found[1], "test")
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     rows = [
         (label, judged.split, judged.n_right, len(judged.labels))

@@ -49,11 +49,11 @@ def _begin() -> None:
         measurement = speed_state.desk().begin(asked.name, asked.experiment, asked.device)
     except ValueError as error:
         st.progress(0.0, text=_("Waiting"))
-        st.caption(str(error))
+        st.caption(_(error))
         return
     except OSError as error:
         speed_state.forget()
-        show.problem(_("The measuring process could not start: {why}").format(why=error))
+        show.problem(_("The measuring process could not start: {why}").format(why=_(error)))
         return
     speed_state.begun(measurement)
     st.progress(0.0, text=_("Starting"))

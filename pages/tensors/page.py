@@ -23,7 +23,7 @@ def page() -> None:
         seen = sight(operation.name, asked.source, asked.values, asked.second)
     except ValueError as error:
         with told:
-            show.problem(run_words.escape(str(error)))
+            show.problem(run_words.escape(_(error)))
         with seen_code:
             tensors_sight.used(operation)
             controls.own_mistakes(operation)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
 from pages.ui import live_curves, run_words, runs_access, show, state
 from tfm_core.runs.run import Run
@@ -87,18 +87,18 @@ def _word(run: Run, status: Status) -> None:
                 icon=":material/rocket_launch:",
             )
         elif status.state == "failed":
-            why = run_words.escape(status.reason or _("It did not say why."))
+            why = run_words.escape(_(status.reason or N_("It did not say why.")))
             hint = _("Change the settings with New run, or press Resume to try it again.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
-            why = run_words.escape(status.reason or "")
+            why = run_words.escape(_(status.reason or ""))
             st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
         elif status.state == "finished" and status.reason:
-            st.info(run_words.escape(status.reason), icon=":material/flag:")
+            st.info(run_words.escape(_(status.reason)), icon=":material/flag:")
         elif status.state == "stopped" and status.reason:
-            st.info(run_words.escape(status.reason), icon=":material/stop_circle:")
+            st.info(run_words.escape(_(status.reason)), icon=":material/stop_circle:")
         elif status.state == "paused":
             st.info(
                 _("Paused. Step learns from one batch, Resume goes on."),

@@ -37,7 +37,7 @@ def part(run: Run) -> None:
         snapshot = _snapshot(str(run.folder), steps[-1])
         said = _said(run, probe, snapshot)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     words = _("The same unseen examples at every look; this one is from step {step}.")
     st.caption(words.format(step=f"{snapshot.step:,}"))
@@ -138,7 +138,7 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
             key_title=kind.key,
         )
     except (ValueError, KeyError, IndexError) as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     figure.update_layout(uirevision=f"{module} {n}")
     show.live_figure(

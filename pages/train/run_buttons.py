@@ -134,7 +134,7 @@ def _ask(run: Run, kind: RequestKind) -> None:
     try:
         run.request(kind)
     except (ValueError, OSError) as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(_(error), icon=":material/error:")
         return
     _await_answer(run, before)
 
@@ -156,4 +156,4 @@ def _resume(run: Run) -> None:
     try:
         runs_access.queue().resume(run)
     except (ValueError, OSError) as error:
-        st.toast(str(error), icon=":material/error:")
+        st.toast(_(error), icon=":material/error:")

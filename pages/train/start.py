@@ -66,7 +66,7 @@ def _why_not(checked: Checked) -> None:
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{controls.plain(sentence)}**]")
         for problem in checked.problems:
-            st.caption(controls.plain(problem.sentence))
+            st.caption(controls.plain(_(problem.sentence)))
 
 
 def _needs(experiment: Experiment) -> None:
@@ -89,7 +89,7 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
     try:
         found = forecast.answer(future)
     except ValueError as error:
-        return f":red[:material/error: {controls.plain(str(error))}]"
+        return f":red[:material/error: {controls.plain(_(error))}]"
     except Exception:  # a guess that fails must not keep anyone from starting
         return _("What it will need could not be worked out; it can be started all the same.")
     assert found is not None
@@ -136,7 +136,8 @@ def _device() -> None:
         )
         for device in found:
             if not device.available:
-                st.caption(f":material/block: {device.label} ({device.name}): {device.reason}")
+                why = _(device.reason or "")
+                st.caption(f":material/block: {device.label} ({device.name}): {why}")
         threads = usable[names[0]].thread_choices if usable else ()
         _threads(st.session_state[_DEVICE], threads)
 

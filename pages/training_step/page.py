@@ -47,7 +47,7 @@ def page() -> None:
             ways.mistakes(place)
         controls.history(place)
     except ValueError as error:
-        show.problem(_(str(error)))
+        show.problem(error)
 
 
 page()

@@ -74,7 +74,7 @@ def _mistake(
         try:
             draw(state.kept(f"mistake {number}", place, (), work))
         except ValueError as error:
-            st.info(str(error), icon=":material/info:")
+            st.info(_(error), icon=":material/info:")
 
 
 def _argmax(found: Argmax) -> None:

@@ -25,8 +25,8 @@ class Checked:
     problems: tuple[Problem, ...] = ()
 
     def at(self, path: str) -> list[str]:
-        """Return the sentences to say at a setting."""
-        return [problem.sentence for problem in self.problems if problem.field == path]
+        """Return the sentences to say at a setting, in the session's language."""
+        return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
 
 def check(values: Mapping[str, Any]) -> Checked:

@@ -69,7 +69,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
         st.markdown(f"**{run_words.escape(run.meta.name)}**")
         st.markdown(run_words.badge(status))
         if run.problem:
-            st.caption(run.problem)
+            st.caption(_(run.problem))
             return
         st.progress(status.progress)
         st.caption(f"{run_words.progress(status)} · {show.device(status.device)}")

@@ -128,7 +128,7 @@ def _draft() -> Experiment:
         st.session_state[_LAST] = checked.experiment
         return checked.experiment
     for problem in checked.problems:
-        controls.complaint(problem.sentence)
+        controls.complaint(_(problem.sentence))
     st.caption(_("Until that is mended, the last configuration that fitted is shown."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last

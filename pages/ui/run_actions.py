@@ -9,6 +9,7 @@ import contextlib
 
 import streamlit as st
 
+from pages.i18n import _
 from pages.ui import page_table, runs_access, show, state
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
@@ -41,7 +42,7 @@ def begin(
                 store.delete(run.id)
             raise
     except (ValueError, OSError) as error:
-        show.problem(str(error))
+        show.problem(error)
         return None
     state.started_runs().append(run.id)
     return run
@@ -68,7 +69,7 @@ def resume(run: Run) -> None:
     try:
         runs_access.queue().resume(run)
     except (ValueError, OSError) as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     watch(run)
 
@@ -80,7 +81,7 @@ def train_further(run: Run, steps: int) -> Run | None:
         copy = runs_access.store().fork(run.id, steps=steps)
         runs_access.queue().resume(copy)
     except (ValueError, OSError) as error:
-        show.problem(str(error))
+        show.problem(error)
         return None
     state.started_runs().append(copy.id)
     return copy
@@ -91,7 +92,7 @@ def rename(run_id: str, name: str) -> None:
     try:
         runs_access.store().rename(run_id, name)
     except (ValueError, OSError) as error:
-        state.notify(str(error))
+        state.notify(_(error))
 
 
 def delete(run: Run) -> None:
@@ -99,7 +100,7 @@ def delete(run: Run) -> None:
     try:
         runs_access.store().delete(run.id)
     except (ValueError, OSError) as error:
-        state.notify(str(error))
+        state.notify(_(error))
         return
     state.set_deleted_run((run.id, run.meta.name))
 
@@ -110,4 +111,4 @@ def undelete(run_id: str) -> None:
     try:
         runs_access.store().undelete(run_id)
     except (ValueError, OSError) as error:
-        state.notify(str(error))
+        state.notify(_(error))

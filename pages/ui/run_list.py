@@ -37,7 +37,7 @@ def _facts(run: Run, *, was_active: bool) -> None:
     name = f"**{run_words.escape(run.meta.name)}**"
     if run.problem is not None:
         st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
-        st.caption(run.problem)
+        st.caption(_(run.problem))
         return
     status = run.status
     if was_active and not status.is_active:
@@ -51,7 +51,7 @@ def _facts(run: Run, *, was_active: bool) -> None:
             st.markdown(f"{name}  {run_words.badge(status)}{recorded}")
             st.caption(" · ".join(_numbers(run)))
     if status.reason:
-        st.caption(run_words.escape(status.reason))
+        st.caption(run_words.escape(_(status.reason)))
 
 
 def _numbers(run: Run) -> list[str]:

@@ -60,9 +60,9 @@ def formula(latex: str) -> None:
     st.latex(rf"\vphantom{{\bigg(}}{latex}" if r"\frac" in latex else latex)
 
 
-def problem(sentence: str) -> None:
+def problem(what: str | BaseException) -> None:
     """Show what is wrong, and what would be right; what a person typed in it makes no markup."""
-    st.error(re.sub(r"(?<!\\)([$*\[\]])", r"\\\1", sentence), icon=":material/error:")
+    st.error(re.sub(r"(?<!\\)([$*\[\]])", r"\\\1", _(what)), icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:

@@ -8,6 +8,7 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import streamlit as st
 
+from pages.components import served
 from pages.ui import page_table, runs_access
 from tfm_core.config.codec import values_to_query
 from tfm_core.presets import PRESETS
@@ -111,6 +112,7 @@ def set_device(name: str) -> None:
 def set_page(url_path: str) -> None:
     """Remember which page is shown (``""`` is Home); the frame says so."""
     st.session_state[_PAGE] = url_path
+    served.keep_root(url_path)
 
 
 def page() -> str:
@@ -194,7 +196,5 @@ def _exists(run_id: str) -> bool:
 
 def _address(url_path: str, query: Mapping[str, str]) -> str:
     here = urlsplit(st.context.url or "http://localhost:8501/")
-    root = here.path.removesuffix("/")
-    if page():
-        root = root.removesuffix(f"/{page()}")
-    return urlunsplit((here.scheme, here.netloc, f"{root}/{url_path}", urlencode(query), ""))
+    path = f"{served.root()}/{url_path}"
+    return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))

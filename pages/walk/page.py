@@ -16,7 +16,7 @@ def page() -> None:
         with st.spinner(_("One forward pass …"), show_time=False):
             name, subject = source.pick()
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     st.caption(subject.note)
     with st.container(horizontal=True, vertical_alignment="bottom"):

@@ -31,7 +31,7 @@ def view() -> None:
     try:
         sentences = padding.sentences_of(typed.within(text, _MOST))
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         has_bos = st.toggle(

@@ -53,7 +53,7 @@ def table_to_show() -> Table | None:
         with st.spinner(_("Reading the table …")):
             table = _table(run.id, checkpoint_mark(run), name, run)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return None
     st.caption(
         _("{run}: a table of {rows} words × {width} numbers, as at step {step}.").format(

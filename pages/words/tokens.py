@@ -60,7 +60,7 @@ def view() -> None:
     try:
         text = tokenise.clean(raw, lower=is_lower)
     except ValueError as error:
-        show.problem(str(error))
+        show.problem(error)
         return
     source = text if corpus == "text" else tokenise.grammar_corpus(corpus)
     source = source.lower() if is_lower else source

@@ -86,10 +86,13 @@ class AppServer:
             self.process.wait()
 
 
-def start(folder: Path, environment: Mapping[str, str]) -> AppServer:
-    """Start the app; its runs, data and log lie in ``folder``. Fails when it does not answer."""
+def start(folder: Path, environment: Mapping[str, str], base: str = "") -> AppServer:
+    """Start the app; its runs, data and log lie in ``folder``. Fails when it does not answer.
+
+    base: the path that ``environment`` tells it to be served below.
+    """
     for _try in range(PORT_TRIES):
-        server = _start(folder, environment)
+        server = _start(folder, environment, base)
         try:
             wait_until(lambda: _is_healthy(server), "the server answers")  # noqa: B023
         except PortTaken:
@@ -101,7 +104,7 @@ def start(folder: Path, environment: Mapping[str, str]) -> AppServer:
     raise RuntimeError(f"Other programs took {PORT_TRIES} ports that had just been free.")
 
 
-def _start(folder: Path, environment: Mapping[str, str]) -> AppServer:
+def _start(folder: Path, environment: Mapping[str, str], base: str) -> AppServer:
     port = _free_port()
     store = RunStore(folder / "runs")
     log = folder / "server.log"
@@ -124,7 +127,7 @@ def _start(folder: Path, environment: Mapping[str, str]) -> AppServer:
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-    return AppServer(process, f"http://localhost:{port}", store, log)
+    return AppServer(process, f"http://localhost:{port}{base}", store, log)
 
 
 def _is_healthy(server: AppServer) -> bool:

@@ -8,6 +8,7 @@ import torch
 
 from tests.runs.waiting import tiny
 from tfm_core.runs.failures import sentence
+from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.loop import TrainingDiverged
 
@@ -31,7 +32,8 @@ from tfm_core.training.loop import TrainingDiverged
             "^The loss became nan at step 5",
         ),
         (CheckpointDamaged("The checkpoint last is damaged."), "^The checkpoint last is damaged.$"),
-        (ValueError("cuda:3 is not there: no GPU."), "^cuda:3 is not there: no GPU.$"),
+        (StudentError("{name} is not there.", name="cuda:3"), "^cuda:3 is not there.$"),
+        (ValueError("Not one of ours."), "^ValueError: Not one of ours. .more in worker.log"),
         (KeyError("weight"), "KeyError: 'weight' .more in worker.log"),
         (RuntimeError(), "RuntimeError: no further words"),
         (

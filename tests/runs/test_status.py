@@ -1,6 +1,7 @@
 """The state of a run, and the conclusion that its worker is gone."""
 
 import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import requests
 from tfm_core.runs.process import Mark, is_alive, mark_of, this_host
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
+from tfm_core.sentences import N_, Sentence
 
 
 @pytest.mark.parametrize("state", sorted(set(STATES) - ALIVE - {"interrupted"}))
@@ -103,3 +105,20 @@ def test_requests_are_taken_once_in_the_order_in_which_they_came(store, end):
     assert requests.take(run.folder) == ["pause", "step", "step", "snapshot", "stop"]
     assert requests.take(run.folder) == []
     assert list((run.folder / "requests").iterdir()) == []
+
+
+def test_reason_keeps_its_template_and_values_through_the_file(tmp_path):
+    reason = N_("Stopped after {n:,} steps.", n=1200)
+    write_status(tmp_path, Status("stopped", reason=reason))
+    found = read_status(tmp_path).reason
+    assert found == "Stopped after 1,200 steps."
+    assert isinstance(found, Sentence)
+    assert (found.template, found.values) == ("Stopped after {n:,} steps.", {"n": 1200})
+
+
+@pytest.mark.parametrize("parts", [7, {"template": "{lost}", "values": {"n": 1}}])
+def test_reason_stays_plain_english_where_its_parts_do_not_make_it(tmp_path, parts):
+    write_status(tmp_path, Status("stopped", reason="It ended."))
+    path = tmp_path / "status.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"reason_parts": parts}))
+    assert read_status(tmp_path).reason == "It ended."

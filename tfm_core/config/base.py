@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
+from tfm_core.sentences import N_, Sentence, StudentError, joined
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -23,13 +25,13 @@ class Problem:
     sentence: str
 
 
-class ConfigError(ValueError):
+class ConfigError(StudentError):
     """A config that cannot be; ``problems`` says what is wrong, one sentence a field."""
 
     def __init__(self, problems: list[Problem]) -> None:
         """Keep the problems; the message is their sentences."""
         self.problems = problems
-        super().__init__(" ".join(problem.sentence for problem in problems))
+        super().__init__(joined(*(problem.sentence for problem in problems)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,19 +139,20 @@ def explain(error: ValidationError) -> list[Problem]:
             inner = context["error"]
             if isinstance(inner, CrossError):
                 field = ".".join([*path, inner.field]) if inner.field else field
-            problems.append(Problem(field, str(inner)))
+            words = inner.sentence if isinstance(inner, StudentError) else str(inner)
+            problems.append(Problem(field, words))
             continue
         problems.append(Problem(field, _sentence(item["type"], name, field, value, context)))
     return problems
 
 
-class CrossError(ValueError):
+class CrossError(StudentError):
     """A rule between fields is broken; ``field`` names the control to say it at."""
 
-    def __init__(self, field: str, sentence: str) -> None:
+    def __init__(self, field: str, template: str, /, **values: Any) -> None:
         """Name the field by its dotted path below the config that raises."""
         self.field = field
-        super().__init__(sentence)
+        super().__init__(template, **values)
 
 
 _TAGS = {
@@ -165,45 +168,64 @@ _TAGS = {
     "corpus",
 }
 _BOUNDS = {
-    "greater_than_equal": ("ge", "at least"),
-    "greater_than": ("gt", "greater than"),
-    "less_than_equal": ("le", "at most"),
-    "less_than": ("lt", "less than"),
+    "greater_than_equal": ("ge", N_("{name} is {value}, but must be at least {bound:g}.")),
+    "greater_than": ("gt", N_("{name} is {value}, but must be greater than {bound:g}.")),
+    "less_than_equal": ("le", N_("{name} is {value}, but must be at most {bound:g}.")),
+    "less_than": ("lt", N_("{name} is {value}, but must be less than {bound:g}.")),
 }
 _KINDS = {
-    "int_parsing": "a whole number",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_parsing": "a number",
-    "float_type": "a number",
-    "finite_number": "a finite number",
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
-    "string_type": "text",
-    "int_parsing_size": "a smaller whole number",
+    "int_parsing": N_("a whole number"),
+    "int_type": N_("a whole number"),
+    "int_from_float": N_("a whole number"),
+    "float_parsing": N_("a number"),
+    "float_type": N_("a number"),
+    "finite_number": N_("a finite number"),
+    "bool_parsing": N_("true or false"),
+    "bool_type": N_("true or false"),
+    "string_type": N_("text"),
+    "int_parsing_size": N_("a smaller whole number"),
 }
 
 
 def _sentence(kind: str, name: str, field: str, value: object, context: dict[str, Any]) -> str:
     shown = _short(value)
     if kind in _BOUNDS:
-        key, words = _BOUNDS[kind]
-        return f"{name} is {shown}, but must be {words} {context[key]:g}."
+        key, template = _BOUNDS[kind]
+        return Sentence(template, {"name": name, "value": shown, "bound": context[key]})
     if kind in _KINDS:
-        return f"{name} is {shown}, but must be {_KINDS[kind]}."
+        return N_(
+            "{name} is {shown}, but must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
+        )
     if kind == "literal_error":
-        return f"{name} is {shown}, but must be one of {context['expected']}."
+        return N_(
+            "{name} is {shown}, but must be one of {context}.",
+            name=name,
+            shown=shown,
+            context=context["expected"],
+        )
     if kind == "extra_forbidden":
-        return f"There is no setting called {field}."
+        return N_("There is no setting called {field}.", field=field)
     if kind == "missing":
         return f"{field} is missing."
     if kind == "union_tag_invalid":
         tag, known = _short(context.get("tag")), context["expected_tags"]
-        return f"{field} has {context['discriminator']} {tag}, but must be one of {known}."
+        return N_(
+            "{field} has {context} {tag}, but must be one of {known}.",
+            field=field,
+            context=context["discriminator"],
+            tag=tag,
+            known=known,
+        )
     if kind == "union_tag_not_found":
-        return f"{field} does not say its {context['discriminator']}."
+        return N_(
+            "{field} does not say its {context}.", field=field, context=context["discriminator"]
+        )
     if kind in {"model_type", "model_attributes_type", "dict_type"}:
-        return f"{field or 'The configuration'} is {shown}, but must be a set of named values."
+        return N_(
+            "{field} is {shown}, but must be a set of named values.",
+            field=field or "The configuration",
+            shown=shown,
+        )
     return f"{field or 'The configuration'} cannot be {shown}."
 
 

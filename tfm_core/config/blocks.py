@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.choices import ActivationName, NormName
+from tfm_core.sentences import N_
 
 
 class BlockConfig(Config):
@@ -75,10 +76,17 @@ class BlockConfig(Config):
     def _fits(self) -> Self:
         if self.d_model % self.n_heads:
             below = max(h for h in range(1, self.n_heads) if self.d_model % h == 0)
+            would = (
+                N_("{n} heads of {d_head} would.", n=below, d_head=self.d_model // below)
+                if below > 1
+                else N_("1 head of {d_head} would.", d_head=self.d_model)
+            )
             raise CrossError(
                 "n_heads",
-                f"n_heads {self.n_heads} does not divide d_model {self.d_model}; "
-                f"{below} head{'s' if below > 1 else ''} of {self.d_model // below} would.",
+                "n_heads {n_heads} does not divide d_model {d_model}; {would}",
+                n_heads=self.n_heads,
+                d_model=self.d_model,
+                would=would,
             )
         check_position(self, "position")
         return self
@@ -90,16 +98,19 @@ def check_position(config: BlockConfig, field: str) -> None:
     if position == "rotary" and config.d_head % 2:
         raise CrossError(
             field,
-            f"Rotary positions turn pairs of dimensions, but a head has {config.d_head} "
-            "dimensions, an odd number; change d_model or n_heads.",
+            "Rotary positions turn pairs of dimensions, but a head has {d_head} dimensions, an "
+            "odd number; change d_model or n_heads.",
+            d_head=config.d_head,
         )
     if position == "sinusoidal" and config.d_model % 2:
         raise CrossError(
             field,
-            f"Sinusoidal positions need an even d_model, and it is {config.d_model}.",
+            "Sinusoidal positions need an even d_model, and it is {d_model}.",
+            d_model=config.d_model,
         )
     if position == "sinusoidal-2d" and config.d_model % 4:
         raise CrossError(
             field,
-            f"2-D sinusoidal positions need a d_model that 4 divides, and it is {config.d_model}.",
+            "2-D sinusoidal positions need a d_model that 4 divides, and it is {d_model}.",
+            d_model=config.d_model,
         )

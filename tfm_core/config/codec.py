@@ -16,6 +16,7 @@ from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
 from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.sentences import N_
 
 
 def to_json(config: Config) -> str:
@@ -28,7 +29,7 @@ def from_json(text: str | bytes) -> Experiment:
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError([Problem("", f"This is not JSON: {error}.")]) from None
+        raise ConfigError([Problem("", N_("This is not JSON: {error}.", error=error))]) from None
     return Experiment.parse(values)
 
 
@@ -95,7 +96,7 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
         elif dot and name and isinstance(values.get(section), dict):
             values[section][name] = text
         else:
-            problems.append(Problem(key, f"There is no setting called {key}."))
+            problems.append(Problem(key, N_("There is no setting called {key}.", key=key)))
     if problems:
         raise ConfigError(problems)
     return values
@@ -105,7 +106,15 @@ _NOT_IN_LINKS = {"task.kind", "task.text"}  # a pasted text is too long for an a
 
 
 def _unknown(field: str, value: str, known: Any) -> Problem:
-    return Problem(field, f"{field} is {value!r}, but must be one of {', '.join(known)}.")
+    return Problem(
+        field,
+        N_(
+            "{field} is {value!r}, but must be one of {known}.",
+            field=field,
+            value=value,
+            known=", ".join(known),
+        ),
+    )
 
 
 def _flatten(values: Mapping[str, Any]) -> dict[str, Any]:

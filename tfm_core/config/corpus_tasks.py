@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.choices import UnitName
+from tfm_core.sentences import N_
 
 CorpusTaskName = Literal["grammar", "own-text"]
 LEAST_CHARACTERS, MOST_CHARACTERS = 20, 200_000
@@ -35,12 +36,12 @@ class CorpusTaskFacts:
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
         "Toy grammar",
-        "Write sentences of the toy English grammar, one token after the other.",
+        N_("Write sentences of the toy English grammar, one token after the other."),
         ("unit", "n_train", "n_validation", "n_test"),
     ),
     "own-text": CorpusTaskFacts(
         "A text",
-        "Continue a text: the first chapter of Alice in Wonderland, or one that you paste.",
+        N_("Continue a text: the first chapter of Alice in Wonderland, or one that you paste."),
         ("unit", "context", "text"),
     ),
 }
@@ -50,12 +51,12 @@ class CorpusTaskConfig(Config):
     """A language model's text. ``text`` is the user's own; empty means the one that comes along."""
 
     kind: Literal["corpus"] = "corpus"
-    name: CorpusTaskName = knob("own-text", "Task", "What the model learns.")
-    unit: UnitName = knob("words", "Tokens", "What the model reads and writes one at a time.")
+    name: CorpusTaskName = knob("own-text", "Task", N_("What the model learns."))
+    unit: UnitName = knob("words", "Tokens", N_("What the model reads and writes one at a time."))
     context: int = knob(
         64,
         "Context",
-        "Tokens the model sees at once, <bos> included: how far back it can look.",
+        N_("Tokens the model sees at once, <bos> included: how far back it can look."),
         ge=4,
         le=512,
         step=16,
@@ -63,7 +64,7 @@ class CorpusTaskConfig(Config):
     n_train: int = knob(
         20000,
         "Training sentences",
-        "Sentences to learn from.",
+        N_("Sentences to learn from."),
         ge=8,
         le=200_000,
         step=1000,
@@ -72,7 +73,7 @@ class CorpusTaskConfig(Config):
     n_validation: int = knob(
         500,
         "Validation sentences",
-        "Other draws, measured during training.",
+        N_("Other draws, measured during training."),
         ge=8,
         le=50_000,
         step=100,
@@ -81,7 +82,7 @@ class CorpusTaskConfig(Config):
     n_test: int = knob(
         1000,
         "Test sentences",
-        "Other draws, measured once at the end.",
+        N_("Other draws, measured once at the end."),
         ge=8,
         le=50_000,
         step=100,
@@ -90,7 +91,7 @@ class CorpusTaskConfig(Config):
     text: str = Field(
         "",
         title="Text",
-        description="Your own text to learn from; empty: the one that comes with the app.",
+        description=N_("Your own text to learn from; empty: the one that comes with the app."),
     )
 
     @property
@@ -125,20 +126,32 @@ class CorpusTaskConfig(Config):
 def text_problem(text: str, unit: str) -> str | None:
     """Return what keeps a text from being learned from, in a sentence, or None."""
     if not LEAST_CHARACTERS <= len(text) <= MOST_CHARACTERS:
-        return (
-            f"The text has {len(text):,} characters, but must have from {LEAST_CHARACTERS:,} to "
-            f"{MOST_CHARACTERS:,}."
+        return N_(
+            "The text has {n_text:,} characters, but must have from {least_characters:,} to "
+            "{most_characters:,}.",
+            n_text=len(text),
+            least_characters=LEAST_CHARACTERS,
+            most_characters=MOST_CHARACTERS,
         )
     tokens = cut_text(text, unit)
     if len(tokens) < LEAST_TOKENS:
-        return (
-            f"The text has {len(tokens)} {unit}, but must have at least {LEAST_TOKENS}; paste more"
-            + (", or read it by characters." if unit == "words" else ".")
+        if unit == "words":
+            return N_(
+                "The text has {n} words, but must have at least {least}; paste more, or read it by "
+                "characters.",
+                n=len(tokens),
+                least=LEAST_TOKENS,
+            )
+        return N_(
+            "The text has {n} characters, but must have at least {least}; paste more.",
+            n=len(tokens),
+            least=LEAST_TOKENS,
         )
     if len(set(tokens)) < 2:
-        return (
-            f"The text is one token repeated, {tokens[0][:20]!r}: there is nothing to predict. "
-            "Paste one with at least two different ones."
+        return N_(
+            "The text is one token repeated, {tokens!r}: there is nothing to predict. Paste "
+            "one with at least two different ones.",
+            tokens=tokens[0][:20],
         )
     return None
 

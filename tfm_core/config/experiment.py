@@ -27,6 +27,7 @@ from tfm_core.config.task import (
     tasks_for,
 )
 from tfm_core.config.training import TrainingConfig
+from tfm_core.sentences import StudentError
 
 C = TypeVar("C", bound=Config)
 
@@ -46,8 +47,11 @@ class Experiment(Config):
         if isinstance(self.task, kind):
             return self.task
         wanted = kind.model_fields["kind"].default
-        raise ValueError(
-            f"The task {self.task.facts.label} is of kind {self.task.kind}, not {wanted}."
+        raise StudentError(
+            "The task {label} is of kind {kind}, not {wanted}.",
+            label=self.task.facts.label,
+            kind=self.task.kind,
+            wanted=wanted,
         )
 
     def model_as(self, family: type[C]) -> C:
@@ -55,7 +59,11 @@ class Experiment(Config):
         if isinstance(self.model, family):
             return self.model
         wanted = family.model_fields["family"].default
-        raise ValueError(f"The model is of the family {self.model.family}, not {wanted}.")
+        raise StudentError(
+            "The model is of the family {family}, not {wanted}.",
+            family=self.model.family,
+            wanted=wanted,
+        )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -96,8 +104,12 @@ def _check_family(experiment: Experiment) -> None:
         others = ", ".join(TASK_FACTS[name].label for name in tasks_for(family)[:3])
         raise CrossError(
             "task.name",
-            f"{FAMILIES[family].label} cannot learn the task {facts.label}; choose a task such as "
-            f"{others}, or the family {able}.",
+            "{label} cannot learn the task {task}; choose a task such as {others}, or "
+            "the family {able}.",
+            label=FAMILIES[family].label,
+            task=facts.label,
+            others=others,
+            able=able,
         )
 
 
@@ -108,8 +120,10 @@ def _check_vit(experiment: Experiment) -> None:
     if task.n_validation >= task.facts.n_train:
         raise CrossError(
             "task.n_validation",
-            f"n_validation {task.n_validation} leaves nothing of the {task.facts.n_train} "
-            "training pictures; choose fewer.",
+            "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
+            "choose fewer.",
+            n_validation=task.n_validation,
+            n_train=task.facts.n_train,
         )
 
 
@@ -122,8 +136,12 @@ def _check_patches(experiment: Experiment) -> None:
         fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
         raise CrossError(
             "model.patch_size",
-            f"patch_size {model.patch_size} does not divide the {size}x{size} pictures of "
-            f"{task.facts.label}; {fitting} would.",
+            "patch_size {patch_size} does not divide the {size}x{size} pictures of {label}; "
+            "{fitting} would.",
+            patch_size=model.patch_size,
+            size=size,
+            label=task.facts.label,
+            fitting=fitting,
         )
 
 
@@ -137,6 +155,9 @@ def _check_text(experiment: Experiment) -> None:
     if model.position == "learned" and needed > model.max_len:
         raise CrossError(
             "model.max_len",
-            f"{task.facts.label} has sequences of up to {needed} tokens, but the learned position "
-            f"table has {model.max_len} rows; make it {needed} or choose other positions.",
+            "{label} has sequences of up to {needed} tokens, but the learned position table has "
+            "{max_len} rows; make it {needed} or choose other positions.",
+            label=task.facts.label,
+            needed=needed,
+            max_len=model.max_len,
         )

@@ -63,7 +63,9 @@ class RecurrentConfig(Config):
         if self.is_bidirectional and self.d_model % 2:
             raise CrossError(
                 "d_model",
-                f"Each direction of the encoder gets half of d_model, and {self.d_model} is odd; "
-                f"{self.d_model + 1} would do.",
+                "Each direction of the encoder gets half of d_model, and {d_model} is odd; "
+                "{even} would do.",
+                d_model=self.d_model,
+                even=self.d_model + 1,
             )
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.config.choices import POOLINGS
+from tfm_core.sentences import StudentError
 
 CLS_ID = 1
 """The token put in front of a text to gather its label: <bos>."""
@@ -46,11 +47,17 @@ class TextShape:
     def __post_init__(self) -> None:
         """Refuse sizes that contradict each other and heads that there are not."""
         if self.head not in (known := ("tokens", "pooler", *POOLINGS)):
-            raise ValueError(f"head is {self.head!r}, but must be one of {', '.join(known)}.")
+            raise StudentError(
+                "head is {head!r}, but must be one of {known}.",
+                head=self.head,
+                known=", ".join(known),
+            )
         if self.one_vocabulary and self.src_vocabulary != self.tgt_vocabulary:
-            raise ValueError(
-                f"One vocabulary cannot have {self.src_vocabulary} source "
-                f"and {self.tgt_vocabulary} target words."
+            raise StudentError(
+                "One vocabulary cannot have {src_vocabulary} source and {tgt_vocabulary} target "
+                "words.",
+                src_vocabulary=self.src_vocabulary,
+                tgt_vocabulary=self.tgt_vocabulary,
             )
 
 
@@ -83,5 +90,9 @@ def patches_per_side(image_size: int, patch_size: int) -> int:
     Raises ValueError where the patches do not divide the picture.
     """
     if image_size % patch_size:
-        raise ValueError(f"patch_size {patch_size} does not divide image_size {image_size}")
+        raise StudentError(
+            "patch_size {patch_size} does not divide image_size {image_size}",
+            patch_size=patch_size,
+            image_size=image_size,
+        )
     return image_size // patch_size

@@ -73,8 +73,11 @@ class TextTaskConfig(Config):
         if self.size not in sizes:
             raise CrossError(
                 "size",
-                f"size is {self.size}, but for {self.facts.label} it must be "
-                f"from {sizes[0]} to {sizes[-1]}.",
+                "size is {size}, but for {label} it must be from {lowest} to {highest}.",
+                size=self.size,
+                label=self.facts.label,
+                lowest=sizes[0],
+                highest=sizes[-1],
             )
         return self
 

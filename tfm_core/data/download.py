@@ -15,13 +15,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from tfm_core.sentences import StudentError
+
 Progress = Callable[[int, int, str], None]  # bytes done, bytes in all (0: unknown), what happens
 
 _CHUNK = 1 << 16
 _TIMEOUT = 20  # seconds without a byte
 
 
-class DataUnavailable(ValueError):
+class DataUnavailable(StudentError):
     """A data set that cannot be had; the message says where its files could be put by hand."""
 
 
@@ -50,9 +52,12 @@ def fetch(
                 return
             failures.append(f"{address}: the checksum is not {md5}")
         raise DataUnavailable(
-            f"{label} could not be downloaded ({'; '.join(failures)}). Put {path.name} into "
-            f"{path.parent.absolute()} by hand, or choose the 5,000 MNIST digits, which come with "
-            "the app and need no download."
+            "{label} could not be downloaded ({failures}). Put {name} into {parent} by hand, or "
+            "choose the 5,000 MNIST digits, which come with the app and need no download.",
+            label=label,
+            failures="; ".join(failures),
+            name=path.name,
+            parent=path.parent.absolute(),
         )
 
 
@@ -64,8 +69,9 @@ def unpack_gzip(packed: Path, path: Path) -> None:
                 shutil.copyfileobj(source, file)
         except (gzip.BadGzipFile, EOFError, zlib.error):
             raise DataUnavailable(
-                f"{packed} is damaged: it cannot be unpacked. Delete it, "
-                "and it is downloaded again."
+                "{packed} is damaged: it cannot be unpacked. Delete it, and it is downloaded "
+                "again.",
+                packed=packed,
             ) from None
 
 
@@ -95,9 +101,11 @@ def _written(path: Path) -> Iterator[IO[bytes]]:
         handle, part = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".part", dir=path.parent)
     except OSError as error:
         raise DataUnavailable(
-            f"The folder {path.parent.absolute()} cannot be written to ({error.strerror}). Set "
-            "TFM_DATA_DIR to a folder that can, or choose the 5,000 MNIST digits, which come with "
-            "the app and need no download."
+            "The folder {parent} cannot be written to ({strerror}). Set TFM_DATA_DIR to a "
+            "folder that can, or choose the 5,000 MNIST digits, which come with the app and "
+            "need no download.",
+            parent=path.parent.absolute(),
+            strerror=error.strerror,
         ) from None
     try:
         with os.fdopen(handle, "w+b") as file:

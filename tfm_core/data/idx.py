@@ -24,11 +24,17 @@ def check_idx(path: Path, shape: tuple[int, ...]) -> None:
             found = file.read(len(header))
         size = path.stat().st_size
     except OSError as error:
-        raise DataUnavailable(f"{path} cannot be read: {error.strerror}.") from None
+        raise DataUnavailable(
+            "{path} cannot be read: {strerror}.", path=path, strerror=error.strerror
+        ) from None
     if size != right:
         problem = f"it has {size} bytes, but {right} would be right"
     elif found != header:
         problem = f"it does not begin like an IDX file of {' x '.join(map(str, shape))}"
     else:
         return
-    raise DataUnavailable(f"{path} is damaged: {problem}. Delete it, and it is downloaded again.")
+    raise DataUnavailable(
+        "{path} is damaged: {problem}. Delete it, and it is downloaded again.",
+        path=path,
+        problem=problem,
+    )

@@ -11,6 +11,7 @@ from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.image_files import DataUnavailable, Progress, data_dir, read_images
 from tfm_core.data.moving import moved, normalised
+from tfm_core.sentences import StudentError
 
 __all__ = ["DataUnavailable", "ImageData", "ImageSplit", "data_dir", "load_images"]
 
@@ -77,9 +78,12 @@ def load_images(
             for images, labels in read_images(config.name, facts, progress or _silent)
         )
     if config.n_validation >= len(rest):
-        raise ValueError(
-            f"n_validation is {config.n_validation}, but {facts.label} has only {len(rest)} "
-            "pictures to take them from; choose fewer."
+        raise StudentError(
+            "n_validation is {n_validation}, but {label} has only {n_rest} pictures to take "
+            "them from; choose fewer.",
+            n_validation=config.n_validation,
+            label=facts.label,
+            n_rest=len(rest),
         )
     validation, train = split_off(rest, config.n_validation, generator)
     mean, std = pixel_statistics(train.images)

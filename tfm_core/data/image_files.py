@@ -65,9 +65,15 @@ def read_images(name: str, facts: ImageTaskFacts, progress: Progress) -> tuple[P
         expected = (n, facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
-                f"{facts.label} in {data_dir()} has pictures {tuple(images.shape)} and labels up to"
-                f" {int(labels.max())}, but {expected} and {facts.n_classes - 1} would be right; "
-                "delete its files, and they are downloaded again."
+                "{label} in {data_dir} has pictures {shape} and labels up to {highest}, but "
+                "{expected} and {last} would be right; delete its files, and they are "
+                "downloaded again.",
+                label=facts.label,
+                data_dir=data_dir(),
+                shape=tuple(images.shape),
+                highest=int(labels.max()),
+                expected=expected,
+                last=facts.n_classes - 1,
             )
     return train, test
 
@@ -114,6 +120,8 @@ def _ready_cifar(
     for file, md5 in files:
         if not matches(folder / file, md5):
             raise DataUnavailable(
-                f"{folder / file} is damaged: its checksum is not {md5}; delete it, and it is "
-                "downloaded again."
+                "{path} is damaged: its checksum is not {md5}; delete it, and it is "
+                "downloaded again.",
+                path=folder / file,
+                md5=md5,
             )

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config.image_tasks import ImageTaskFacts
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -49,9 +50,9 @@ def picture_to_input(
     grey = np.asarray(flat.convert("L"))
     if _background(grey) > 127:
         grey = 255 - grey
-        notes.append("Inverted: the task's pictures are light on dark.")
+        notes.append(N_("Inverted: the task's pictures are light on dark."))
     if int(grey.max()) - _background(grey) < _FAINT:
-        raise ValueError("The picture is blank: nothing stands out from its background.")
+        raise StudentError("The picture is blank: nothing stands out from its background.")
     is_digit = all(name.isdigit() for name in facts.class_names)
     if grey.shape == (side, side):
         return grey[None].copy(), notes
@@ -77,7 +78,7 @@ def from_text(text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     except (binascii.Error, ValueError, zlib.error):
         raw = b""
     if len(raw) != size:
-        raise ValueError(
+        raise StudentError(
             "The picture in the link cannot be read; perhaps a part of the link is missing. Draw "
             "or upload it again."
         )
@@ -91,29 +92,35 @@ def _opened(picture: bytes | npt.NDArray[np.uint8]) -> Image.Image:
     if isinstance(picture, np.ndarray):
         fits = picture.ndim == 2 or (picture.ndim == 3 and picture.shape[2] in (3, 4))
         if picture.dtype != np.uint8 or not fits or not picture.size:
-            raise ValueError(
-                f"The picture is {picture.dtype} {picture.shape}, but must be uint8 (height, width)"
-                " with 3 or 4 colour channels or none."
+            raise StudentError(
+                "The picture is {dtype} {shape}, but must be uint8 (height, width) with 3 or 4 "
+                "colour channels or none.",
+                dtype=picture.dtype,
+                shape=picture.shape,
             )
         return Image.fromarray(picture)
     if len(picture) > MOST_BYTES:
-        raise ValueError(
-            f"The file has {len(picture) / 1e6:.1f} MB, but at most {MOST_BYTES // 10**6} are read;"
-            " make the picture smaller."
+        raise StudentError(
+            "The file has {size:.1f} MB, but at most {most} are read; make the picture smaller.",
+            size=len(picture) / 1000000.0,
+            most=MOST_BYTES // 10**6,
         )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a picture that Pillow finds large: judged below
             image = Image.open(io.BytesIO(picture))
             if image.width * image.height > _MOST_PIXELS:
-                raise ValueError(
-                    f"The picture has {image.width} x {image.height} pixels, but at most "
-                    f"{_MOST_PIXELS // 10**6} million are read; make it smaller."
+                raise StudentError(
+                    "The picture has {width} x {height} pixels, but at most {most_pixels} "
+                    "million are read; make it smaller.",
+                    width=image.width,
+                    height=image.height,
+                    most_pixels=_MOST_PIXELS // 10**6,
                 )
             image.load()
             upright = ImageOps.exif_transpose(image)
     except (OSError, SyntaxError, EOFError, Image.DecompressionBombError):
-        raise ValueError(
+        raise StudentError(
             "This file cannot be read as a picture; a PNG or JPEG file would be right."
         ) from None
     return upright if upright.mode in {"L", "RGB", "RGBA"} else upright.convert("RGBA")
@@ -146,8 +153,15 @@ def _square(image: Image.Image, side: int, notes: list[str]) -> Image.Image:
     if image.size == (side, side):
         return image
     if image.width != image.height:
-        notes.append("Cut to the square in the middle.")
-    notes.append(f"Resized from {image.width} x {image.height} to {side} x {side} pixels.")
+        notes.append(N_("Cut to the square in the middle."))
+    notes.append(
+        N_(
+            "Resized from {width} x {height} to {side} x {side} pixels.",
+            width=image.width,
+            height=image.height,
+            side=side,
+        )
+    )
     return ImageOps.fit(image, (side, side))
 
 
@@ -173,7 +187,13 @@ def _like_mnist(grey: Grey, side: int, notes: list[str]) -> Grey:
     top, left = starts
     result[top : top + small.shape[0], left : left + small.shape[1]] = small
     notes.append(
-        f"Resized from {width} x {height} to {side} x {side} pixels, the digit {box} pixels long "
-        "and centred, as in MNIST."
+        N_(
+            "Resized from {width} x {height} to {side} x {side} pixels, the digit {box} pixels "
+            "long and centred, as in MNIST.",
+            width=width,
+            height=height,
+            side=side,
+            box=box,
+        )
     )
     return result

@@ -27,6 +27,7 @@ from tfm_core.config import (
     shape,
 )
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind
+from tfm_core.sentences import StudentError
 
 __all__ = [
     "BOS",
@@ -134,7 +135,7 @@ def patches_per_side(experiment: Experiment) -> int:
         isinstance(model, ViTConfig | CaptionerConfig)
         and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
     ):
-        raise ValueError("Only a Vision Transformer cuts pictures into patches; this reads text.")
+        raise StudentError("Only a Vision Transformer cuts pictures into patches; this reads text.")
     return shape.patches_per_side(task.facts.image_size, model.patch_size)
 
 
@@ -184,8 +185,9 @@ _MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attentio
 def _parts(module_name: str) -> tuple[str, int, str]:
     found = _MODULE.fullmatch(module_name)
     if found is None:
-        raise ValueError(
-            f"{module_name!r} is no attention module; one is encoder.layers.0.self_attention."
+        raise StudentError(
+            "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
+            module_name=module_name,
         )
     return found[1], int(found[2] or 0), found[3]
 

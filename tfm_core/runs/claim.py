@@ -16,11 +16,12 @@ from typing import Any
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.process import Mark, is_alive, is_same
 from tfm_core.runs.status import read_status
+from tfm_core.sentences import StudentError
 
 _WRITING_SECONDS = 5.0  # an empty claim younger than this is just being written
 
 
-class RunHeld(ValueError):
+class RunHeld(StudentError):
     """Another process works on this run."""
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from tfm_core.runs import requests
 from tfm_core.runs.requests import RequestKind
+from tfm_core.sentences import N_
 
 RUNNING_SECONDS = 0.05
 PAUSED_SECONDS = 0.03
-BY_HAND = "Stopped by hand."
+BY_HAND = N_("Stopped by hand.")
 
 
 class Control:
@@ -90,7 +91,8 @@ class Control:
 
     def _may_go_on(self) -> bool:
         if self._end is not None and self.stop_reason is None and time.monotonic() > self._end:
-            self.stop_reason = (
-                f"Stopped after {self._limit:,.0f} seconds, the longest that a run may take here."
+            self.stop_reason = N_(
+                "Stopped after {limit:,.0f} seconds, the longest that a run may take here.",
+                limit=self._limit,
             )
         return self.stop_reason is None

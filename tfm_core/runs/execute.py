@@ -19,6 +19,7 @@ from tfm_core.runs.process import mark_of
 from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from tfm_core.training.events import Event
@@ -45,7 +46,7 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     if run.status.pid != mark.pid:  # else the queue has prepared all for this process
         requests.take(run.folder)  # what an earlier worker did not live to answer
     if not claim.take(run.folder, mark):
-        raise claim.RunHeld(f"The run {run.id} is being trained by another process.")
+        raise claim.RunHeld("The run {id} is being trained by another process.", id=run.id)
     control = control or Control(run.folder)
     status = dataclasses.replace(
         run.status, pid=mark.pid, host=mark.host, created=mark.created, queue_position=None
@@ -121,7 +122,7 @@ class _Execution:
         if step >= 0:
             return None
         self._best_loss = float("inf")
-        return "It had no checkpoint yet, so it started again from the beginning."
+        return N_("It had no checkpoint yet, so it started again from the beginning.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Write down an event and answer what is asked; False means that the run shall stop."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from tfm_core.config import Experiment
+from tfm_core.sentences import N_, StudentError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_WORDS = ("no space left", "os error 28", "disk quota", "file too large")
@@ -17,18 +18,17 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     if _is_out_of_memory(error):
         return _out_of_memory(experiment, device)
     if isinstance(error, OSError) and is_disk_full(error):
-        return (
-            "The disk is full, so the run could not be written on; make room, for example by "
-            "deleting old runs, and resume it."
+        return N_(
+            "The disk is full, so the run could not be written on; make room, for example "
+            "by deleting old runs, and resume it.",
         )
-    if isinstance(error, ValueError) and type(error).__module__.startswith("tfm_core."):
-        return text
-    if type(error) is ValueError and text.endswith("."):
-        return text  # ours: a device that is not there, an experiment that cannot be
+    if isinstance(error, StudentError):
+        return error.sentence  # a device that is not there, an experiment that cannot be
     if device != "cpu" and any(words in text.lower() for words in _GONE_WORDS):
-        return (
-            f"The device {device} stopped working ({text.splitlines()[0]}); "
-            "resume the run, or train on cpu."
+        return N_(
+            "The device {device} stopped working ({answer}); resume the run, or train on cpu.",
+            device=device,
+            answer=text.splitlines()[0],
         )
     return (
         f"{type(error).__name__}: {text.splitlines()[0]} (more in worker.log in the run's folder)"
@@ -55,4 +55,9 @@ def _is_out_of_memory(error: BaseException) -> bool:
 def _out_of_memory(experiment: Experiment, device: str) -> str:
     size = experiment.training.batch_size
     cure = f"a batch size of {size // 2} needs about half" if size > 1 else "use a smaller model"
-    return f"The memory of {device} is not enough for batches of {size}; {cure}."
+    return N_(
+        "The memory of {device} is not enough for batches of {size}; {cure}.",
+        device=device,
+        size=size,
+        cure=cure,
+    )

@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 
 from tfm_core.config import Experiment
+from tfm_core.sentences import StudentError
 
 
-class LimitReached(ValueError):
+class LimitReached(StudentError):
     """A run is larger, or the line longer, than this server allows."""
 
 
@@ -38,27 +39,38 @@ class Limits:
     def check_session(self, n_active: int) -> None:
         """Raise LimitReached, in a sentence, where one visitor has enough runs in hand."""
         if n_active >= self.max_per_session:
-            runs = "run trains or waits" if n_active == 1 else "runs train or wait"
+            if n_active == 1:
+                raise LimitReached(
+                    "1 run trains or waits for you already; stop one, or wait until one is done."
+                )
             raise LimitReached(
-                f"{n_active} {runs} for you already; stop one, or wait until one is done."
+                "{n} runs train or wait for you already; stop one, or wait until one is done.",
+                n=n_active,
             )
 
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
         if n_queued >= self.max_queued:
-            runs = "1 run waits" if n_queued == 1 else f"{n_queued} runs wait"
-            raise LimitReached(f"{runs} already, and no more may; try again later.")
+            if n_queued == 1:
+                raise LimitReached("1 run waits already, and no more may; try again later.")
+            raise LimitReached(
+                "{n} runs wait already, and no more may; try again later.", n=n_queued
+            )
         steps = experiment.training.steps
         if self.max_steps is not None and steps > self.max_steps:
             raise LimitReached(
-                f"This run has {steps:,} steps, but at most {self.max_steps:,} are allowed here."
+                "This run has {steps:,} steps, but at most {max_steps:,} are allowed here.",
+                steps=steps,
+                max_steps=self.max_steps,
             )
         if self.max_parameters is not None:
             count = _n_parameters(experiment)
             if count > self.max_parameters:
                 raise LimitReached(
-                    f"This model has {count:,} parameters, but at most "
-                    f"{self.max_parameters:,} are allowed here."
+                    "This model has {count:,} parameters, but at most {max_parameters:,} are "
+                    "allowed here.",
+                    count=count,
+                    max_parameters=self.max_parameters,
                 )
 
 
@@ -77,5 +89,5 @@ def _number(name: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{name} is {text!r}, but must be a whole number.")
+        raise StudentError("{name} is {text!r}, but must be a whole number.", name=name, text=text)
     return int(text)

@@ -21,6 +21,7 @@ from tfm_core.runs.process import Mark
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
+from tfm_core.sentences import N_, StudentError
 from tfm_core.training.devices import usable_cores
 
 LOOK_SECONDS = 0.5
@@ -75,7 +76,9 @@ class RunQueue:
         """
         status = run.status
         if status.state != "queued":
-            raise ValueError(f"This run is {status.state}; only a new run can be started.")
+            raise StudentError(
+                "This run is {state}; only a new run can be started.", state=status.state
+            )
         waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
@@ -93,13 +96,15 @@ class RunQueue:
         """
         status = run.status
         if run.meta.recorded:
-            raise ValueError("This run comes with the app; train a copy of it further instead.")
+            raise StudentError("This run comes with the app; train a copy of it further instead.")
         if status.state == "finished":
-            raise ValueError("This run is finished; it can be trained further as a new run.")
+            raise StudentError("This run is finished; it can be trained further as a new run.")
         if not status.can_resume:
-            raise ValueError(f"This run is {status.state}; there is nothing to resume.")
+            raise StudentError(
+                "This run is {state}; there is nothing to resume.", state=status.state
+            )
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
-        words = None if run.has_checkpoint else "It starts again from the beginning."
+        words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
         tickets.add(self.store.root, run.id)
         self._wake.set()
@@ -184,7 +189,7 @@ class RunQueue:
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
             last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
             failed = dataclasses.replace(
-                run.status, state="failed", reason=f"The worker broke down: {last}"
+                run.status, state="failed", reason=N_("The worker broke down: {last}", last=last)
             )
             with contextlib.suppress(OSError):
                 write_status(run.folder, failed)

@@ -22,9 +22,10 @@ from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import Status, read_status, write_status
+from tfm_core.sentences import N_, StudentError
 
 
-class RunDamaged(ValueError):
+class RunDamaged(StudentError):
     """A file of a run is missing or cannot be understood."""
 
 
@@ -71,20 +72,23 @@ class Run:
             raise RunDamaged("The file experiment.json of this run is missing.") from None
         except OSError as error:
             raise RunDamaged(
-                f"The file experiment.json of this run cannot be read: {error.strerror}."
+                "The file experiment.json of this run cannot be read: {strerror}.",
+                strerror=error.strerror,
             ) from None
         except ConfigError as error:
-            raise RunDamaged(f"The experiment of this run is damaged. {error}") from None
+            raise RunDamaged(
+                "The experiment of this run is damaged. {error}", error=error
+            ) from None
 
     @property
     def problem(self) -> str | None:
         """What keeps the run from being shown, in a sentence, or None."""
         if not self.folder.is_dir():
-            return "This run was deleted."
+            return N_("This run was deleted.")
         try:
             _ = self.experiment
         except RunDamaged as error:
-            return str(error)
+            return error.sentence
         return None
 
     @cached_property
@@ -167,15 +171,21 @@ class Run:
         Raises ValueError, in a sentence, where there is no worker to ask.
         """
         if kind not in requests.KINDS:
-            raise ValueError(f"A run can be asked to {_either(requests.KINDS)}, not to {kind!r}.")
+            raise StudentError(
+                "A run can be asked to {kinds}, not to {kind!r}.",
+                kinds=_either(requests.KINDS),
+                kind=kind,
+            )
         status = self.status
         if status.state == "queued":
             if kind != "stop":
-                raise ValueError("This run is still waiting in the queue; it can only be stopped.")
+                raise StudentError(
+                    "This run is still waiting in the queue; it can only be stopped."
+                )
             if self._leave_line():
                 return
         elif not status.is_alive:
-            raise ValueError(_CANNOT[status.state])
+            raise StudentError(_CANNOT[status.state])
         requests.drop(self.folder, kind)
 
     def _leave_line(self) -> bool:
@@ -185,7 +195,7 @@ class Run:
             return False
         try:
             tickets.remove(self.folder.parent, self.id)
-            reason = "Stopped while it waited in the queue."
+            reason = N_("Stopped while it waited in the queue.")
             stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
             write_status(self.folder, stopped)
         finally:
@@ -215,10 +225,10 @@ _META_KINDS: dict[str, type | tuple[type, ...]] = {
     "parent": (str, type(None)),
 }
 _CANNOT = {
-    "finished": "This run is finished; it can be trained further as a new run.",
-    "stopped": "This run is stopped; it can be resumed.",
-    "failed": "This run failed; it can be resumed from its last checkpoint.",
-    "interrupted": "This run was interrupted; it can be resumed.",
+    "finished": N_("This run is finished; it can be trained further as a new run."),
+    "stopped": N_("This run is stopped; it can be resumed."),
+    "failed": N_("This run failed; it can be resumed from its last checkpoint."),
+    "interrupted": N_("This run was interrupted; it can be resumed."),
 }
 
 

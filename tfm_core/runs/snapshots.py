@@ -19,6 +19,7 @@ from safetensors.numpy import save
 
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
+from tfm_core.sentences import StudentError
 
 
 def snapshot_path(folder: Path, step: int) -> Path:
@@ -67,9 +68,13 @@ def read(path: Path) -> Snapshot:
         tokens = json.loads(metadata["tokens"]) if "tokens" in metadata else None
         step = int(metadata["step"])
     except FileNotFoundError:
-        raise ValueError(f"There is no snapshot {path.stem.lstrip('0') or '0'} here.") from None
+        raise StudentError(
+            "There is no snapshot {stem} here.", stem=path.stem.lstrip("0") or "0"
+        ) from None
     except (OSError, SafetensorError, ValueError, KeyError, RecursionError):
-        raise ValueError(f"The snapshot {path.name} is damaged and cannot be read.") from None
+        raise StudentError(
+            "The snapshot {name} is damaged and cannot be read.", name=path.name
+        ) from None
     return Snapshot(
         step=step,
         attention=_under("attention/", tensors),
@@ -128,18 +133,18 @@ def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
 def read_probe(folder: Path) -> Probe:
     """Read the probe. Raises ValueError, in a sentence, where it is missing or damaged."""
     if not (folder / "probe.json").exists():
-        raise ValueError("This run has no probe yet: it is written when the training starts.")
+        raise StudentError("This run has no probe yet: it is written when the training starts.")
     values = read_json(folder / "probe.json") or {}
     kind, items = values.get("kind"), values.get("items")
     if kind not in {"text", "image", "caption"} or not isinstance(items, list):
-        raise ValueError("The probe of this run is damaged and cannot be read.")
+        raise StudentError("The probe of this run is damaged and cannot be read.")
     images = None
     if kind != "text":
         try:
             with safe_open(folder / "probe.safetensors", framework="numpy") as file:
                 images = file.get_tensor("images")
         except (OSError, SafetensorError):
-            raise ValueError("The pictures of this run's probe are damaged or missing.") from None
+            raise StudentError("The pictures of this run's probe are damaged or missing.") from None
     return Probe(kind, items, images)
 
 

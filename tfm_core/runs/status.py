@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.process import Mark, is_alive
+from tfm_core.sentences import N_, Sentence
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -75,6 +76,9 @@ def write_status(folder: Path, status: Status) -> None:
     """Replace ``status.json``. Raises OSError."""
     values = dataclasses.asdict(status)
     del values["queue_position"]  # the queue's folder knows
+    if isinstance(status.reason, Sentence) and status.reason.values:
+        plain = {name: _plain(value) for name, value in status.reason.values.items()}
+        values["reason_parts"] = {"template": status.reason.template, "values": plain}
     write_json(folder / "status.json", values)
 
 
@@ -85,8 +89,10 @@ def read_status(folder: Path) -> Status:
     if status is None:
         return Status(
             "interrupted",
-            reason="The file status.json of this run is missing or damaged, "
-            "so how it ended is not known.",
+            reason=N_(
+                "The file status.json of this run is missing or damaged, so how it ended is not "
+                "known.",
+            ),
         )
     if not status.is_alive:
         return status
@@ -96,8 +102,11 @@ def read_status(folder: Path) -> Status:
     return dataclasses.replace(
         status,
         state="interrupted",
-        reason=f"Its process ended without a word at step {status.step:,}: it was killed, "
-        "the memory ran out, or the machine was restarted.",
+        reason=N_(
+            "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
+            "or the machine was restarted.",
+            step=status.step,
+        ),
     )
 
 
@@ -116,6 +125,21 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 _OPTIONAL = {"pid", "host", "created", "heartbeat", "reason"}
 
 
+def _plain(value: object) -> str | int | float:
+    return value if isinstance(value, int | float) else str(value)
+
+
+def _reason(values: dict[str, Any]) -> str | None:
+    """Return the reason with its template and values, where they are there and make it."""
+    reason: str | None = values.get("reason")
+    parts = values.get("reason_parts")
+    try:
+        again = Sentence(parts["template"], parts["values"]) if parts else None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        return reason  # the English sentence is the truth
+    return again if again == reason else reason
+
+
 def _parse(values: dict[str, Any]) -> Status | None:
     """Return the status, or None where a value is of the wrong kind."""
     if values.get("state") not in STATES:
@@ -132,4 +156,4 @@ def _parse(values: dict[str, Any]) -> Status | None:
         if isinstance(value, float) and not math.isfinite(value):
             return None
         known[name] = value
-    return Status(**known)
+    return Status(**{**known, "reason": _reason(values)})

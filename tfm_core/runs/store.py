@@ -15,6 +15,7 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
+from tfm_core.sentences import N_, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 """Runs that come with the app: read-only."""
@@ -26,7 +27,7 @@ _ID_LENGTH = 17  # 101 bits: nobody guesses one
 _TRASH = ".trash"
 
 
-class RunNotFound(ValueError):
+class RunNotFound(StudentError):
     """There is no run with this id."""
 
 
@@ -73,7 +74,7 @@ class RunStore:
             return Run(self.root / run_id)
         if self.recorded is not None and (self.recorded / run_id).is_dir():
             return Run(self.recorded / run_id, recorded=True)
-        raise RunNotFound(f"There is no run {run_id} here; it may have been deleted.")
+        raise RunNotFound("There is no run {run_id} here; it may have been deleted.", run_id=run_id)
 
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
@@ -87,14 +88,14 @@ class RunStore:
         if run.status.state == "queued":
             run.request("stop")
         if run.status.is_alive:
-            raise ValueError("This run is still training; stop it before you delete it.")
+            raise StudentError("This run is still training; stop it before you delete it.")
         (self.root / _TRASH).mkdir(exist_ok=True)
         os.rename(run.folder, self.root / _TRASH / run.id)
 
     def undelete(self, run_id: str) -> Run:
         """Take a run back out of the trash. Raises RunNotFound, in a sentence."""
         if not _ID.fullmatch(run_id) or not (self.root / _TRASH / run_id).is_dir():
-            raise RunNotFound(f"There is no deleted run {run_id} to take back.")
+            raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
         os.rename(self.root / _TRASH / run_id, self.root / run_id)
         return self.get(run_id)
 
@@ -110,12 +111,15 @@ class RunStore:
         parent = self.get(run_id)
         status = parent.status
         if status.is_active:
-            raise ValueError("This run is not over yet; stop it before you train a copy further.")
+            raise StudentError("This run is not over yet; stop it before you train a copy further.")
         if not parent.has_checkpoint:
-            raise ValueError("This run has no checkpoint, so it cannot be trained further.")
+            raise StudentError("This run has no checkpoint, so it cannot be trained further.")
         done = status.step if (step := parent.checkpoint_step) is None else step
         if steps <= done:
-            raise ValueError(f"This run has done {done:,} steps already; choose more than that.")
+            raise StudentError(
+                "This run has done {done:,} steps already; choose more than that.",
+                done=done,
+            )
         old = parent.experiment
         changes = {"steps": steps}
         if status.state == "finished" and done < old.training.steps:
@@ -131,7 +135,7 @@ class RunStore:
             total_steps=steps,
             epoch=status.epoch,
             device=device,
-            reason=f"Goes on from step {done:,} of “{meta.name}”.",
+            reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=meta.name),
             seconds=status.seconds,
         )
         folder = self._draft(experiment, meta, stopped)
@@ -141,7 +145,7 @@ class RunStore:
     def _mine(self, run_id: str, verb: str) -> Run:
         run = self.get(run_id)
         if run.meta.recorded:
-            raise ValueError(f"This run comes with the app and cannot be {verb}.")
+            raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
         return run
 
     def _draft(self, experiment: Experiment, meta: Meta, status: Status) -> Path:
@@ -195,7 +199,11 @@ def _clean(name: str) -> str:
     """Return a name in one line. Raises ValueError where nothing is left of it."""
     words = " ".join("".join(c if c.isprintable() else " " for c in name).split())
     if not words:
-        raise ValueError("A run needs a name; give it at least one letter.")
+        raise StudentError("A run needs a name; give it at least one letter.")
     if len(words) > MAX_NAME:
-        raise ValueError(f"A name has at most {MAX_NAME} characters; this one has {len(words)}.")
+        raise StudentError(
+            "A name has at most {max_name} characters; this one has {n_words}.",
+            max_name=MAX_NAME,
+            n_words=len(words),
+        )
     return words

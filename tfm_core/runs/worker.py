@@ -17,6 +17,7 @@ from tfm_core.runs.claim import RunHeld
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute, settle
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_
 
 NICENESS = 5
 """How far a worker stands back for the app (see nice(1)): pages stay quick on a busy machine."""
@@ -70,7 +71,7 @@ def work(folder: Path, max_seconds: float | None = None) -> int:
     control = Control(folder, max_seconds=max_seconds)
 
     def asked_to_end(*_: object) -> None:
-        control.stop_reason = "Stopped because the machine asked the worker to end."
+        control.stop_reason = N_("Stopped because the machine asked the worker to end.")
 
     signal.signal(signal.SIGTERM, asked_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server

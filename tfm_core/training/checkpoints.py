@@ -17,13 +17,14 @@ from torch import Tensor
 
 from tfm_core.config import Experiment
 from tfm_core.models.build import Model
+from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer
 from tfm_core.training.models import new_model
 
 FILE = "checkpoint.safetensors"
 
 
-class CheckpointDamaged(ValueError):
+class CheckpointDamaged(StudentError):
     """A checkpoint cannot be read, or is not of this model."""
 
 
@@ -95,10 +96,12 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
             facts = json.loads((file.metadata() or {})["trainer"])
             return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
     except FileNotFoundError:
-        raise CheckpointDamaged(f"There is no checkpoint in {folder.name}.") from None
+        raise CheckpointDamaged("There is no checkpoint in {name}.", name=folder.name) from None
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise CheckpointDamaged(
-            f"The checkpoint {folder.name} is damaged and cannot be read ({error})."
+            "The checkpoint {name} is damaged and cannot be read ({error}).",
+            name=folder.name,
+            error=error,
         ) from None
 
 
@@ -113,5 +116,6 @@ def _load_weights(model: Model, tensors: dict[str, Tensor], folder: Path) -> Non
             model.load_state_dict(weights)
     except RuntimeError:
         raise CheckpointDamaged(
-            f"The checkpoint {folder.name} belongs to a model of another shape."
+            "The checkpoint {name} belongs to a model of another shape.",
+            name=folder.name,
         ) from None

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from tfm_core.sentences import N_, StudentError
+
 if TYPE_CHECKING:
     import torch
 
@@ -54,17 +56,28 @@ def resolve(name: str) -> torch.device:
     if kind not in {"cpu", "cuda", "mps"} or (
         number and not (number.isascii() and number.isdigit())
     ):
-        raise ValueError(f"There is no device {name!r}; use cpu, cuda:0 (1, 2, ...) or mps.")
+        raise StudentError(
+            "There is no device {name!r}; use cpu, cuda:0 (1, 2, ...) or mps.", name=name
+        )
     if kind == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if not count:
-            raise ValueError(f"{name} is not there: {_why_no_cuda()} Train on cpu instead.")
+            raise StudentError(
+                "{name} is not there: {why_no_cuda} Train on cpu instead.",
+                name=name,
+                why_no_cuda=_why_no_cuda(),
+            )
         if int(number or 0) >= count:
             there = "cuda:0" if count == 1 else f"cuda:0 to cuda:{count - 1}"
-            raise ValueError(f"{name} is not there: this machine has {there}.")
+            raise StudentError(
+                "{name} is not there: this machine has {there}.", name=name, there=there
+            )
         return torch.device("cuda", int(number or 0))
     if kind == "mps" and not torch.backends.mps.is_available():
-        raise ValueError(f"mps is not there: {_why_no_mps()} Train on cpu instead.")
+        raise StudentError(
+            "mps is not there: {why_no_mps} Train on cpu instead.",
+            why_no_mps=_why_no_mps(),
+        )
     return torch.device(kind)
 
 
@@ -189,17 +202,17 @@ def _why_no_cuda() -> str:
     import torch
 
     if platform.system() == "Darwin":
-        return "Macs have no NVIDIA GPU."
+        return N_("Macs have no NVIDIA GPU.")
     if torch.version.cuda is None:
-        return "The installed PyTorch is the one without CUDA."
-    return "PyTorch finds no NVIDIA GPU, or no driver for it."
+        return N_("The installed PyTorch is the one without CUDA.")
+    return N_("PyTorch finds no NVIDIA GPU, or no driver for it.")
 
 
 def _why_no_mps() -> str:
     import torch
 
     if platform.system() != "Darwin":
-        return "Only Macs have it."
+        return N_("Only Macs have it.")
     if not torch.backends.mps.is_built():
-        return "The installed PyTorch was built without it."
-    return "It needs Apple silicon and macOS 14 or newer."
+        return N_("The installed PyTorch was built without it.")
+    return N_("It needs Apple silicon and macOS 14 or newer.")

@@ -29,6 +29,7 @@ from tfm_core.data.corpus.load import load_corpus
 from tfm_core.data.image_data import ImageData, load_images
 from tfm_core.data.text_data import TextData, load_text
 from tfm_core.models.build import Model
+from tfm_core.sentences import StudentError
 from tfm_core.training.caption_objective import CaptionObjective
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.events import (
@@ -52,7 +53,7 @@ Progress = Callable[[int, int, str], None]
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
 
-class TrainingDiverged(ValueError):
+class TrainingDiverged(StudentError):
     """The loss is no longer a number; the message says what would help."""
 
 
@@ -205,8 +206,12 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     loss = float(reported.detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
-            f"The loss became {loss} at step {step}: the learning rate "
-            f"{config.learning_rate:g} is probably too high; try {config.learning_rate / 10:g}."
+            "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is "
+            "probably too high; try {lower:g}.",
+            loss=loss,
+            step=step,
+            learning_rate=config.learning_rate,
+            lower=config.learning_rate / 10,
         )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]

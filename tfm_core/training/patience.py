@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from tfm_core.sentences import N_
+
 
 @dataclass(slots=True)
 class Patience:
@@ -43,10 +45,22 @@ class Patience:
         """
         if not self.is_over or step >= total:
             return None
-        best = "none was a number" if self.best_step is None else f"best at step {self.best_step:,}"
-        return (
-            f"Stopped early at step {step:,}, {best}: the validation loss had not improved for "
-            f"{self.limit} validation{'s' * (self.limit != 1)} in a row."
+        best: str = N_("none was a number")
+        if self.best_step is not None:
+            best = N_("best at step {step:,}", step=self.best_step)
+        if self.limit == 1:
+            return N_(
+                "Stopped early at step {step:,}, {best}: the validation loss had not improved for "
+                "1 validation in a row.",
+                step=step,
+                best=best,
+            )
+        return N_(
+            "Stopped early at step {step:,}, {best}: the validation loss had not improved for "
+            "{n} validations in a row.",
+            step=step,
+            best=best,
+            n=self.limit,
         )
 
     def state(self) -> dict[str, Any]:

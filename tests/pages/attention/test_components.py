@@ -2,12 +2,10 @@
 
 import base64
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pages import components
 from pages.components.digit_pad import SIDE, decode
 from pages.components.head_grid import MAX_VALUES, pack, valid_place
 from pages.components.head_lines import pack_lines, valid_pin
@@ -72,9 +70,3 @@ def test_a_token_is_pinned_and_let_go():
     assert valid_pin([0, 4], 5, 7) == (True, ("q", 4))
     assert valid_pin([1, 6], 5, 7) == (True, ("k", 6))
     assert valid_pin([], 5, 7) == (True, None)
-
-
-@pytest.mark.parametrize("name", ["packed", "film", "head_grid", "head_lines", "live_figure"])
-def test_scripts_never_write_html(name):
-    script = (Path(components.__file__).parent / f"{name}.js").read_text(encoding="utf-8")
-    assert "innerHTML" not in script

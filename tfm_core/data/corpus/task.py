@@ -14,6 +14,7 @@ from tfm_core.data.corpus.book import read_text
 from tfm_core.data.text.english_sentences import WORDS
 from tfm_core.data.text.task import Pair
 from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.sentences import N_, Sentence, StudentError
 
 _SHOWN = {"words": 12, "characters": 60}  # tokens of an example
 
@@ -87,10 +88,12 @@ class CorpusTask:
         else:
             tokens = cut_text(text, unit)
         if not tokens:
-            raise ValueError(f"There is nothing to read: type at least one of the {unit}.")
+            raise StudentError(
+                "There is nothing to read: type at least one of the {unit}.", unit=unit
+            )
         unknown = list(dict.fromkeys(t for t in tokens if t not in self.src_vocabulary.tokens))
         if unknown:
-            raise ValueError(self._unknown(unknown))
+            raise StudentError(self._unknown(unknown))
         return tuple(tokens)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
@@ -109,15 +112,24 @@ class CorpusTask:
         text = re.sub(r" ([.,;:!?)\]’”])", r"\1", text)
         return re.sub(r"([(\[‘“]) ", r"\1", text)
 
-    def _unknown(self, tokens: Sequence[str]) -> str:
+    def _unknown(self, tokens: Sequence[str]) -> Sentence:
         shown = ", ".join(f"“{token[:30]}”" for token in tokens[:5])
-        more = f" and {len(tokens) - 5} more" if len(tokens) > 5 else ""
+        if len(tokens) > 5:
+            shown = N_("{shown} and {n} more", shown=shown, n=len(tokens) - 5)
         if self.config.unit == "characters":
             known = "".join(t for t in self.src_vocabulary.tokens if t.isprintable())[:120]
-            return f"The model never saw {shown}{more} in its text; it knows {known}"
+            return N_(
+                "The model never saw {shown} in its text; it knows {known}",
+                shown=shown,
+                known=known,
+            )
         near = [word for token in tokens[:2] for word in self.src_vocabulary.nearest(token[:30])]
         near = near or list(self.src_vocabulary.tokens[:: max(1, len(self.src_vocabulary) // 6)])
-        return f"The model never saw {shown}{more} in its text; it knows {', '.join(near[:8])}."
+        return N_(
+            "The model never saw {shown} in its text; it knows {known}.",
+            shown=shown,
+            known=", ".join(near[:8]),
+        )
 
 
 @lru_cache(maxsize=8)

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.sentences import StudentError
 
 _SUM = re.compile(r"([0-9]+)\+([0-9]+)")
 
@@ -48,11 +49,16 @@ class AdditionTask:
         tokens = check_tokens(written, self.src_vocabulary, longest=10_000, kind="character")
         found = _SUM.fullmatch(written)
         if found is None:
-            raise ValueError(f"“{written[:30]}” is not a sum of two numbers; write it as 12+34.")
+            raise StudentError(
+                "“{written}” is not a sum of two numbers; write it as 12+34.",
+                written=written[:30],
+            )
         if max(map(len, found.groups())) > self.n_digits:
-            raise ValueError(
-                f"Each number may have up to {self.n_digits} digits, so that the sum has at most "
-                f"{longest} characters."
+            raise StudentError(
+                "Each number may have up to {n_digits} digits, so that the sum has at most "
+                "{longest} characters.",
+                n_digits=self.n_digits,
+                longest=longest,
             )
         return tokens
 

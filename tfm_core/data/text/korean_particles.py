@@ -5,6 +5,8 @@ stand in Unicode in the order initial, vowel, final with 28 finals, so the code 
 (The Unicode Standard, 3.12, "Conjoining Jamo Behavior").
 """
 
+from tfm_core.sentences import StudentError
+
 TOPIC = ("은", "는")
 SUBJECT = ("이", "가")
 OBJECT = ("을", "를")
@@ -17,7 +19,7 @@ _FIRST, _LAST, _FINALS = 0xAC00, 0xD7A3, 28
 def has_batchim(word: str) -> bool:
     """Tell whether a Hangul word ends in a consonant. Raises ValueError for other writing."""
     if not word or not _FIRST <= ord(word[-1]) <= _LAST:
-        raise ValueError(f"“{word}” does not end in a Hangul syllable.")
+        raise StudentError("“{word}” does not end in a Hangul syllable.", word=word)
     return (ord(word[-1]) - _FIRST) % _FINALS != 0
 
 

@@ -19,6 +19,7 @@ from tfm_core.data.text import english_sentences
 from tfm_core.data.text.english_completions import completions
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import MASK, Vocabulary
+from tfm_core.sentences import StudentError
 
 BLANK = "___"
 """How a hidden word is written and read by people."""
@@ -107,9 +108,10 @@ def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
     """
     places = [place for place, token in enumerate(src) if token == MASK]
     if len(places) > MOST_GAPS:
-        raise ValueError(
-            f"{len(places)} words are hidden; the exact chances are worked out for up to "
-            f"{MOST_GAPS}."
+        raise StudentError(
+            "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
+            n_places=len(places),
+            most_gaps=MOST_GAPS,
         )
     shares: dict[int, dict[str, float]] = {place: {} for place in places}
     total = 0.0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,25 +67,39 @@ def check_tokens(
     sentence names the nearest known ones).
     """
     if not tokens:
-        raise ValueError(f"There is nothing to read: type at least one {kind}.")
+        raise StudentError("There is nothing to read: type at least one {kind}.", kind=kind)
     unknown = list(dict.fromkeys(token for token in tokens if token not in vocabulary.tokens))
     if unknown and kind == "word":
-        raise ValueError(" ".join(_unknown_word(word, vocabulary) for word in unknown[:5]))
+        raise StudentError(joined(*(_unknown_word(word, vocabulary) for word in unknown[:5])))
     if unknown:
         listed = " ".join(f"“{token}”" for token in unknown[:5])
         known = " ".join(token for token in vocabulary.tokens if not token.isspace())
-        raise ValueError(f"No {kind} of this task: {listed}; it knows {known}")
+        raise StudentError(
+            "No {kind} of this task: {listed}; it knows {known}",
+            kind=kind,
+            listed=listed,
+            known=known,
+        )
     if len(tokens) > longest:
-        raise ValueError(
-            f"This has {len(tokens)} {kind}s, but the task goes up to {longest}; make it shorter."
+        raise StudentError(
+            "This has {n_tokens} {kind}s, but the task goes up to {longest}; make it shorter.",
+            n_tokens=len(tokens),
+            kind=kind,
+            longest=longest,
         )
     return tuple(tokens)
 
 
-def _unknown_word(word: str, vocabulary: Vocabulary) -> str:
+def _unknown_word(word: str, vocabulary: Vocabulary) -> Sentence:
     shown = word if len(word) <= 30 else f"{word[:29]}…"
     near = vocabulary.nearest(word[:30])
     if near:
-        return f"“{shown}” is not a word of this task; near ones are {', '.join(near)}."
+        return N_(
+            "“{shown}” is not a word of this task; near ones are {near}.",
+            shown=shown,
+            near=", ".join(near),
+        )
     some = ", ".join(vocabulary.tokens[:: max(1, len(vocabulary.tokens) // 8)][:8])
-    return f"“{shown}” is not a word of this task; some that are: {some}."
+    return N_(
+        "“{shown}” is not a word of this task; some that are: {some}.", shown=shown, some=some
+    )

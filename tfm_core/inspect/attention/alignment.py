@@ -24,6 +24,7 @@ from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -85,7 +86,11 @@ class AlignmentTally:
         Raises ValueError when the two do not fit.
         """
         if weights.shape[1:] != truth.shape:
-            raise ValueError(f"weights are {weights.shape}, but the truth is {truth.shape}.")
+            raise StudentError(
+                "weights are {shape}, but the truth is {truth_shape}.",
+                shape=weights.shape,
+                truth_shape=truth.shape,
+            )
         n_sources = truth.sum(-1)
         counted, sure = n_sources > 0, n_sources == 1
         weights = np.asarray(weights[:, counted], np.float32)
@@ -102,7 +107,7 @@ class AlignmentTally:
     def result(self) -> AlignmentScore:
         """Return the score. Raises ValueError where no token with a known source was counted."""
         if not self.n_tokens:
-            raise ValueError("No target token here has a known source to score heads by.")
+            raise StudentError("No target token here has a known source to score heads by.")
         # |A| links, one a token; |S| sure ones: 1 - (|A and S| + |A and P|) / (|A| + |S|)
         aer = 1 - (self._sure_hits + self._hits) / (self.n_tokens + self._sure)
         share = np.asarray(self._share) / self.n_tokens
@@ -117,7 +122,7 @@ def true_cells(item: Mapping[str, Any]) -> Bools:
     """
     alignment: Sequence[Sequence[int]] | None = item.get("alignment")
     if alignment is None:
-        raise ValueError("The true alignment of this example is not known.")
+        raise StudentError("The true alignment of this example is not known.")
     cells = np.zeros((len(alignment), len(item["src"])), np.bool_)
     for token, sources in enumerate(alignment):
         cells[token, list(sources)] = True

@@ -20,6 +20,7 @@ from tfm_core.config import Experiment, RecurrentConfig
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.probe.labels import axes
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -209,7 +210,12 @@ def row_table(found: Cell) -> pd.DataFrame:
 
 def _check(what: str, place: int, count: int) -> None:
     if not 0 <= place < count:
-        raise ValueError(f"There is no {what} {place + 1}: this map has {count}.")
+        raise StudentError(
+            "There is no {what} {place}: this map has {count}.",
+            what=what,
+            place=place + 1,
+            count=count,
+        )
 
 
 def _bias(score: float, scaled: float) -> float:

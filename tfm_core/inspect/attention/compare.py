@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import StudentError
+
 Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
@@ -34,9 +36,11 @@ def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Com
     Raises ValueError, in a sentence, where the maps do not have the same shape.
     """
     if left.shape != right.shape:
-        raise ValueError(
-            f"The maps are {_by(left.shape)} and {_by(right.shape)}: only maps of the same example "
-            "in the same kind of attention can be compared cell by cell."
+        raise StudentError(
+            "The maps are {left} and {right}: only maps of the same example in the same kind "
+            "of attention can be compared cell by cell.",
+            left=_by(left.shape),
+            right=_by(right.shape),
         )
     difference = np.asarray(right, np.float32) - np.asarray(left, np.float32)
     allowed = np.ones(left.shape, np.bool_) if may_attend is None else may_attend
@@ -61,9 +65,11 @@ def check_same_tokens(
                 (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
                 min(len(first), len(second)),
             )
-            raise ValueError(
-                f"The two maps have other {name} tokens from number {place + 1} on; choose an "
-                "example that both models read alike."
+            raise StudentError(
+                "The two maps have other {name} tokens from number {place} on; choose an "
+                "example that both models read alike.",
+                name=name,
+                place=place + 1,
             )
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import StudentError
+
 Floats = npt.NDArray[np.floating[Any]]
 Predict = Callable[[Floats], Floats]
 """Pictures (N, C, height, width) in, the probability of the watched class out: (N,)."""
@@ -62,7 +64,10 @@ def deletion(
     """
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
-        raise ValueError(f"Explanations of one picture must have one shape, not {sorted(sides)}.")
+        raise StudentError(
+            "Explanations of one picture must have one shape, not {sides}.",
+            sides=sorted(sides),
+        )
     (shape,) = sides
     orders = [most_first(values) for values in explanations.values()]
     rng = np.random.default_rng(seed)
@@ -102,7 +107,13 @@ def deleted(
     height, width = picture.shape[1:]
     rows, columns = shape
     if height % rows or width % columns:
-        raise ValueError(f"{rows} by {columns} patches do not divide {height} by {width} pixels.")
+        raise StudentError(
+            "{rows} by {columns} patches do not divide {height} by {width} pixels.",
+            rows=rows,
+            columns=columns,
+            height=height,
+            width=width,
+        )
     rank = np.empty(len(order), np.int_)
     rank[order] = np.arange(len(order))
     rank = rank.reshape(rows, columns).repeat(height // rows, 0).repeat(width // columns, 1)

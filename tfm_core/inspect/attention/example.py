@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import Experiment
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.sentences import N_, StudentError
 
 Array = npt.NDArray[Any]
 
@@ -42,7 +43,10 @@ class Example:
         """Return the maps of several layers as (L, H, Q, K). Raises ValueError where one lacks."""
         lacking = [name for name in modules if name not in self.attention]
         if lacking:
-            raise ValueError(f"The attention of {lacking[0]} was not recorded at this step.")
+            raise StudentError(
+                "The attention of {lacking} was not recorded at this step.",
+                lacking=lacking[0],
+            )
         return np.stack([self.attention[name] for name in modules])
 
 
@@ -52,9 +56,11 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
     Raises ValueError, in a sentence, where the snapshot does not fit the probe.
     """
     item = probe.items[index]
-    misfit = f"The snapshot of step {snapshot.step:,} does not fit the examples of this run."
+    misfit = N_(
+        "The snapshot of step {step:,} does not fit the examples of this run.", step=snapshot.step
+    )
     if probe.kind != "image" and snapshot.probabilities is not None:
-        raise ValueError(misfit)
+        raise StudentError(misfit)
     try:
         return Example(
             step=snapshot.step,
@@ -67,7 +73,7 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
             confidence=_row(snapshot.confidence, index),
         )
     except (IndexError, KeyError, TypeError):
-        raise ValueError(misfit) from None
+        raise StudentError(misfit) from None
 
 
 def cut(
@@ -82,9 +88,14 @@ def cut(
             sizes = axes(experiment, item, name).may_attend.shape
             map_ = attention[name][:, : sizes[0], : sizes[1]]
             if map_.shape[1:] != sizes:
-                raise ValueError(
-                    f"The map of {name} is {map_.shape[1]} by {map_.shape[2]}, but this example "
-                    f"needs {sizes[0]} by {sizes[1]}."
+                raise StudentError(
+                    "The map of {name} is {rows} by {columns}, but this example needs {n_query} "
+                    "by {n_key}.",
+                    name=name,
+                    rows=map_.shape[1],
+                    columns=map_.shape[2],
+                    n_query=sizes[0],
+                    n_key=sizes[1],
                 )
             found[name] = map_
     return found

@@ -20,6 +20,7 @@ from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.labels import has_cls, modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.image_data import ImageData
@@ -29,24 +30,30 @@ Floats = npt.NDArray[np.floating[Any]]
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
         "Attention of the last layer",
-        "What the last layer looks at, heads averaged: the raw map, before what lies below it.",
+        N_("What the last layer looks at, heads averaged: the raw map, before what lies below it."),
     ),
     "rollout": Choice(
         "Attention rollout",
-        "Attention of all layers multiplied, half of each step being the residual connection "
-        "(Abnar & Zuidema 2020). The same for every class.",
+        N_(
+            "Attention of all layers multiplied, half of each step being the residual "
+            "connection (Abnar & Zuidema 2020). The same for every class.",
+        ),
     ),
     "relevance": Choice(
         "Gradient-weighted relevance",
-        "Attention weighted by what it does for the chosen class, layer by layer (Chefer et al. "
-        "2021). Differs from class to class.",
+        N_(
+            "Attention weighted by what it does for the chosen class, layer by layer (Chefer et "
+            "al. 2021). Differs from class to class.",
+        ),
     ),
 }
 _BATCH = 256  # pictures at once: small patches make thousands of them
-_TEXT = "This run reads text; only pictures are explained by their patches."
+_TEXT = N_("This run reads text; only pictures are explained by their patches.")
 FILLS: dict[str, Choice] = {
-    "mean": Choice("The mean colour", "A removed patch becomes the mean of the training pixels."),
-    "black": Choice("Black", "A removed patch becomes black: on digits, empty paper."),
+    "mean": Choice(
+        "The mean colour", N_("A removed patch becomes the mean of the training pixels.")
+    ),
+    "black": Choice("Black", N_("A removed patch becomes black: on digits, empty paper.")),
 }
 
 
@@ -80,17 +87,23 @@ def explained(
     from tfm_core.probe.capture import capture
 
     if fill not in FILLS:
-        raise ValueError(f"A removed patch can be {' or '.join(FILLS)}, not {fill!r}.")
+        raise StudentError(
+            "A removed patch can be {fills}, not {fill!r}.",
+            fills=" or ".join(FILLS),
+            fill=fill,
+        )
     if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise ValueError(_TEXT)
+        raise StudentError(_TEXT)
     (images,) = inputs_of(run, {}, picture)
     model, step = model_of(run)
     with capture(model, only={"weights"}) as cache:
         probabilities = model(images).softmax(-1)[0].numpy()
     target = int(probabilities.argmax()) if target is None else target
     if not 0 <= target < len(probabilities):
-        raise ValueError(
-            f"There is no class {target}: the classes are 0 to {len(probabilities) - 1}."
+        raise StudentError(
+            "There is no class {target}: the classes are 0 to {last}.",
+            target=target,
+            last=len(probabilities) - 1,
         )
     modules = modules_by_kind(run.experiment)["patches"]
     attention = [cache[f"{name}.weights"][0].numpy() for name in modules]

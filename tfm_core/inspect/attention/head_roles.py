@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
+from tfm_core.sentences import StudentError
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
@@ -110,9 +111,13 @@ def places_of(
         found = axes(experiment, item, module)
         rows, columns = found.may_attend.shape
         if rows > shape[0] or columns > shape[1]:
-            raise ValueError(
-                f"An example needs a map of {rows} by {columns}, but there is only one of "
-                f"{shape[0]} by {shape[1]}."
+            raise StudentError(
+                "An example needs a map of {rows} by {columns}, but there is only one of "
+                "{n_query} by {n_key}.",
+                rows=rows,
+                columns=columns,
+                n_query=shape[0],
+                n_key=shape[1],
             )
         may_attend[place, :rows, :columns] = found.may_attend
         padding[place, :rows, columns:] = True

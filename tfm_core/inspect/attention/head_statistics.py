@@ -26,6 +26,7 @@ from tfm_core.inspect.attention.head_roles import (
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -69,9 +70,11 @@ class Tally:
         """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
         allowed = places.may_attend
         if weights.ndim != 4 or (weights.shape[0], *weights.shape[2:]) != allowed.shape:
-            raise ValueError(
-                f"weights are {weights.shape}, but may_attend is {allowed.shape}; (P, H, Q, K) and "
-                "(P, Q, K) belong together."
+            raise StudentError(
+                "weights are {shape}, but may_attend is {allowed_shape}; (P, H, Q, K) and (P, "
+                "Q, K) belong together.",
+                shape=weights.shape,
+                allowed_shape=allowed.shape,
             )
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
@@ -123,7 +126,7 @@ class Tally:
     def result(self) -> HeadStatistics:
         """Return the means over what was counted. Raises ValueError when that is nothing."""
         if not self.n_examples:
-            raise ValueError("There are no examples to measure heads on.")
+            raise StudentError("There are no examples to measure heads on.")
         roles = [name for name in ROLES if f"role {name}" in self._sums]
         return HeadStatistics(
             kind=self.kind,

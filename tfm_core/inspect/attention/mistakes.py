@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.captions import CaptionData
@@ -64,7 +65,7 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
     model, which is never simply wrong.
     """
     if isinstance(run.experiment.task, CorpusTaskConfig):
-        raise ValueError(
+        raise StudentError(
             "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
             "shows which tokens of a text surprise it most."
         )

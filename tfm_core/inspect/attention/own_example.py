@@ -14,8 +14,9 @@ from tfm_core.config import CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
 from tfm_core.inspect.attention.example import Example, cut
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
 
-_WRONG_TASK = "This run learned sentences; type one instead of drawing a picture."
+_WRONG_TASK = N_("This run learned sentences; type one instead of drawing a picture.")
 
 
 def look_at_text(run: Run, text: str) -> Example:
@@ -37,7 +38,7 @@ def look_at_text(run: Run, text: str) -> Example:
     if isinstance(config, CorpusTaskConfig):
         return _continue_text(run, config, text)
     if not isinstance(config, TextTaskConfig):
-        raise ValueError("This run learned pictures; draw one instead of typing a sentence.")
+        raise StudentError("This run learned pictures; draw one instead of typing a sentence.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, step = model_of(run)
@@ -76,9 +77,12 @@ def _continue_text(run: Run, config: CorpusTaskConfig, text: str) -> Example:
     task = corpus_task(config)
     tokens = task.tokenize(text)
     if len(tokens) > config.max_tgt_len:
-        raise ValueError(
-            f"This has {len(tokens)} {config.unit}, but the model sees {config.max_tgt_len} "
-            "behind <bos>; make it shorter."
+        raise StudentError(
+            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} behind <bos>; make it "
+            "shorter.",
+            n_tokens=len(tokens),
+            unit=config.unit,
+            max_tgt_len=config.max_tgt_len,
         )
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)
@@ -110,7 +114,7 @@ def look_at_picture(run: Run, picture: npt.NDArray[np.uint8]) -> Example:
     from tfm_core.probe.capture import capture
 
     if not isinstance(run.experiment.task, ImageTaskConfig):
-        raise ValueError(_WRONG_TASK)
+        raise StudentError(_WRONG_TASK)
     model, step = model_of(run)
     assert isinstance(model, VisionTransformer)
     (images,) = inputs_of(run, {}, picture)
@@ -137,5 +141,5 @@ def read_picture(
 
     config = run.experiment.task
     if not isinstance(config, ImageTaskConfig):
-        raise ValueError(_WRONG_TASK)
+        raise StudentError(_WRONG_TASK)
     return picture_to_input(picture, config.facts)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import StudentError
+
 Floats = npt.NDArray[np.floating[Any]]
 
 
@@ -29,12 +31,13 @@ def rollout(attention: Sequence[Floats]) -> Floats:
 def rollout_by_layer(attention: Sequence[Floats]) -> Floats:
     """Return (L, T, T): the rollout up to each layer. Arguments and errors as for ``rollout``."""
     if not len(attention):
-        raise ValueError("Rollout needs the attention of at least one layer.")
+        raise StudentError("Rollout needs the attention of at least one layer.")
     reached: list[Floats] = []
     for heads in attention:
         if heads.ndim != 3 or heads.shape[1] != heads.shape[2]:
-            raise ValueError(
-                f"Rollout follows self-attention, (H, T, T); this attention is {heads.shape}."
+            raise StudentError(
+                "Rollout follows self-attention, (H, T, T); this attention is {shape}.",
+                shape=heads.shape,
             )
         step = with_residual(np.asarray(heads, np.float64).mean(0))
         reached.append(step @ reached[-1] if reached else step)
@@ -57,5 +60,5 @@ def to_patches(tokens: Floats, *, has_cls: bool) -> Floats:
     row = tokens[0, 1:] if has_cls else tokens.mean(0)
     side = round(float(np.sqrt(len(row))))
     if side**2 != len(row):
-        raise ValueError(f"{len(row)} patches do not fill a square.")
+        raise StudentError("{n_row} patches do not fill a square.", n_row=len(row))
     return np.asarray(row).reshape(side, side)

@@ -24,6 +24,7 @@ from tfm_core.config import (
     from_json,
 )
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,8 +41,10 @@ _loading = threading.Lock()
 def no_checkpoint(run: Run) -> str:
     """Say, in a sentence, why a run without a checkpoint has none."""
     if run.status.is_active:
-        return "This run has no checkpoint yet; one is written while it trains and when it ends."
-    return "This run has no checkpoint: none was saved, or its file is gone. Train it again."
+        return N_(
+            "This run has no checkpoint yet; one is written while it trains and when it ends."
+        )
+    return N_("This run has no checkpoint: none was saved, or its file is gone. Train it again.")
 
 
 def checkpoint_mark(run: Run) -> int:
@@ -52,7 +55,7 @@ def checkpoint_mark(run: Run) -> int:
     try:
         return (run.folder / _CHECKPOINT).stat().st_mtime_ns
     except OSError:
-        raise ValueError(no_checkpoint(run)) from None
+        raise StudentError(no_checkpoint(run)) from None
 
 
 def model_of(run: Run) -> tuple[Model, int]:
@@ -96,7 +99,7 @@ def inputs_of(
         shape = (task.facts.channels, task.facts.image_size, task.facts.image_size)
         if picture is None or picture.shape != shape:
             what = "There is no picture" if picture is None else f"The picture is {picture.shape}"
-            raise ValueError(f"{what}, but this run reads {shape}.")
+            raise StudentError("{what}, but this run reads {shape}.", what=what, shape=shape)
         data = data_of(run.experiment)
         assert isinstance(data, ImageData | CaptionData)
         images = data.normalise(torch.tensor(picture)[None])

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import StudentError
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -89,7 +91,11 @@ def attend(
     from tfm_core.layers.attention import attention_scores, masked_softmax
 
     if allowed.shape != (len(query), len(key)):
-        raise ValueError(f"The mask is {allowed.shape}, but there are {len(query)} words.")
+        raise StudentError(
+            "The mask is {shape}, but there are {n_query} words.",
+            shape=allowed.shape,
+            n_query=len(query),
+        )
     q, k, v = (torch.tensor(part, dtype=torch.float32) for part in (query, key, value))
     may = torch.tensor(allowed)
     products = q @ k.mT
@@ -129,10 +135,12 @@ def multi_head(
 
     d_model = vectors.shape[1]
     if d_model % n_heads:
-        raise ValueError(
-            f"{n_heads} heads cannot share {d_model} numbers a word equally: choose "
-            f"{' or '.join(str(n) for n in range(2, d_model + 1) if d_model % n == 0)} heads, "
-            "or another number of numbers."
+        raise StudentError(
+            "{n_heads} heads cannot share {d_model} numbers a word equally: choose {fitting} "
+            "heads, or another number of numbers.",
+            n_heads=n_heads,
+            d_model=d_model,
+            fitting=" or ".join(str(n) for n in range(2, d_model + 1) if d_model % n == 0),
         )
     x = torch.tensor(vectors, dtype=torch.float32)
     q, k, v = (
@@ -191,7 +199,11 @@ def mask_of(kind: str, n_words: int, n_padding: int = 1) -> Bools:
     from tfm_core.layers import masks
 
     if kind not in MASKS:
-        raise ValueError(f"There is no mask {kind!r} here; it must be one of {', '.join(MASKS)}.")
+        raise StudentError(
+            "There is no mask {kind!r} here; it must be one of {masks}.",
+            kind=kind,
+            masks=", ".join(MASKS),
+        )
     made = torch.ones(n_words, n_words, dtype=torch.bool)
     if kind == "causal":
         made = masks.causal_mask(n_words)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices
+from tfm_core.sentences import StudentError
 
 MOST_STEPS = 60
 
@@ -34,9 +35,12 @@ def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int
     found: dict[int, int] = {}
     for query, key in pairs:
         if query in found:
-            raise ValueError(
-                f"“{words[query]}” cannot attend to both “{words[found[query]]}” and "
-                f"“{words[key]}” with all its weight: keep one of them."
+            raise StudentError(
+                "“{word}” cannot attend to both “{one}” and “{other}” with all its weight: "
+                "keep one of them.",
+                word=words[query],
+                one=words[found[query]],
+                other=words[key],
             )
         found[query] = key
     return found
@@ -61,12 +65,14 @@ def learn(
     from tfm_core.layers.attention import attention_weights
 
     if not targets:
-        raise ValueError("Choose at least one pair: which word should attend to which.")
+        raise StudentError("Choose at least one pair: which word should attend to which.")
     for query, key in targets.items():
         if not allowed[query, key]:
-            raise ValueError(
-                f"The mask forbids word {query + 1} to attend to word {key + 1}: no training "
-                "can give it a weight there. Choose another pair or another mask."
+            raise StudentError(
+                "The mask forbids word {query} to attend to word {key}: no training can give it "
+                "a weight there. Choose another pair or another mask.",
+                query=query + 1,
+                key=key + 1,
             )
     x, may = torch.tensor(vectors, dtype=torch.float32), torch.tensor(allowed)
     w_query = torch.tensor(start.query, dtype=torch.float32, requires_grad=True)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.by_hand.attention import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
+from tfm_core.sentences import StudentError
 
 _MOST_TEXT = 400
 
@@ -22,12 +23,19 @@ def words_of(text: str) -> tuple[str, ...]:
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
     if not FEWEST <= len(words) <= MOST:
         found = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
-        raise ValueError(f"There is room for {FEWEST} to {MOST} words here, and {found} given.")
+        raise StudentError(
+            "There is room for {fewest} to {most} words here, and {found} given.",
+            fewest=FEWEST,
+            most=MOST,
+            found=found,
+        )
     for word in words:
         if len(word) > MOST_LETTERS:
-            raise ValueError(
-                f"“{word[:MOST_LETTERS]}…” has {len(word)} letters; a word goes up to "
-                f"{MOST_LETTERS} here."
+            raise StudentError(
+                "“{word}…” has {n_word} letters; a word goes up to {most_letters} here.",
+                word=word[:MOST_LETTERS],
+                n_word=len(word),
+                most_letters=MOST_LETTERS,
             )
     return words
 
@@ -44,13 +52,20 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
     """
     rows = text[:_MOST_TEXT].split(";")
     if len(rows) != n_words:
-        raise ValueError(f"The link has {len(rows)} vectors for {n_words} words.")
+        raise StudentError(
+            "The link has {n_rows} vectors for {n_words} words.",
+            n_rows=len(rows),
+            n_words=n_words,
+        )
     found = []
     for row in rows:
         parts = row.split(",")
         if len(parts) != d_model:
-            raise ValueError(
-                f"The vector “{row[:40]}” of the link has {len(parts)} numbers, not {d_model}."
+            raise StudentError(
+                "The vector “{row}” of the link has {n_parts} numbers, not {d_model}.",
+                row=row[:40],
+                n_parts=len(parts),
+                d_model=d_model,
             )
         found.append([_number(part) for part in parts])
     return checked(np.array(found, np.float32))
@@ -63,7 +78,11 @@ def matrix_of(text: str, name: str, d_model: int) -> Floats:
     """
     rows = [row.split(",") for row in text[:_MOST_TEXT].split(";")]
     if [len(row) for row in rows] != [d_model] * d_model:
-        raise ValueError(f"{name} of the link is not {d_model} rows of {d_model} numbers.")
+        raise StudentError(
+            "{name} of the link is not {d_model} rows of {d_model} numbers.",
+            name=name,
+            d_model=d_model,
+        )
     return checked(np.array([[_number(part) for part in row] for row in rows], np.float64))
 
 
@@ -88,7 +107,12 @@ def places_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
     is_there = len(places) == len(parts) == len(sizes)
     if not is_there or any(at >= size for at, size in zip(places, sizes, strict=True)):
         ranges = ", ".join(f"1 to {size}" for size in sizes)
-        raise ValueError(f"“{text[:20]}” of the link is not {len(sizes)} places ({ranges}).")
+        raise StudentError(
+            "“{text}” of the link is not {n_sizes} places ({ranges}).",
+            text=text[:20],
+            n_sizes=len(sizes),
+            ranges=ranges,
+        )
     return places
 
 
@@ -107,16 +131,26 @@ def checked(vectors: npt.ArrayLike) -> Floats:
     values = rounded(vectors)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
-        raise ValueError(f"Row {row + 1} has no number in column {column + 1}: type one.")
+        raise StudentError(
+            "Row {row} has no number in column {column}: type one.",
+            row=row + 1,
+            column=column + 1,
+        )
     if np.abs(values).max(initial=0) > LARGEST:
         worst = float(values.flat[int(np.abs(values).argmax())])
-        raise ValueError(f"{worst:g} is too large for a map: numbers go from -10 to 10 here.")
+        raise StudentError(
+            "{worst:g} is too large for a map: numbers go from -10 to 10 here.",
+            worst=worst,
+        )
     return values
 
 
 def _number(text: str) -> float:
     if not re.fullmatch(r"\s*[-+]?(\d+\.?\d*|\.\d+)\s*", text) or not math.isfinite(float(text)):
-        raise ValueError(f"“{text[:20]}” is not a number; write numbers such as 1, 0.5 or -2.")
+        raise StudentError(
+            "“{text}” is not a number; write numbers such as 1, 0.5 or -2.",
+            text=text[:20],
+        )
     return float(text)
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Choice
 from tfm_core.data.vocabulary import PAD, SPECIALS
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,17 +89,22 @@ def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:
     """
     tokens = tuple(re.sub(r"\|", " | ", text).replace(",", " ").split())
     if not [token for token in tokens if token != SEPARATOR]:
-        raise ValueError(f"The {what} is empty: type at least one word.")
+        raise StudentError("The {what} is empty: type at least one word.", what=what)
     long = [token for token in tokens if len(token) > MOST_LETTERS]
     if long:
-        raise ValueError(
-            f"“{long[0][:MOST_LETTERS]}…” has {len(long[0])} letters; a token goes up to "
-            f"{MOST_LETTERS} here."
+        raise StudentError(
+            "“{token}…” has {n} letters; a token goes up to {most_letters} here.",
+            token=long[0][:MOST_LETTERS],
+            n=len(long[0]),
+            most_letters=MOST_LETTERS,
         )
     if len(tokens) > MOST_TOKENS:
-        raise ValueError(
-            f"The {what} has {len(tokens)} tokens, but the maps can show {MOST_TOKENS}; "
-            "make it shorter."
+        raise StudentError(
+            "The {what} has {n_tokens} tokens, but the maps can show {most_tokens}; make it "
+            "shorter.",
+            what=what,
+            n_tokens=len(tokens),
+            most_tokens=MOST_TOKENS,
         )
     return tokens
 
@@ -136,11 +142,21 @@ def allowed(
     from tfm_core.layers import masks
 
     if kind not in MASKS:
-        raise ValueError(f"There is no mask {kind!r}; it must be one of {', '.join(MASKS)}.")
+        raise StudentError(
+            "There is no mask {kind!r}; it must be one of {masks}.",
+            kind=kind,
+            masks=", ".join(MASKS),
+        )
     if kind != "cross" and len(query) != len(key):
-        raise ValueError(f"{MASKS[kind].label}: queries and keys must be the same tokens.")
+        raise StudentError(
+            "{label}: queries and keys must be the same tokens.", label=MASKS[kind].label
+        )
     if kind == "packed" and len(segments) != len(key):
-        raise ValueError(f"{len(key)} tokens need {len(key)} segments, not {len(segments)}.")
+        raise StudentError(
+            "{n_key} tokens need {n_key} segments, not {n_segments}.",
+            n_key=len(key),
+            n_segments=len(segments),
+        )
     length = len(key)
     ids = torch.tensor([[PAD if token == PAD_TOKEN else PAD + 1 for token in key]])
     padding = masks.padding_mask(ids, PAD)
@@ -169,7 +185,11 @@ def flow(projected: Projected, mask: Bools) -> Flow:
     from tfm_core.layers.attention import masked_softmax
 
     if mask.shape != projected.scores.shape:
-        raise ValueError(f"The mask is {mask.shape}, but the scores are {projected.scores.shape}.")
+        raise StudentError(
+            "The mask is {shape}, but the scores are {scores}.",
+            shape=mask.shape,
+            scores=projected.scores.shape,
+        )
     scores = torch.tensor(projected.scores, dtype=torch.float32)
     may = torch.tensor(mask)
     masked = scores.masked_fill(~may, torch.finfo(scores.dtype).min)

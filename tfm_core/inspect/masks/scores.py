@@ -11,6 +11,7 @@ from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import has_cls, modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -32,16 +33,18 @@ def module_of(run: Run, kind: str) -> list[str]:
     Raises ValueError, in a sentence, where the model has none.
     """
     if isinstance(run.experiment.task, CaptionTaskConfig):
-        raise ValueError("the words of the current run are about a picture, and there is none here")
+        raise StudentError(
+            "the words of the current run are about a picture, and there is none here"
+        )
     if not isinstance(run.experiment.task, SequenceTaskConfig):
-        raise ValueError("the current run reads pictures, which have no words to mask")
+        raise StudentError("the current run reads pictures, which have no words to mask")
     modules = modules_by_kind(run.experiment)
     if kind == "cross":
         if "cross" not in modules:
-            raise ValueError("the current run's model has no cross-attention")
+            raise StudentError("the current run's model has no cross-attention")
         return modules["cross"]
     if list(modules) == ["cross"]:
-        raise ValueError("the current run's model has no self-attention, only cross-attention")
+        raise StudentError("the current run's model has no self-attention, only cross-attention")
     return next(iter(modules.values()))
 
 
@@ -54,9 +57,9 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
 
     config = run.experiment.task
     if isinstance(config, CaptionTaskConfig):
-        raise ValueError("Its words are about a picture, and there is none here.")
+        raise StudentError("Its words are about a picture, and there is none here.")
     if not isinstance(config, SequenceTaskConfig):
-        raise ValueError("It reads pictures, which have no words to mask.")
+        raise StudentError("It reads pictures, which have no words to mask.")
     task = text_task(config)
     parts = [task.tokenize(part) for part in text.split(SEPARATOR) if part.strip()]
     joined = [token for part in parts for token in (*part, SEPARATOR)][:-1]
@@ -87,10 +90,10 @@ def of_run(
     _check(words, task.src_vocabulary.tokens, "the source" if has_source else "the text")
     longest = config.max_src_len or config.max_tgt_len
     if len(words) > longest:
-        raise ValueError(f"the current run's task goes up to {longest} tokens")
+        raise StudentError("the current run's task goes up to {longest} tokens", longest=longest)
     is_joined = run.experiment.model.family == "decoder-only" and has_source
     if is_joined and len(words) < len(tokens):
-        raise ValueError("the current run's model has no padding between source and target")
+        raise StudentError("the current run's model has no padding between source and target")
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens, "the target")
     model, step = load(run)
@@ -104,7 +107,7 @@ def of_run(
         with capture(model, only={"scores", "value"}) as cache:
             model(src, tgt_in)
     except ValueError as error:
-        raise ValueError(f"the current run's model cannot read it: {error}") from None
+        raise StudentError("the current run's model cannot read it: {error}", error=error) from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
     first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
     scores = cache[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
@@ -127,7 +130,11 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
 def _check(words: list[str] | tuple[str, ...], known: tuple[str, ...], where: str) -> None:
     unknown = [word for word in words if word not in known]
     if unknown:
-        raise ValueError(f"“{unknown[0]}” in {where} is not a word of the current run's task")
+        raise StudentError(
+            "“{unknown}” in {where} is not a word of the current run's task",
+            unknown=unknown[0],
+            where=where,
+        )
 
 
 def load(run: Run) -> tuple[Model, int]:
@@ -139,7 +146,7 @@ def load(run: Run) -> tuple[Model, int]:
     try:
         changed = path.stat().st_mtime_ns
     except OSError:
-        raise ValueError("the current run has saved no weights yet") from None
+        raise StudentError("the current run has saved no weights yet") from None
     return _load(str(run.folder), changed)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.masks.lab import Array, Bools, Projected
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +38,7 @@ def wrong_axis(projected: Projected, is_padding: Bools) -> WrongAxis:
     from tfm_core.inspect.masks.lab import flow
 
     if not is_padding.any() or is_padding.all():
-        raise ValueError("This needs some padding and some real tokens: add padding above.")
+        raise StudentError("This needs some padding and some real tokens: add padding above.")
     keep = np.broadcast_to(~is_padding, projected.scores.shape)
     right = flow(projected, np.array(keep)).weights
     wrong = flow(projected, np.array(keep.T)).weights

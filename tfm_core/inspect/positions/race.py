@@ -26,6 +26,7 @@ from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.text import Pair
@@ -70,7 +71,7 @@ def racers(experiment: Experiment, *, steps: int) -> dict[str, Experiment]:
     """
     model = experiment.model
     if isinstance(model, RecurrentConfig):
-        raise ValueError(
+        raise StudentError(
             "An RNN with attention has no positions to compare: it reads one token after the "
             "other. Choose a Transformer on the Train page."
         )
@@ -137,7 +138,7 @@ def extrapolate(run: Run) -> Extrapolation:
     config = run.experiment.task
     why = can_extrapolate(run.experiment)
     if why is not None:
-        raise ValueError(why)
+        raise StudentError(why)
     assert isinstance(config, TextTaskConfig)
     longer = _longer(config)
     assert longer is not None

@@ -17,6 +17,7 @@ from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -107,12 +108,12 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
 
     config = run.experiment.task
     if isinstance(config, CorpusTaskConfig):
-        raise ValueError(
+        raise StudentError(
             "The current run is a language model: it has no source, and what it writes follows "
             "the order of its words by its very task."
         )
     if not isinstance(config, TextTaskConfig):
-        raise ValueError("The current run reads pictures, which have no words to shuffle.")
+        raise StudentError("The current run reads pictures, which have no words to shuffle.")
     task = text_task(config)
     tokens = task.tokenize(text)
     model, _step = load(run)

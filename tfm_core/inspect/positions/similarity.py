@@ -14,6 +14,7 @@ import numpy.typing as npt
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import has_cls, patches_per_side
 from tfm_core.probe.types import Snapshot
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -37,7 +38,11 @@ def tiles(table: Floats, side: int, *, has_cls: bool = False) -> Floats:
     """
     patches = table[int(has_cls) :]
     if len(patches) != side**2:
-        raise ValueError(f"{len(patches)} positions do not fill {side} by {side} patches.")
+        raise StudentError(
+            "{n_patches} positions do not fill {side} by {side} patches.",
+            n_patches=len(patches),
+            side=side,
+        )
     return similarity(patches).reshape(side, side, side, side)
 
 
@@ -57,10 +62,11 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     if table is None:
         assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
         if experiment.model.position == "learned":
-            raise ValueError(f"No positions were kept at step {snapshot.step:,}.")
-        raise ValueError(
-            f"The positions of this model are {experiment.model.position}, not learned: there is "
-            "nothing in them that training changes."
+            raise StudentError("No positions were kept at step {step:,}.", step=snapshot.step)
+        raise StudentError(
+            "The positions of this model are {position}, not learned: there is nothing in them "
+            "that training changes.",
+            position=experiment.model.position,
         )
     return tiles(table, side, has_cls=has_cls(experiment))
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.probe.types import Snapshot
+from tfm_core.sentences import StudentError
 from tfm_core.variants.record import resolve
 
 Array = npt.NDArray[np.floating[Any]]
@@ -131,7 +132,11 @@ def learned_names(snapshot: Snapshot) -> list[str]:
 def learned_table(snapshot: Snapshot, name: str) -> Array:
     """Return a learned table (rows, d_model) of a snapshot. Raises ValueError where it lacks."""
     if name not in snapshot.positions:
-        raise ValueError(f"The snapshot of step {snapshot.step:,} holds no table {name}.")
+        raise StudentError(
+            "The snapshot of step {step:,} holds no table {name}.",
+            step=snapshot.step,
+            name=name,
+        )
     return np.asarray(snapshot.positions[name], np.float32)
 
 

@@ -15,6 +15,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -80,7 +81,7 @@ def best_mark(run: Run) -> int:
     try:
         return (run.folder / BEST / "checkpoint.safetensors").stat().st_mtime_ns
     except OSError:
-        raise ValueError("This run has kept no best weights yet: it has not validated.") from None
+        raise StudentError("This run has kept no best weights yet: it has not validated.") from None
 
 
 def best_model(run: Run) -> tuple[Model, int]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from tfm_core.sentences import StudentError
+
 
 @dataclass(frozen=True, slots=True)
 class Equality:
@@ -44,5 +46,5 @@ class Arm:
     facts: Mapping[str, float | str] = field(default_factory=dict)
 
 
-class NotHere(ValueError):
+class NotHere(StudentError):
     """A comparison makes no sense for this model or on this device; the message says why."""

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
 from tfm_core.data.image_data import EMBEDDED
 from tfm_core.inspect.speed.arms import Equality
+from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer, build
 
 MOST_PARAMETERS = 50_000_000
@@ -118,9 +119,11 @@ def check_size(experiment: Experiment) -> None:
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MOST_PARAMETERS:
-        raise ValueError(
-            f"This model has {count:,} parameters; up to {MOST_PARAMETERS:,} are measured here. "
-            "Choose fewer layers or a smaller d_model."
+        raise StudentError(
+            "This model has {count:,} parameters; up to {most_parameters:,} are measured here. "
+            "Choose fewer layers or a smaller d_model.",
+            count=count,
+            most_parameters=MOST_PARAMETERS,
         )
 
 

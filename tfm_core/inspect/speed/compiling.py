@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from tfm_core.inspect.speed.arms import Arm
 from tfm_core.inspect.speed.bench import Bench, compare
 from tfm_core.inspect.speed.toolchain import why_no_compiler
+from tfm_core.sentences import StudentError
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def arms(bench: Bench, backend: str = "inductor") -> Iterator[Arm]:
     if backend == "inductor":
         why = why_no_compiler(bench.device.type)
         if why is not None:
-            raise ValueError(why)
+            raise StudentError(why)
     reference = bench.results()
     bench.pass_()
     compiled = cast(nn.Module, torch.compile(bench.model, backend=backend))

@@ -22,13 +22,14 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import Report
+from tfm_core.sentences import StudentError
 
 PATIENCE = 15.0
 """Seconds without a look after which a measurement is ended."""
 _GLANCE = 0.1  # seconds between two looks at a process
 
 
-class Busy(ValueError):
+class Busy(StudentError):
     """Another measurement runs; two at once would disturb each other."""
 
 
@@ -181,9 +182,11 @@ class Desk:
             if running is not None and running.is_running:
                 label = COMPARISONS[running.name].label
                 raise Busy(
-                    f"Another measurement runs on this server (“{label}”, for "
-                    f"{running.seconds:.0f} s so far); two at once would disturb each other, so "
-                    "yours begins when that one is done."
+                    "Another measurement runs on this server (“{label}”, for {seconds:.0f} s so "
+                    "far); two at once would disturb each other, so yours begins when that one "
+                    "is done.",
+                    label=label,
+                    seconds=running.seconds,
                 )
             self._current = Measurement(name, experiment, device)
             return self._current

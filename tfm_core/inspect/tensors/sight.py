@@ -25,6 +25,7 @@ from tfm_core.inspect.tensors.operations import (
     mask_for,
     tupled,
 )
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -140,9 +141,12 @@ def sight(
         kind, words = type(error).__name__, str(error)
         return Sight(operation, lines, before, None, (), words, kind, why, values)
     if made.numel() > text.MOST_RESULT or made.dim() > text.MOST_AXES + 1:
-        raise ValueError(
-            f"The result has shape {tupled(tuple(made.shape))}, {made.numel()} elements; up to "
-            f"{text.MOST_RESULT} can be followed by eye. Take smaller inputs."
+        raise StudentError(
+            "The result has shape {shape}, {n} elements; up to {most_result} can be followed "
+            "by eye. Take smaller inputs.",
+            shape=tupled(tuple(made.shape)),
+            n=made.numel(),
+            most_result=text.MOST_RESULT,
         )
     origins = _traced(operation, inputs, places, values, made)
     shapes = [tuple(one.shape) for one in inputs]
@@ -215,11 +219,11 @@ def _inputs(
 def _prepared(tensor: Tensor, how: str) -> Tensor:
     if how == "transposed":
         if tensor.dim() < 2:
-            raise ValueError("A vector has one axis: there is nothing to transpose in the input.")
+            raise StudentError("A vector has one axis: there is nothing to transpose in the input.")
         return tensor.transpose(-2, -1)
     if how == "without its first":
         if tensor.size(0) < 2:
-            raise ValueError("The first axis has size 1: without its first nothing is left.")
+            raise StudentError("The first axis has size 1: without its first nothing is left.")
         return tensor[1:]
     return tensor[..., ::2] if how == "every other" else tensor
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+from tfm_core.sentences import StudentError
+
 MOST_ELEMENTS = 64
 MOST_AXES = 4
 MOST_RESULT = 128
@@ -27,19 +29,34 @@ def ints_of(text: str, what: str) -> tuple[int, ...]:
     parts = [part for part in re.split(r"[\s,x×]+", inner) if part]
     for part in parts:
         if not _INT.fullmatch(part):
-            raise ValueError(
-                f"{what}: “{part[:20]}” is not a whole number; write numbers such as 2, 3."
+            raise StudentError(
+                "{what}: “{part}” is not a whole number; write numbers such as 2, 3.",
+                what=what,
+                part=part[:20],
             )
         if len(part) > _MOST_DIGITS:
-            raise ValueError(
-                f"{what}: “{part[:20]}” is too long; numbers go up to {_LARGEST} here."
+            raise StudentError(
+                "{what}: “{part}” is too long; numbers go up to {largest} here.",
+                what=what,
+                part=part[:20],
+                largest=_LARGEST,
             )
     numbers = tuple(int(part) for part in parts)
     if len(numbers) > _MOST_INTS:
-        raise ValueError(f"{what}: {len(numbers)} numbers are too many; up to {_MOST_INTS} fit.")
+        raise StudentError(
+            "{what}: {n_numbers} numbers are too many; up to {most_ints} fit.",
+            what=what,
+            n_numbers=len(numbers),
+            most_ints=_MOST_INTS,
+        )
     for number in numbers:
         if abs(number) > _LARGEST:
-            raise ValueError(f"{what}: {number} is too large; numbers go up to {_LARGEST} here.")
+            raise StudentError(
+                "{what}: {number} is too large; numbers go up to {largest} here.",
+                what=what,
+                number=number,
+                largest=_LARGEST,
+            )
     return numbers
 
 
@@ -47,7 +64,11 @@ def int_of(text: str, what: str) -> int:
     """Read one whole number. Raises ValueError, in a sentence."""
     numbers = ints_of(text, what)
     if len(numbers) != 1:
-        raise ValueError(f"{what}: one whole number is wanted, and {len(numbers)} are given.")
+        raise StudentError(
+            "{what}: one whole number is wanted, and {n_numbers} are given.",
+            what=what,
+            n_numbers=len(numbers),
+        )
     return numbers[0]
 
 
@@ -55,13 +76,26 @@ def shape_of(text: str, what: str = "Shape") -> tuple[int, ...]:
     """Read a shape of at most 4 axes and 64 elements. Raises ValueError, in a sentence."""
     shape = ints_of(text, what)
     if not 1 <= len(shape) <= MOST_AXES:
-        raise ValueError(f"{what}: 1 to {MOST_AXES} axes can be shown, and {len(shape)} are given.")
+        raise StudentError(
+            "{what}: 1 to {most_axes} axes can be shown, and {n} are given.",
+            what=what,
+            most_axes=MOST_AXES,
+            n=len(shape),
+        )
     if min(shape) < 1:
-        raise ValueError(f"{what}: an axis of {min(shape)} cannot be shown; each is at least 1.")
+        raise StudentError(
+            "{what}: an axis of {shape} cannot be shown; each is at least 1.",
+            what=what,
+            shape=min(shape),
+        )
     if math.prod(shape) > MOST_ELEMENTS:
-        raise ValueError(
-            f"{what}: {' × '.join(map(str, shape))} = {math.prod(shape)} elements are too many to "
-            f"follow by eye; up to {MOST_ELEMENTS} fit."
+        raise StudentError(
+            "{what}: {product} = {n} elements are too many to follow by eye; up to "
+            "{most_elements} fit.",
+            what=what,
+            product=" × ".join(map(str, shape)),
+            n=math.prod(shape),
+            most_elements=MOST_ELEMENTS,
         )
     return shape
 
@@ -71,12 +105,19 @@ def numbers_of(text: str, count: int) -> tuple[float, ...]:
     parts = [part for part in re.split(r"[\s,;]+", text.strip()) if part]
     for part in parts:
         if not _NUMBER.fullmatch(part):
-            raise ValueError(f"“{part[:20]}” is not a number; write numbers such as 1, 0.5 or -2.")
+            raise StudentError(
+                "“{part}” is not a number; write numbers such as 1, 0.5 or -2.",
+                part=part[:20],
+            )
     if len(parts) != count:
-        raise ValueError(f"The shape has room for {count} numbers, and {len(parts)} are given.")
+        raise StudentError(
+            "The shape has room for {count} numbers, and {n_parts} are given.",
+            count=count,
+            n_parts=len(parts),
+        )
     numbers = tuple(float(part) for part in parts)
     if any(abs(number) > 9999 for number in numbers):
-        raise ValueError("Numbers go from -9999 to 9999 here.")
+        raise StudentError("Numbers go from -9999 to 9999 here.")
     return numbers
 
 
@@ -86,7 +127,11 @@ def number_of(text: str, what: str) -> float:
     if word in {"inf", "-inf"}:
         return float(word)
     if not _NUMBER.fullmatch(word):
-        raise ValueError(f"{what}: “{text[:20]}” is not a number; write one such as -1 or -inf.")
+        raise StudentError(
+            "{what}: “{text}” is not a number; write one such as -1 or -inf.",
+            what=what,
+            text=text[:20],
+        )
     return float(word)
 
 
@@ -94,10 +139,11 @@ def equation_of(text: str) -> str:
     """Read an einsum equation of one or two inputs. Raises ValueError, in a sentence."""
     equation = re.sub(r"\s+", "", text)
     if "->" not in equation:
-        raise ValueError("The equation needs an arrow: inputs -> output, such as ij,jk->ik.")
+        raise StudentError("The equation needs an arrow: inputs -> output, such as ij,jk->ik.")
     if not _EQUATION.fullmatch(equation):
-        raise ValueError(
-            f"“{equation[:30]}” is not an equation that can be shown: one or two inputs with up to "
-            "4 small letters each, an arrow, and the letters of the output, such as ij,jk->ik."
+        raise StudentError(
+            "“{equation}” is not an equation that can be shown: one or two inputs with up to 4 "
+            "small letters each, an arrow, and the letters of the output, such as ij,jk->ik.",
+            equation=equation[:30],
         )
     return equation

@@ -19,6 +19,7 @@ from tfm_core.data.vocabulary import MASK
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 Shares = Mapping[str, float]
@@ -107,7 +108,7 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
 
     task = _task(run)
     if MASK not in tokens:
-        raise ValueError("No word is hidden: press one, or write ___ in its place.")
+        raise StudentError("No word is hidden: press one, or write ___ in its place.")
     data = data_of(run.experiment)
     assert isinstance(data, TextData)
     truth = posterior(tokens, data.n_draws)
@@ -129,7 +130,7 @@ def _task(run: Run) -> MaskedWordsTask:
     from tfm_core.data.text import text_task
 
     if not fills_blanks(run.experiment):
-        raise ValueError("This run does not learn to guess hidden words.")
+        raise StudentError("This run does not learn to guess hidden words.")
     assert isinstance(run.experiment.task, TextTaskConfig)
     task = text_task(run.experiment.task)
     assert isinstance(task, MaskedWordsTask)

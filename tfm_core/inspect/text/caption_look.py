@@ -20,6 +20,7 @@ from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.caption_items import Box, item_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, StudentError
 
 MEAN = -1
 """Instead of a head: the mean of all heads of the layer."""
@@ -64,7 +65,7 @@ def scores(look: Look, chosen: Heads) -> list[dict[str, Any]]:
 
 Array = npt.NDArray[Any]
 N_LIKELY = 4
-_NO_CAPTIONER = "This run does not describe pictures; choose one that does."
+_NO_CAPTIONER = N_("This run does not describe pictures; choose one that does.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,14 +123,18 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     for i, piece in enumerate(pieces):
         place = piece.placed
         if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
-            raise ValueError(
-                f"Digit {i + 1} leaves the picture of {CANVAS} by {CANVAS} pixels; move it inside."
+            raise StudentError(
+                "Digit {i} leaves the picture of {canvas} by {canvas} pixels; move it inside.",
+                i=i + 1,
+                canvas=CANVAS,
             )
         for j, other in enumerate(pieces[:i]):
             if not are_disjoint(place, other.placed):
-                raise ValueError(
-                    f"Digits {j + 1} and {i + 1} overlap, so that no relation between them is "
-                    "true; move one of them."
+                raise StudentError(
+                    "Digits {j} and {i} overlap, so that no relation between them is true; move "
+                    "one of them.",
+                    j=j + 1,
+                    i=i + 1,
                 )
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
     places = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
@@ -140,10 +145,12 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> Look:
     """Let the model describe a composed picture; see ``look_at_picture``. Raises ValueError."""
     config, model = run.experiment.task, run.experiment.model
     if not isinstance(config, CaptionTaskConfig) or not isinstance(model, CaptionerConfig):
-        raise ValueError(_NO_CAPTIONER)
+        raise StudentError(_NO_CAPTIONER)
     if len(pieces) != config.n_digits:
-        raise ValueError(
-            f"This model learned pictures of {config.n_digits}, and this one has {len(pieces)}."
+        raise StudentError(
+            "This model learned pictures of {n_digits}, and this one has {n_pieces}.",
+            n_digits=config.n_digits,
+            n_pieces=len(pieces),
         )
     picture, boxes = compose_pieces(pieces)
     truth = caption([piece.placed for piece in pieces], config)
@@ -165,7 +172,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
 
     config = run.experiment.task
     if not isinstance(config, CaptionTaskConfig):
-        raise ValueError(_NO_CAPTIONER)
+        raise StudentError(_NO_CAPTIONER)
     model, step = model_of(run)
     data = data_of(run.experiment)
     assert isinstance(model, Captioner)
@@ -201,7 +208,7 @@ def look_at_unseen(run: Run, row: int) -> Look:
 
     model = run.experiment.model
     if not isinstance(model, CaptionerConfig):
-        raise ValueError(_NO_CAPTIONER)
+        raise StudentError(_NO_CAPTIONER)
     data = data_of(run.experiment)
     assert isinstance(data, CaptionData)
     (item,) = items_of(data.config, data.test, [row], model.patch_size)

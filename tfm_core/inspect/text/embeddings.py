@@ -20,6 +20,7 @@ from tfm_core.inspect.attention.trained import model_of, no_checkpoint
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.word_classes import class_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -103,7 +104,7 @@ def table_of(run: Run, name: str) -> Table:
     modules = _modules(model)
     known = _vocabulary(run.experiment, name)
     if name not in modules or known is None:
-        raise ValueError(f"This run has no table {name!r} of words.")
+        raise StudentError("This run has no table {name!r} of words.", name=name)
     end = modules[name].detach().float().numpy().copy()
     frames: dict[int, Array] = {}
     for step in run.snapshot_steps():

@@ -14,6 +14,7 @@ from tfm_core.config import CorpusTaskConfig, DecoderOnlyConfig, SequenceTaskCon
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.inspect.text.logit_lens import Lens, logit_lens
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 Array = npt.NDArray[Any]
 
@@ -57,7 +58,7 @@ def look_through(run: Run, text: str) -> Looked:
     config = run.experiment.task
     is_gpt = isinstance(run.experiment.model, DecoderOnlyConfig)
     if not (isinstance(config, SequenceTaskConfig) and is_gpt):
-        raise ValueError("The lens is for decoder-only models, which write the next token.")
+        raise StudentError("The lens is for decoder-only models, which write the next token.")
     task = text_task(config)
     tokens = task.tokenize(text)
     vocabulary = task.tgt_vocabulary
@@ -65,9 +66,12 @@ def look_through(run: Run, text: str) -> Looked:
     assert isinstance(model, DecoderOnly)
     if isinstance(config, CorpusTaskConfig):
         if len(tokens) > config.max_tgt_len:
-            raise ValueError(
-                f"This has {len(tokens)} {config.unit}, but the model sees {config.max_tgt_len} "
-                "behind <bos>; make it shorter."
+            raise StudentError(
+                "This has {n_tokens} {unit}, but the model sees {max_tgt_len} behind <bos>; "
+                "make it shorter.",
+                n_tokens=len(tokens),
+                unit=config.unit,
+                max_tgt_len=config.max_tgt_len,
             )
         src, written = torch.empty(1, 0, dtype=torch.int64), vocabulary.encode(tokens)
     else:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from tfm_core.data.corpus.task import CorpusTask
@@ -182,7 +183,7 @@ def _task(run: Run) -> CorpusTask:
 
     config = run.experiment.task
     if not isinstance(config, CorpusTaskConfig):
-        raise ValueError("This run learned to answer sources; it is no language model of a text.")
+        raise StudentError("This run learned to answer sources; it is no language model of a text.")
     return corpus_task(config)
 
 

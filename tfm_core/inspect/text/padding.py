@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.data.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 from tfm_core.inspect.text.tokenise import clean, vocabulary, words_of
+from tfm_core.sentences import StudentError
 
 MOST_SENTENCES = 8
 MOST_TOKENS = 32
@@ -49,16 +50,21 @@ def sentences_of(text: str) -> list[list[str]]:
     """
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
-        raise ValueError("There is no sentence: type at least one, each on a line of its own.")
+        raise StudentError("There is no sentence: type at least one, each on a line of its own.")
     if len(lines) > MOST_SENTENCES:
-        raise ValueError(
-            f"There are {len(lines)} sentences; a batch here has at most {MOST_SENTENCES}."
+        raise StudentError(
+            "There are {n_lines} sentences; a batch here has at most {most_sentences}.",
+            n_lines=len(lines),
+            most_sentences=MOST_SENTENCES,
         )
     found = [words_of(clean(line)) for line in lines]
     for number, words in enumerate(found, 1):
         if len(words) > MOST_TOKENS:
-            raise ValueError(
-                f"Sentence {number} has {len(words)} words; at most {MOST_TOKENS} are shown here."
+            raise StudentError(
+                "Sentence {number} has {n_words} words; at most {most_tokens} are shown here.",
+                number=number,
+                n_words=len(words),
+                most_tokens=MOST_TOKENS,
             )
     return found
 
@@ -78,9 +84,11 @@ def batch(
     """
     room = length - has_bos - has_eos
     if room < 1:
-        raise ValueError(
-            f"A length of {length} has no place for a word beside the special tokens; "
-            f"choose at least {1 + has_bos + has_eos}."
+        raise StudentError(
+            "A length of {length} has no place for a word beside the special tokens; choose at "
+            "least {least}.",
+            length=length,
+            least=1 + has_bos + has_eos,
         )
     known = vocabulary(Counter(word for sentence in sentences for word in sentence))
     start, end = [BOS] * has_bos, [EOS] * has_eos

@@ -21,6 +21,7 @@ from tfm_core.inspect.attention.rollout import rollout
 from tfm_core.inspect.attention.trained import model_of
 from tfm_core.probe.labels import CLS, has_cls, modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -163,7 +164,7 @@ def _task(run: Run) -> TextTask:
 
     config = run.experiment.task
     if not reads_labels(run.experiment):
-        raise ValueError("This run does not learn to label sentences.")
+        raise StudentError("This run does not learn to label sentences.")
     assert isinstance(config, TextTaskConfig)
     return text_task(config)
 

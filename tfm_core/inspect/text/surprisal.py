@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 import random
 
 from tfm_core.data.corpus.task import corpus_task
+from tfm_core.sentences import StudentError
 
 _LENGTH = {"words": 60, "characters": 300}
 
@@ -95,13 +96,16 @@ def surprisals(run: Run, text: str) -> Surprisals:
 
     config = run.experiment.task
     if not isinstance(config, CorpusTaskConfig):
-        raise ValueError("This run learned to answer sources; it is no language model of a text.")
+        raise StudentError("This run learned to answer sources; it is no language model of a text.")
     task = corpus_task(config)
     tokens = task.tokenize(text)
     if len(tokens) > MOST_TOKENS:
-        raise ValueError(
-            f"The text has {len(tokens):,} {config.unit}, but this goes up to {MOST_TOKENS:,}; "
-            "make it shorter."
+        raise StudentError(
+            "The text has {n_tokens:,} {unit}, but this goes up to {most_tokens:,}; make it "
+            "shorter.",
+            n_tokens=len(tokens),
+            unit=config.unit,
+            most_tokens=MOST_TOKENS,
         )
     model, step = model_of(run)
     assert isinstance(model, DecoderOnly)

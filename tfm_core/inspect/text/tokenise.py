@@ -18,6 +18,7 @@ from typing import Literal
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import SPECIALS, UNK, Vocabulary
+from tfm_core.sentences import StudentError
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads would fight the training
 
@@ -52,10 +53,12 @@ def clean(text: str, *, lower: bool = False) -> str:
     )
     seen = " ".join(seen.split())
     if not seen:
-        raise ValueError("There is no text to cut: type at least one character.")
+        raise StudentError("There is no text to cut: type at least one character.")
     if len(seen) > MAX_TEXT:
-        raise ValueError(
-            f"The text has {len(seen):,} characters; at most {MAX_TEXT:,} are cut here."
+        raise StudentError(
+            "The text has {n_seen:,} characters; at most {max_text:,} are cut here.",
+            n_seen=len(seen),
+            max_text=MAX_TEXT,
         )
     return seen.lower() if lower else seen
 

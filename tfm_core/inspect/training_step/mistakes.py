@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from tfm_core.inspect.training_step.loss import LossCall
 from tfm_core.inspect.training_step.step import chance, copied, forward, gradients, rows
+from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer
 
 BORROWED_DROPOUT = 0.1
@@ -148,7 +149,7 @@ def _apart(trainer: Trainer) -> float:
 def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
-        raise ValueError(
+        raise StudentError(
             "The loss of this model is no cross-entropy, so this mistake is not its own."
         )
     return call

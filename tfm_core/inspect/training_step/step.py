@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.training_step.loss import Listening, LossCall
+from tfm_core.sentences import StudentError
 from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build
 from tfm_core.training.models import mix
@@ -76,9 +77,11 @@ def start(experiment: Experiment, checkpoint: Path | None = None) -> Trainer:
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
     if count > MOST_PARAMETERS:
-        raise ValueError(
-            f"This model has {count:,} parameters; one with at most {MOST_PARAMETERS:,} is taken "
-            "apart here. Choose fewer layers or a smaller d_model."
+        raise StudentError(
+            "This model has {count:,} parameters; one with at most {most_parameters:,} is taken "
+            "apart here. Choose fewer layers or a smaller d_model.",
+            count=count,
+            most_parameters=MOST_PARAMETERS,
         )
     torch.set_num_threads(1)
     training = experiment.training.replace(precision="fp32")

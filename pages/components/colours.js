@@ -1,0 +1,25 @@
+// Colours of weights and of cells: hexadecimal to numbers, and between the stops of a scale.
+
+export const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+
+// A scale of 256 colours, as canvases take them: ABGR in one number.
+export function colours(scale) {
+  const stops = scale.map(rgb);
+  const table = new Uint32Array(256);
+  for (let i = 0; i < 256; i += 1) {
+    const place = (i / 255) * (stops.length - 1);
+    const from = Math.min(Math.floor(place), stops.length - 2);
+    const [r, g, b] = stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (place - from)));
+    table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
+  }
+  return table;
+}
+
+export function mix(scale, share) {
+  const stops = scale.map(rgb);
+  const place = Math.max(0, Math.min(1, share)) * (stops.length - 1);
+  const from = Math.min(Math.floor(place), stops.length - 2);
+  return stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (place - from)));
+}
+
+export const bright = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;

@@ -1,0 +1,59 @@
+// Making elements and pictures of them.
+
+export function element(tag, className, text) {
+  const made = document.createElement(tag);
+  if (className) made.className = className;
+  if (text) made.textContent = text;
+  return made;
+}
+
+function download(name, url) {
+  const link = element("a");
+  link.href = url;
+  link.download = name;
+  link.click();
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export function drawn(tag, attributes, text) {
+  const made = document.createElementNS(SVG, tag);
+  Object.entries(attributes).forEach(([name, value]) => made.setAttribute(name, value));
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+function svgUrl(svg) {
+  const text = new XMLSerializer().serializeToString(svg);
+  return `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+}
+
+// Save an <svg> as it stands, or as a picture of twice its size.
+function save(svg, name, kind) {
+  const url = svgUrl(svg);
+  if (kind === "svg") { download(`${name}.svg`, url); return; }
+  const image = new Image();
+  image.onload = () => {
+    const canvas = element("canvas");
+    canvas.width = 2 * Number(svg.getAttribute("width"));
+    canvas.height = 2 * Number(svg.getAttribute("height"));
+    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    download(`${name}.png`, canvas.toDataURL("image/png"));
+  };
+  image.src = url;
+}
+
+export function saveButtons(words, make) {
+  const bar = element("div", "save");
+  ["png", "svg"].forEach((kind) => {
+    const button = element("button", "small", kind.toUpperCase());
+    button.type = "button";
+    button.setAttribute("aria-label", `${words.save} ${kind.toUpperCase()}`);
+    button.title = `${words.save} ${kind.toUpperCase()}`;
+    button.addEventListener("click", () => { const [svg, name] = make(); save(svg, name, kind); });
+    bar.append(button);
+  });
+  return bar;
+}
+
+export const paper = (node) => getComputedStyle(node).getPropertyValue("--st-background-color").trim() || "#fff";

@@ -1,0 +1,28 @@
+// All that reaches into plotly's insides: what its public interface does not say. An upgrade of plotly
+// breaks this file alone; style.css in pages/ui says the same of Streamlit's and of plotly's classes.
+
+// The layout as it was drawn: plotly tells nobody how much room an axis with square cells really took.
+export function drawnLayout(node) {
+  const layout = node._fullLayout;
+  if (!layout?.xaxis) return null;
+  const axes = (letter) => Object.keys(layout)
+    .filter((name) => name.startsWith(`${letter}axis`))
+    .map((name) => layout[name])
+    .map(({ constrain, _inputDomain, _length }) => ({ isFree: constrain !== "domain" || !_inputDomain, domain: _inputDomain, length: _length }));
+  return {
+    width: layout._size.w,
+    height: layout._size.h,
+    hasWordsBelow: layout.xaxis.visible,
+    xAxes: axes("x"),
+    yAxes: axes("y"),
+  };
+}
+
+// The share of its room that the longest axis takes; 1 where an axis is free to take it all.
+export function share(axes, room) {
+  if (!axes.length || axes.some(({ isFree }) => isFree)) return 1;
+  return Math.max(...axes.map(({ length, domain: [low, high] }) => length / (room * (high - low))));
+}
+
+// The words beside points: plotly has no rule for words that would cover each other.
+export const pointWords = (node) => node.querySelectorAll(".scatterlayer .textpoint text");

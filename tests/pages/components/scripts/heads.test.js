@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { describe, token, wrapped } from "../../../../pages/components/head_grid.js";
+import { cut, middle, ofToken, strongest } from "../../../../pages/components/head_lines.js";
+
+const words = { layer: "Layer", head: "Head", query: "query", key: "key", weight: "weight", largest: "largest weight", masked: "masked", to: "to" };
+
+test("a cell is described by its tokens, counted as they are drawn, and its exact weight", () => {
+  const shown = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);
+  const view = { shape: [2, 3, 2, 5], shown, block: 1, query: ["a", "b"], key: ["p", "q", "r", "s", "t"], words };
+  assert.equal(describe(view, 1, 2, 1, 4), "Layer 2, head 3\nquery 2: b\nkey 5: t\nweight 0.5900");
+  view.shown[59] = NaN;
+  assert.match(describe(view, 1, 2, 1, 4), /0 \(masked\)$/);
+});
+
+test("a cell that stands for several tokens names the first and the last", () => {
+  assert.equal(token(["a", "b", "c", "d", "e"], 2, { block: 2, words }), "5: e");
+  assert.equal(token(["a", "b", "c", "d", "e"], 1, { block: 2, words }), "3: c to 4: d");
+});
+
+test("labels are cut between words", () => {
+  assert.equal(wrapped("one two three", 13), 1);
+  assert.equal(wrapped("one two three", 8), 2);
+  assert.equal(wrapped("unbreakable", 4), 1);
+});
+
+test("the lines of a token are its row or its column, without what is masked", () => {
+  const view = { query: ["a", "b"], key: ["p", "q", "r"], values: Float32Array.from([0.5, NaN, 0.5, 0.2, 0.8, 0]) };
+  assert.deepEqual(ofToken(view, ["q", 0]), [[0, 0], [0, 2]]);
+  assert.deepEqual(ofToken(view, ["k", 1]), [[1, 1]]);
+});
+
+test("the strongest lines come first, and the thinnest are left out", () => {
+  const view = { query: ["a", "b"], key: ["p", "q"], values: Float32Array.from([0.3, 0.009, 0.02, 0.9]) };
+  assert.deepEqual(strongest(view), [[1, 1], [0, 0], [1, 0]]);
+});
+
+test("a few words beside many patches are spread over the whole height", () => {
+  const view = { query: ["a", "b", "c"], key: Array.from({ length: 49 }, String) };
+  assert.equal(middle(view, "q", 2), middle(view, "k", 48));
+  assert.equal(middle(view, "q", 0), middle(view, "k", 0));
+});
+
+test("a long token is cut, and a blank one can be seen", () => {
+  assert.equal(cut("internationalisation"), "internationa…");
+  assert.equal(cut(" "), "␣");
+});
