@@ -94,11 +94,13 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
         return _("What it will need could not be worked out; it can be started all the same.")
     assert found is not None
     words = _(
-        "**{n}** parameters · about **{memory}** of memory · {steps} steps in about **{time}**"
+        "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
+        "{steps} steps in about **{time}**"
     )
     return words.format(
         n=show.count(found.n_parameters),
         memory=show.size(found.memory_bytes),
+        step=show.size(found.step_bytes),
         steps=f"{experiment.training.steps:,}",
         time=show.duration(found.seconds),
     )

@@ -48,11 +48,15 @@ def activations(
     """
     d, n, gates = config.d_model, config.n_layers, GATES[config.cell]
     is_additive, is_lstm = config.attention == "additive", config.cell == "lstm"
-    per_word = n * (gates + 4) * d + 2 * d
-    per_step = n * (2 * gates + 3) * d + (6 if is_additive else 4) * d
+    per_word = n * (gates + (5 if config.is_bidirectional else 3)) * d + 2 * d
+    per_step = n * (2 * gates + 3) * d + (6 if is_additive else 5) * d
+    if config.dropout:  # the noise on what goes into each layer, and what is left of that
+        per_word += 2 * n * d
+        per_step += 4 * d
     whole = src_len + (0 if is_additive else tgt_len)  # additive steps are taken one by one
     full = 2 * src_len * tgt_len + tgt_len * shape.tgt_vocabulary
     full += whole * n * WORKSPACE * d if is_lstm else 0
     cells = src_len * per_word + tgt_len * per_step
     pairs = src_len * tgt_len * d if config.attention in {"additive", "concat"} else 0
-    return (full, pairs + cells) if is_lstm else (full + cells, pairs)
+    stays_full = is_additive and not is_lstm  # a GRU's steps taken one by one, measured on a CPU
+    return (full + cells, pairs) if stays_full else (full, pairs + cells)
