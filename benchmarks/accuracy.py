@@ -103,7 +103,7 @@ def _by_bound(trainer: Trainer, test: Measured) -> float:
 
 def goals() -> list[Goal]:
     """Return what is to be reached, the short ones first."""
-    found = [
+    listed = [
         Goal(name, PRESETS[name].experiment, "whole sequences", _by_sequences, 0.99, seconds)
         for name, seconds in (
             ("dates", 15),
@@ -114,7 +114,7 @@ def goals() -> list[Goal]:
         )
     ]
     adds, grammar = PRESETS["addition-3"].experiment, PRESETS["gpt-grammar"].experiment
-    found += [
+    listed += [
         Goal("sentiment", PRESETS["sentiment"].experiment, "sentences", _by_accuracy, 0.97, 30),
         Goal(
             "masked-words",
@@ -125,14 +125,14 @@ def goals() -> list[Goal]:
             60,
         ),
     ]
-    found += [
+    listed += [
         Goal(name, PRESETS[name].experiment, "whole sequences", _by_sequences, 0.95, 120)
         for name in ("translate-additive", "translate-luong")
     ]
     digits, mnist = PRESETS["vit-digits"].experiment, PRESETS["vit-mnist"].experiment
     official = "official test set"
     return [
-        *found,
+        *listed,
         Goal("addition-3", adds, "whole sequences", _by_sequences, 0.99, 120),
         Goal("gpt-grammar", grammar, "entropy / loss", _by_entropy, 0.98, 40),
         Goal("vit-digits", digits, official, _by_official_test, 0.975, 60, True),
@@ -178,8 +178,8 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
             yield Skipped(goal.label, why)
             continue
         seeds = SEEDS[:1] if quick else SEEDS
-        found = [reach(goal, seed=seed, steps=QUICK_STEPS if quick else None) for seed in seeds]
-        rows.append(_row(goal, found, quick=quick))
+        reached = [reach(goal, seed=seed, steps=QUICK_STEPS if quick else None) for seed in seeds]
+        rows.append(_row(goal, reached, quick=quick))
     yield Table(
         f"Accuracy, mean of {1 if quick else len(SEEDS)} seed{'s' * (not quick)} (worst to best)",
         ["", "steps", "parameters", "CPU-seconds", "reached", "on unseen", "target"],
@@ -202,8 +202,8 @@ def mnist_missing() -> str | None:
     return None
 
 
-def _row(goal: Goal, found: list[tuple[float, float]], *, quick: bool) -> list[str]:
-    scores, seconds = ([pair[i] for pair in found] for i in (0, 1))
+def _row(goal: Goal, reached: list[tuple[float, float]], *, quick: bool) -> list[str]:
+    scores, seconds = ([pair[i] for pair in reached] for i in (0, 1))
     score, took = statistics.mean(scores), statistics.mean(seconds)
     is_met = score >= goal.at_least and took <= goal.cpu_seconds
     verdict = f"{QUICK_STEPS} steps don't tell" if quick else "met" if is_met else "missed"

@@ -65,11 +65,11 @@ def _first_points(served: Served, browser: Browser, rounds: int) -> Table:
         taken.append(time.perf_counter() - begin)
         page.context.close()
         served.end_runs()
-    found = Spread.of(taken)
+    spread = Spread.of(taken)
     return Table(
         "From Start to the first point of the curve, with a warm worker",
         ["", "seconds", "target"],
-        [[f"{PRESET}, from click to drawn", found.show(), _verdict(FIRST_POINT, found.median)]],
+        [[f"{PRESET}, from click to drawn", spread.show(), _verdict(FIRST_POINT, spread.median)]],
         [f"{rounds} runs."],
     )
 
@@ -86,8 +86,8 @@ def _answers(served: Served, browser: Browser, rounds: int) -> Table:
     served.end_runs()
     rows = []
     for path, seconds in taken.items():
-        found = Spread.of([1000 * value for value in seconds[1:]])
-        rows.append([path or "home", found.show(digits=0), _verdict(ANSWER, found.median)])
+        spread = Spread.of([1000 * value for value in seconds[1:]])
+        rows.append([path or "home", spread.show(digits=0), _verdict(ANSWER, spread.median)])
     return Table(
         "How long the server takes to draw a page while a run trains",
         ["page", "ms from the request to the end of the script", "target"],
@@ -108,13 +108,13 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
     for page in pages:
         page.context.close()
     rows = []
-    for place, clock in enumerate(("wall clock", "CPU of the worker")):
-        alone, watched = ([pair[place] for pair in taken[kind]] for kind in ("alone", "watched"))
+    for row, clock in enumerate(("wall clock", "CPU of the worker")):
+        alone, watched = ([pair[row] for pair in taken[kind]] for kind in ("alone", "watched"))
         slower = ratio(watched, alone)
-        found = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
-        verdict = _verdict(SLOWDOWN, found.median) if place == 0 else ""
+        spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
+        verdict = _verdict(SLOWDOWN, spread.median) if row == 0 else ""
         rows.append([clock, *(_milliseconds(values) for values in (alone, watched)),
-                     found.show(" %", 1), verdict])  # fmt: skip
+                     spread.show(" %", 1), verdict])  # fmt: skip
     return Table(
         f"A training step of {PRESET}, alone and with {WATCHERS} browsers that watch it",
         ["", "alone, ms", "watched, ms", "slower by", "target"],

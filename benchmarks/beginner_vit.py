@@ -109,24 +109,24 @@ def copy_weights(looped: LoopedViT, ours: VisionTransformer) -> None:
     }
     state = {"cls": looped.cls[None], "positions.table": looped.positions}
     for number, block in enumerate(looped.blocks):
-        place = f"encoder.layers.{number}"
+        path = f"encoder.layers.{number}"
         attention = block.attention
         maps = (attention.queries, attention.keys, attention.values)
         state |= {
-            f"{place}.self_attention.in_projection.weight": torch.cat(
+            f"{path}.self_attention.in_projection.weight": torch.cat(
                 [torch.block_diag(*(layer.weight for layer in layers)) for layers in maps]
             ),
-            f"{place}.self_attention.in_projection.bias": torch.cat(
+            f"{path}.self_attention.in_projection.bias": torch.cat(
                 [layer.bias for layers in maps for layer in layers]
             ),
         }
         weights |= {
-            f"{place}.self_attention.out_projection": attention.out,
-            f"{place}.self_attention_norm": block.norm1,
-            f"{place}.feed_forward_norm": block.norm2,
-            f"{place}.feed_forward.up": block.mlp[0],
-            f"{place}.feed_forward.down": block.mlp[2],
+            f"{path}.self_attention.out_projection": attention.out,
+            f"{path}.self_attention_norm": block.norm1,
+            f"{path}.feed_forward_norm": block.norm2,
+            f"{path}.feed_forward.up": block.mlp[0],
+            f"{path}.feed_forward.down": block.mlp[2],
         }
-    for place, layer in weights.items():
-        state |= {f"{place}.weight": layer.weight, f"{place}.bias": layer.bias}
+    for path, layer in weights.items():
+        state |= {f"{path}.weight": layer.weight, f"{path}.bias": layer.bias}
     ours.load_state_dict({name: value.detach() for name, value in state.items()})

@@ -129,8 +129,8 @@ def tables(*, quick: bool) -> Iterator[Table]:
         if quick:
             experiment = shortened(experiment, 200)
         with tempfile.TemporaryDirectory() as folder:
-            found = run_pair(experiment, Path(folder), clocks)
-        for clock, turns in found.items():
+            pairs = run_pair(experiment, Path(folder), clocks)
+        for clock, turns in pairs.items():
             total = turns.overhead(with_measurement=True)
             rows.append(
                 [

@@ -35,8 +35,8 @@ _SESSIONS = "language"
 
 def languages() -> list[str]:
     """Return the languages there are, English first."""
-    found = sorted(path.parts[-3] for path in LOCALE_DIR.glob("*/LC_MESSAGES/pages.mo"))
-    return ["en", *(name for name in found if name != "en")]
+    codes = sorted(path.parts[-3] for path in LOCALE_DIR.glob("*/LC_MESSAGES/pages.mo"))
+    return ["en", *(name for name in codes if name != "en")]
 
 
 def language() -> str:

@@ -199,11 +199,11 @@ def _devices(options: argparse.Namespace) -> int:
 
     from tfm_core.training.devices import devices
 
-    found = devices()
+    known = devices()
     if options.json:
-        print(json.dumps([asdict(device) for device in found]))
+        print(json.dumps([asdict(device) for device in known]))
         return 0
-    for device in found:
+    for device in known:
         if device.available:
             free = f"{(device.memory_free or 0) / 2**30:.1f} GiB free"
             print(f"{device.name:<8} {device.label}, {free}")

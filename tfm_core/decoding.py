@@ -124,7 +124,7 @@ class SamplingConfig:
     top_p: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no distribution."""
+        """Raise ValueError for settings that give no distribution."""
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise StudentError(
                 "temperature is {temperature}, but must be 0 or more.",

@@ -11,6 +11,7 @@ from typing import Any
 
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
+from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ PRESETS: dict[str, Preset] = {
     for preset in (
         _preset(
             "vit-digits",
-            "See digits",
-            "A Vision Transformer learns handwritten digits from 5,000 real pictures.",
-            "98 % of unseen digits",
+            N_("See digits"),
+            N_("A Vision Transformer learns handwritten digits from 5,000 real pictures."),
+            N_("98 % of unseen digits"),
             seconds=50,
             family="vit",
             task="mnist-5000",
@@ -61,9 +62,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "translate",
-            "Translate into Korean",
-            "An encoder-decoder learns a toy English and its Korean, verb last, particles and all.",
-            "99 % of unseen sentences, every word right",
+            N_("Translate into Korean"),
+            N_(
+                "An encoder-decoder learns a toy English and its Korean, verb last, particles "
+                "and all.",
+            ),
+            N_("99 % of unseen sentences, every word right"),
             seconds=13,
             family="encoder-decoder",
             task="english-korean",
@@ -71,9 +75,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "dates",
-            "Read dates",
-            "An encoder-decoder turns dates as people write them into 2026-11-21.",
-            "99 % of unseen dates",
+            N_("Read dates"),
+            N_("An encoder-decoder turns dates as people write them into 2026-11-21."),
+            N_("99 % of unseen dates"),
             seconds=11,
             family="encoder-decoder",
             task="dates",
@@ -81,9 +85,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "reverse",
-            "Reverse a sequence",
-            "An encoder-decoder writes letters backwards: its cross-attention becomes a diagonal.",
-            "99 % of unseen sequences",
+            N_("Reverse a sequence"),
+            N_(
+                "An encoder-decoder writes letters backwards: its cross-attention becomes a "
+                "diagonal.",
+            ),
+            N_("99 % of unseen sequences"),
             seconds=8,
             family="encoder-decoder",
             task="reverse",
@@ -91,9 +98,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "copy",
-            "Copy a sequence",
-            "The smallest task of all: attend to the same place and write it again.",
-            "99 % of unseen sequences",
+            N_("Copy a sequence"),
+            N_("The smallest task of all: attend to the same place and write it again."),
+            N_("99 % of unseen sequences"),
             seconds=6,
             family="encoder-decoder",
             task="copy",
@@ -101,9 +108,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "sort",
-            "Sort digits",
-            "An encoder-decoder writes digits in ascending order.",
-            "99 % of unseen sequences",
+            N_("Sort digits"),
+            N_("An encoder-decoder writes digits in ascending order."),
+            N_("99 % of unseen sequences"),
             seconds=9,
             family="encoder-decoder",
             task="sort",
@@ -111,9 +118,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "numbers",
-            "Read numbers",
-            "An encoder-decoder turns number words into digits.",
-            "99 % of unseen numbers",
+            N_("Read numbers"),
+            N_("An encoder-decoder turns number words into digits."),
+            N_("99 % of unseen numbers"),
             seconds=6,
             family="encoder-decoder",
             task="numbers",
@@ -121,9 +128,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "addition",
-            "Add like a GPT",
-            "A decoder-only model continues “12+34=” one digit at a time.",
-            "99 % of unseen sums",
+            N_("Add like a GPT"),
+            N_("A decoder-only model continues “12+34=” one digit at a time."),
+            N_("99 % of unseen sums"),
             seconds=14,
             family="decoder-only",
             task="addition",
@@ -132,9 +139,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "sort-at-once",
-            "Sort in one pass",
-            "An encoder-only model answers all positions at once, without writing one by one.",
-            "99 % of unseen sequences",
+            N_("Sort in one pass"),
+            N_("An encoder-only model answers all positions at once, without writing one by one."),
+            N_("99 % of unseen sequences"),
             seconds=7,
             family="encoder-only",
             task="sort",
@@ -142,9 +149,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "vit-mnist",
-            "All of MNIST",
-            "The same Vision Transformer on all 60,000 training digits (downloaded once).",
-            "98.7 % of the official test set",
+            N_("All of MNIST"),
+            N_("The same Vision Transformer on all 60,000 training digits (downloaded once)."),
+            N_("98.7 % of the official test set"),
             seconds=56,
             family="vit",
             task="mnist",
@@ -152,9 +159,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "sentiment",
-            "Judge a review",
-            "An encoder-only model tells praise from blame: not, very, but and although decide.",
-            "99 % of unseen sentences",
+            N_("Judge a review"),
+            N_(
+                "An encoder-only model tells praise from blame: not, very, but and although "
+                "decide.",
+            ),
+            N_("99 % of unseen sentences"),
             seconds=15,
             family="encoder-only",
             task="sentiment",
@@ -163,9 +173,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "masked-words",
-            "Guess hidden words",
-            "BERT's task: an encoder-only model guesses words from what stands on both sides.",
-            "unseen words, about 0.05 nats above the lowest possible loss",
+            N_("Guess hidden words"),
+            N_("BERT's task: an encoder-only model guesses words from what stands on both sides."),
+            N_("unseen words, about 0.05 nats above the lowest possible loss"),
             seconds=39,
             family="encoder-only",
             task="masked-words",
@@ -174,9 +184,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "translate-additive",
-            "Translate as in 2015",
-            "An RNN with additive attention learns the same toy Korean, one word after the other.",
-            "99 % of unseen sentences, every word right",
+            N_("Translate as in 2015"),
+            N_(
+                "An RNN with additive attention learns the same toy Korean, one word after the "
+                "other.",
+            ),
+            N_("99 % of unseen sentences, every word right"),
             seconds=10,
             family="recurrent",
             task="english-korean",
@@ -184,9 +197,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "translate-luong",
-            "Luong’s attention",
-            "An LSTM steps first and asks then: scores are plain products of two states.",
-            "99 % of unseen sentences, every word right",
+            N_("Luong’s attention"),
+            N_("An LSTM steps first, then attends: scores are plain products of two states."),
+            N_("99 % of unseen sentences, every word right"),
             seconds=6,
             family="recurrent",
             task="english-korean",
@@ -195,9 +208,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "captions",
-            "Describe pictures",
-            "A Vision Transformer's encoder and a text decoder say which digits stand where.",
-            "about 95 % of unseen pictures, every word right",
+            N_("Describe pictures"),
+            N_("A Vision Transformer's encoder and a text decoder say which digits stand where."),
+            N_("about 95 % of unseen pictures, every word right"),
             seconds=147,
             family="captioner",
             task="captions",
@@ -207,9 +220,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "captions-korean",
-            "Describe pictures in Korean",
-            "The same pictures in Korean: the relation behind both digits, the verb at the end.",
-            "about 95 % of unseen pictures, every word right",
+            N_("Describe pictures in Korean"),
+            N_(
+                "The same pictures in Korean: the relation behind both digits, the verb at the "
+                "end.",
+            ),
+            N_("about 95 % of unseen pictures, every word right"),
             seconds=155,
             family="captioner",
             task="captions",
@@ -218,9 +234,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "gpt-grammar",
-            "Write sentences",
-            "A small GPT learns the toy English grammar, word by word, until only chance is left.",
-            "perplexity 5.2, where no model can be below 5.15",
+            N_("Write sentences"),
+            N_(
+                "A small GPT learns the toy English grammar, word by word, until only chance is "
+                "left.",
+            ),
+            N_("perplexity 5.2, where no model can be below 5.15"),
             seconds=20,
             family="decoder-only",
             task="grammar",
@@ -229,9 +248,12 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "gpt-text",
-            "Write like Alice",
-            "A small GPT reads the first chapter of Alice in Wonderland, character by character.",
-            "3.1 bits a character of its unseen end",
+            N_("Write like Alice"),
+            N_(
+                "A small GPT reads the first chapter of Alice in Wonderland, character by "
+                "character.",
+            ),
+            N_("3.1 bits a character of its unseen end"),
             seconds=52,
             family="decoder-only",
             task="own-text",
@@ -241,9 +263,9 @@ PRESETS: dict[str, Preset] = {
         ),
         _preset(
             "addition-3",
-            "Add three digits",
-            "A GPT of three layers adds numbers of up to three digits, the carries and all.",
-            "99 % of unseen sums",
+            N_("Add three digits"),
+            N_("A GPT of three layers adds numbers of up to three digits, the carries and all."),
+            N_("99 % of unseen sums"),
             seconds=110,
             family="decoder-only",
             task="addition",

@@ -45,8 +45,8 @@ def editor() -> None:
         checked = drafts.check(draft)
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
-        found = settings_of(drafts.family_of(draft), drafts.task_of(draft))
-        controls.group(_("Architecture"), [s for s in found if s.section == "model"], checked)
+        settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
+        controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
 
 
 def code(chosen: Chosen, title: str) -> None:

@@ -14,6 +14,7 @@ from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
 from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS
 
 FACTORS = (1, 2, 3, 4, 6, 8)
@@ -99,7 +100,7 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
             key=f"{name}-tgt-{known.tgt_len}",
         )
     longest = src + tgt if chosen.model.family == "decoder-only" else max(src, tgt)
-    if chosen.model.position == "learned" and longest > limit:
+    if POSITIONS[chosen.model.position].has_table and longest > limit:
         st.caption(
             _(":red[:material/error: The learned position table has {limit} rows, and this is a "
               "sequence of {n}; the model could not read it.]").format(limit=limit, n=longest)
@@ -161,17 +162,17 @@ def _time(chosen: Chosen) -> None:
 def _estimate(chosen: Chosen, device: str) -> None:
     assert chosen.experiment is not None
     try:
-        found = forecast.answer(forecast.estimate(chosen.experiment, device))
+        estimate = forecast.answer(forecast.estimate(chosen.experiment, device))
     except ValueError as error:
         show.problem(error)
         return
-    if found is None:
+    if estimate is None:
         st.button(_("Measure a step"), icon=":material/timer:", key="costs-measure")
         return
-    how = _("measured here just now") if found.measured else _("estimated, too large to try")
+    how = _("measured here just now") if estimate.measured else _("estimated, too large to try")
     st.markdown(
         _("A training step takes about **{ms} ms** on {device}, {how}.").format(
-            ms=f"{1000 * found.seconds_per_step:.1f}", device=show.device(device), how=how
+            ms=f"{1000 * estimate.seconds_per_step:.1f}", device=show.device(device), how=how
         )
     )
 
@@ -197,7 +198,7 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
         persist_state="session",
     )
     axis = axis or "length"
-    found: dict[str, list[float]] = {}
+    series: dict[str, list[float]] = {}
     xs: list[int] = []
     for factor in FACTORS:
         model, shape = grown(chosen.model, chosen.shape, axis, factor)
@@ -206,8 +207,8 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
         xs.append(max(seen.encoder, seen.decoder) if axis == "length" else factor)
         work = macs(model, shape, batch=batch, src_len=src * long, tgt_len=tgt * long)
         for name, value in work.items():
-            found.setdefault(name, []).append(value)
-    unit, divisor = _unit(max(max(values) for values in found.values()))
+            series.setdefault(name, []).append(value)
+    unit, divisor = _unit(max(max(values) for values in series.values()))
     is_recurrent = chosen.model.family == "recurrent"
     titles = {
         "length": _("tokens of one example"),
@@ -215,7 +216,7 @@ def _growth(chosen: Chosen, batch: int, src: int, tgt: int) -> None:
         "depth": _("times the layers"),
     }
     words = (_RECURRENT if is_recurrent else _WORDS)[axis]
-    scaled = {name: [value / divisor for value in values] for name, values in found.items()}
+    scaled = {name: [value / divisor for value in values] for name, values in series.items()}
     show.figure(plots.growth(xs, scaled, titles[axis], unit), _(words), key="costs-growth")
 
 
@@ -236,7 +237,8 @@ _WORDS = {
     "depth": N_("Everything inside the blocks grows in proportion; embedding and output stay."),
 }  # fmt: skip
 _RECURRENT = {
-    "length": N_("Look for the curve that bends: every target token asks every source token, so "
+    "length": N_("Look for the curve that bends: every target token attends to every source "
+                 "token, so "
                 "the attention grows with the product of both lengths; the recurrence in "
                 "proportion, but step after step."),
     "width": N_("Matrices grow with the square of the width; the scores of words in proportion."),

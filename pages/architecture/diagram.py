@@ -12,7 +12,7 @@ from pages.ui import page_table
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.diagram import graph as drawing
-from tfm_core.inspect.diagram.graph import Diagram, Look
+from tfm_core.inspect.diagram.graph import Diagram, DiagramColours
 from tfm_core.inspect.equations.model import equations
 from tfm_core.plots.palette import INKS, LINES
 
@@ -80,7 +80,7 @@ def _view(chosen: Chosen, opened: range) -> None:
     drawn = drawing.diagram(
         chosen.model,
         chosen.shape,
-        Look(INKS["light"], LINES["light"], FILLS["light"]),
+        DiagramColours(INKS["light"], LINES["light"], FILLS["light"]),
         src_len=known.src_len,
         tgt_len=known.tgt_len,
         opened=opened,

@@ -42,9 +42,9 @@ def compare(chosen: Chosen, other: Chosen) -> None:
                 st.markdown(f"**{one.label}**")
                 st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
                 st.metric(_("One full example"), show.count(sum(work.values())) + " MAC")
-        found = differences(chosen.architecture, other.architecture)
-        if found:
-            st.markdown("\n".join(f"- {sentence}" for sentence in found))
+        changes = differences(chosen.architecture, other.architecture)
+        if changes:
+            st.markdown("\n".join(f"- {sentence}" for sentence in changes))
         else:
             st.caption(_("Both are the same model."))
 
@@ -64,11 +64,11 @@ def table(chosen: Chosen) -> None:
             _("Fold equal blocks"), value=True, key="parameters-fold", persist_state="session"
         )
     rows = known.folded if is_folded else known.rows
-    found = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
-    if not found:
+    matching = [row for row in rows if words.strip().lower() in f"{row.module} {row.kind}".lower()]
+    if not matching:
         st.caption(_("No module has “{words}” in its name.").format(words=words.strip()[:40]))
         return
-    frame = _frame(found)
+    frame = _frame(matching)
     hidden = {"kind"} | ({"trainable"} if frame["trainable"].all() else set())  # nothing to tell
     st.dataframe(
         frame,
@@ -89,7 +89,7 @@ def table(chosen: Chosen) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(
             _("Shown: **{n}** of {total} parameters").format(
-                n=f"{sum(row.n_parameters for row in found):,}", total=f"{known.total:,}"
+                n=f"{sum(row.n_parameters for row in matching):,}", total=f"{known.total:,}"
             ),
             width="content",
         )
@@ -102,8 +102,8 @@ def table(chosen: Chosen) -> None:
         )
     show.figure(
         plots.treemap(known.folded, known.total, state.theme()),
-        _("Areas are parameters. Look for who holds most of them: wide models the feed-forward "
-          "layers, small ones with many words the embeddings. A click goes inside."),
+        _("Areas are parameters. See where most of them are: in wide models in the feed-forward "
+          "layers, in small ones with many words in the embeddings. A click goes inside."),
         key="parameters-treemap",
     )  # fmt: skip
 
@@ -134,12 +134,12 @@ def weights(chosen: Chosen) -> None:
         st.info(_("This run has left no weights yet; they are kept while it trains."))
         return
     try:
-        found = _histograms(run.id, run.status.step, run)
+        histograms = _histograms(run.id, run.status.step, run)
     except ValueError as error:
         show.problem(error)
         return
-    name = st.selectbox(_("Which weights"), list(found), key="parameters-weights")
-    one = found[name]
+    name = st.selectbox(_("Which weights"), list(histograms), key="parameters-weights")
+    one = histograms[name]
     show.figure(
         plots.histograms(
             {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name

@@ -58,7 +58,7 @@ def outline(figure: go.Figure, experiment: Experiment, example: Example, module:
 
 
 def _truth(experiment: Experiment) -> str:
-    """Return what a head should look at, as it stands in a sentence."""
+    """Return what a head should attend to, worded for a sentence."""
     if experiment.model.family == "captioner":
         return _("the digit that the next word names")
     return _("the true source words")
@@ -67,15 +67,15 @@ def _truth(experiment: Experiment) -> str:
 def _sentence(best: alignment.BestHead, formed: int | None, truth: str) -> str:
     figures = _("{share} of its attention lies on {truth}; alignment error rate {aer}.")
     words = figures.format(share=show.percent(best.share), truth=truth, aer=f"{best.aer:.3f}")
-    place = {"layer": best.layer + 1, "head": best.head + 1}
+    which = {"layer": best.layer + 1, "head": best.head + 1}
     if not best.has_learned:
         return (
             _("No head has learned to align; the nearest is layer {layer}, head {head}: ").format(
-                **place
+                **which
             )
             + words
         )
-    name = _("**Layer {layer}, head {head}** learned to align: ").format(**place)
+    name = _("**Layer {layer}, head {head}** learned to align: ").format(**which)
     since = (
         ""
         if formed is None

@@ -61,7 +61,7 @@ def _continuation_verdict(example: Example) -> None:
     item = example.item
     _said(_("Prompt"), item["src_text"])
     if "tgt_text" in item:
-        _said(_("Goes on in truth"), item["tgt_text"])
+        _said(_("True continuation"), item["tgt_text"])
     _said(_("The model writes"), example.answer_text or "–")
 
 

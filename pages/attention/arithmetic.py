@@ -15,7 +15,13 @@ from pages.attention.selection_link import Selection
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.attention.cell import Cell, Trace, dimensions_table, row_table, traced
+from tfm_core.inspect.attention.cell import (
+    AttentionCell,
+    Trace,
+    dimensions_table,
+    row_table,
+    traced,
+)
 from tfm_core.inspect.attention.cell import cell as cell_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots.outline import outline_cells
@@ -24,7 +30,7 @@ from tfm_core.probe.labels import Axes
 from tfm_core.runs.run import Run
 
 
-def place_of(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
+def cell_at(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
     """Return the cell that is looked at: the chosen one, else the strongest of the head."""
     if selection.cell is not None:
         query, key = selection.cell
@@ -34,20 +40,20 @@ def place_of(example: Example, selection: Selection, module: str, names: Axes) -
     return int(row), int(column)
 
 
-def outline(figure: go.Figure, place: tuple[int, int], names: Axes) -> None:
+def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
     """Outline the cell on the map."""
     cells = np.zeros(names.may_attend.shape, np.bool_)
-    cells[place] = True
+    cells[cell] = True
     outline_cells(figure, cells, VERMILION, 3)
 
 
 def arithmetic(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:
     """Show how the weight of the chosen cell is computed, with the model's own numbers."""
-    place = place_of(example, selection, module, names)
-    _pickers(run, place, names)
+    cell = cell_at(example, selection, module, names)
+    _pickers(run, cell, names)
     try:
         trace = _trace(run, example)
-        found = cell_of(run.experiment, trace, module, selection.head, *place)
+        traced = cell_of(run.experiment, trace, module, selection.head, *cell)
     except ValueError as error:
         show.problem(error)
         return
@@ -59,26 +65,26 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
             ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
             icon=":material/history:",
         )
-    _steps(found)
+    _steps(traced)
 
 
-def _pickers(run: Run, place: tuple[int, int], names: Axes) -> None:
+def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
     query_key, key_key = "attention-cell-query", "attention-cell-key"
-    st.session_state[query_key], st.session_state[key_key] = place
+    st.session_state[query_key], st.session_state[key_key] = cell
 
     def picked() -> None:
         chosen.choose(run.id, cell=(st.session_state[query_key], st.session_state[key_key]))
 
     left, right = st.columns(2)
     left.selectbox(
-        _("Query, the token that asks"),
+        _("Query (attends from)"),
         range(len(names.query)),
         format_func=lambda i: f"{i + 1}: {names.query[i]}",
         key=query_key,
         on_change=picked,
     )
     right.selectbox(
-        _("Key, the token that is asked"),
+        _("Key (is attended to)"),
         range(len(names.key)),
         format_func=lambda i: f"{i + 1}: {names.key[i]}",
         key=key_key,
@@ -86,10 +92,10 @@ def _pickers(run: Run, place: tuple[int, int], names: Axes) -> None:
     )
 
 
-def _steps(found: Cell) -> None:
-    dims = dimensions_table(found)
+def _steps(cell: AttentionCell) -> None:
+    dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
-    if found.is_tanh:
+    if cell.is_tanh:
         st.markdown(
             _("**1. v times tanh(query + key)**, dimension by dimension, and summed; the query is "
               "the decoder’s state and the key the encoder’s, each through its matrix")
@@ -107,33 +113,33 @@ def _steps(found: Cell) -> None:
             "product": number(_("Product"), format="%.4f"),
         },
     )
-    formula = r"v \cdot \tanh(q + k)" if found.is_tanh else r"q \cdot k"
-    show.formula(rf"{formula} = {found.dot:.4f}")
-    if found.scale == 1:
+    formula = r"v \cdot \tanh(q + k)" if cell.is_tanh else r"q \cdot k"
+    show.formula(rf"{formula} = {cell.dot:.4f}")
+    if cell.scale == 1:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
     else:
         st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
-        bias = rf" {found.bias:+.4f}\ (\text{{ALiBi}})" if found.bias else ""
+        bias = rf" {cell.bias:+.4f}\ (\text{{ALiBi}})" if cell.bias else ""
         show.formula(
-            rf"\frac{{{found.dot:.4f}}}{{\sqrt{{{len(found.query)}}}}} "
-            rf"= \frac{{{found.dot:.4f}}}{{{found.scale:.4f}}}{bias} = {found.score:.4f}"
+            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{len(cell.query)}}}}} "
+            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias} = {cell.score:.4f}"
         )
     st.caption(
         _("The mask lets this query read this key.")
-        if found.may_attend
+        if cell.may_attend
         else _("The mask forbids this key: its score becomes minus infinity, its weight exactly 0.")
     )
-    _softmax(found)
-    _output(found)
+    _softmax(cell)
+    _output(cell)
 
 
-def _softmax(found: Cell) -> None:
+def _softmax(cell: AttentionCell) -> None:
     st.markdown(_("**3. Softmax** over the row: the exponential of each score, over their sum"))
     number = st.column_config.NumberColumn
-    rows = row_table(found)
+    rows = row_table(cell)
     if rows["may_attend"].all():  # a column that says one thing takes the room of the weights
         rows = rows.drop(columns="may_attend")
-    here = np.arange(len(rows)) == found.key_place  # in the cell: another column would hide weights
+    here = np.arange(len(rows)) == cell.key_index  # in the cell: another column would hide weights
     rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])
     st.dataframe(
         rows,
@@ -150,13 +156,13 @@ def _softmax(found: Cell) -> None:
             ),
         },
     )
-    mine = float(found.exponentials[found.key_place])
-    show.formula(rf"\frac{{{mine:.4f}}}{{{found.total:.4f}}} = {found.weight:.4f}")
+    mine = float(cell.exponentials[cell.key_index])
+    show.formula(rf"\frac{{{mine:.4f}}}{{{cell.total:.4f}}} = {cell.weight:.4f}")
 
 
-def _output(found: Cell) -> None:
+def _output(cell: AttentionCell) -> None:
     st.markdown(_("**4. What it brings**: the weight times the value of the key"))
-    dims = dimensions_table(found)
+    dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     st.dataframe(
         dims[["dimension", "value", "contribution", "output"]],
@@ -174,10 +180,10 @@ def _output(found: Cell) -> None:
             "“{key}” makes **{share}** of what the head hands on at “{query}” (by direction; by "
             "length {norm})."
         ).format(
-            key=found.key_token,
-            query=found.query_token,
-            share=f"{found.share * 100:.1f} %",
-            norm=f"{found.norm_share * 100:.1f} %",
+            key=cell.key_token,
+            query=cell.query_token,
+            share=f"{cell.share * 100:.1f} %",
+            norm=f"{cell.norm_share * 100:.1f} %",
         )
     )
 

@@ -43,7 +43,7 @@ class Versus:
 
 
 def parse(text: str) -> Versus | None:
-    """Return what the link compares with; None where it says nothing that can be understood."""
+    """Return what the link compares with; None where it cannot be parsed."""
     parts = text.split(".")
     if len(parts) != 4:
         return None
@@ -137,8 +137,8 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
         )
 
 
-def _from_one(place: int) -> str:
-    return str(place + 1)
+def _from_one(i: int) -> str:
+    return str(i + 1)
 
 
 def _runs(run: Run) -> dict[str, str]:
@@ -168,21 +168,21 @@ def _their_example(
     if selection.example is None or not steps:
         raise ValueError(_("Your own example can be compared with this run’s other heads alone."))
     theirs = probe if other.id == run.id else other.probe()
-    place = _same_item(probe, theirs, selection.example)
+    index = _same_item(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)
     snapshot = statistics.snapshot(other, step)
-    return example_of(other.experiment, theirs, snapshot, place)
+    return example_of(other.experiment, theirs, snapshot, index)
 
 
-def _same_item(probe: Probe, theirs: Probe, place: int) -> int:
+def _same_item(probe: Probe, theirs: Probe, index: int) -> int:
     """Return where the other run keeps this example. Raises ValueError where it does not."""
     for other, item in enumerate(theirs.items):
         if probe.images is not None and theirs.images is not None:
-            is_same = np.array_equal(theirs.images[other], probe.images[place])
+            is_same = np.array_equal(theirs.images[other], probe.images[index])
         else:
             is_same = (item.get("src"), item.get("tgt")) == (
-                probe.items[place].get("src"),
-                probe.items[place].get("tgt"),
+                probe.items[index].get("src"),
+                probe.items[index].get("tgt"),
             )
         if is_same:
             return other

@@ -40,9 +40,9 @@ def offer_of(run: Run, probe: Probe) -> Offer:
 def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:
     """Move through the training; return the step that is shown."""
     step = selection_link.nearest_step(selection.step, steps)
-    place = steps.index(step)
+    index = steps.index(step)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(run, steps, place, -1, _("Back"), _("The snapshot before"))
+        _move(run, steps, index, -1, _("Back"), _("The snapshot before"))
         if len(steps) > 1:
             key = _key("step")
             st.session_state[key] = step
@@ -56,7 +56,7 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
             )
         else:
             st.markdown(_("Step {step}, the only snapshot so far").format(step=f"{step:,}"))
-        _move(run, steps, place, 1, _("Next"), _("The snapshot after"))
+        _move(run, steps, index, 1, _("Next"), _("The snapshot after"))
         if len(steps) > 1:
             _play(run, steps)
         if live:
@@ -64,8 +64,8 @@ def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bo
     return step
 
 
-def film_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
-    """Show the step at which the film was left; one who follows the newest goes on doing so."""
+def animation_left(run: Run, selection: Selection, steps: tuple[int, ...], step: int) -> None:
+    """Show the step at which the animation was left; whoever follows the newest keeps to it."""
     follows = selection.step is None and step == steps[-1]
     _to_step(run, None if follows else step)
 
@@ -118,9 +118,9 @@ def full_scale(kind: str) -> bool:
 
 
 def _move(
-    run: Run, steps: tuple[int, ...], place: int, by: int, label: str, help_text: str
+    run: Run, steps: tuple[int, ...], index: int, by: int, label: str, help_text: str
 ) -> None:
-    to = place + by
+    to = index + by
     st.button(
         label,
         icon=":material/skip_previous:" if by < 0 else ":material/skip_next:",

@@ -8,7 +8,7 @@ from pages.attention import alignment as look_alignment
 from pages.attention import compare, controls, explain, heads, positions, take
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection
-from pages.components.film import Film
+from pages.components.film import SnapshotAnimation
 from pages.i18n import _
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
@@ -24,7 +24,7 @@ def deeper(
     offer: Offer,
     *,
     top: float | None,
-    film: Film | None,
+    animation: SnapshotAnimation | None,
 ) -> None:
     """Offer the questions that fit this run, and answer the chosen one."""
     names = _questions(run, probe, example, offer)
@@ -50,7 +50,7 @@ def deeper(
     elif asked == "compare":
         compare.side_by_side(run, probe, example, selection, offer)
     elif asked == "take":
-        take.take_away(run, example, selection, top=top, film=film, step=step)
+        take.take_away(run, example, selection, top=top, animation=animation, step=step)
 
 
 def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[str, str]:

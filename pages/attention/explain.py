@@ -27,7 +27,7 @@ def explanations(run: Run, example: Example) -> None:
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     target, fill = _controls(names)
     try:
-        found = _kept(
+        explained = _kept(
             run.folder,
             trained.checkpoint_mark(run),
             example.picture.tobytes(),
@@ -38,14 +38,14 @@ def explanations(run: Run, example: Example) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    name = names[found.target]
-    share = show.percent(float(found.probabilities[found.target]))
+    name = names[explained.target]
+    share = show.percent(float(explained.probabilities[explained.target]))
     st.markdown(
         _("What speaks for **{name}**, to which the model of step {step} gives {share}?").format(
-            name=name, step=f"{found.step:,}", share=share
+            name=name, step=f"{explained.step:,}", share=share
         )
     )
-    for column, (kind, values) in zip(st.columns(3), found.maps.items(), strict=True):
+    for column, (kind, values) in zip(st.columns(3), explained.maps.items(), strict=True):
         with column:
             st.markdown(f"**{_(EXPLANATIONS[kind].label)}**")
             figure = patch_overlay(values, example.picture, theme=state.theme())
@@ -56,9 +56,9 @@ def explanations(run: Run, example: Example) -> None:
         "the model needs what the explanation names; grey is a random order."
     )
     show.live_figure(
-        deletion_curves(found.deletion, class_name=name), words, key="attention-deletion"
+        deletion_curves(explained.deletion, class_name=name), words, key="attention-deletion"
     )
-    st.markdown(_verdict(found))
+    st.markdown(_verdict(explained))
     st.markdown(content("attention_explanation"))
 
 
@@ -67,7 +67,7 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
     target = left.selectbox(
         _("The class to explain"),
         [None, *range(len(names))],
-        format_func=lambda place: _("The one it predicts") if place is None else names[place],
+        format_func=lambda index: _("The one it predicts") if index is None else names[index],
         key=_CLASS,
         persist_state="session",
         help=_("Rollout and attention are the same for every class; relevance is not."),
@@ -83,9 +83,9 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
     return target, fill
 
 
-def _verdict(found: Explained) -> str:
-    best = found.deletion.best
-    area, random = found.deletion.areas[best], found.deletion.random_area
+def _verdict(explained: Explained) -> str:
+    best = explained.deletion.best
+    area, random = explained.deletion.areas[best], explained.deletion.random_area
     words = {"name": _(EXPLANATIONS[best].label), "area": f"{area:.2f}", "random": f"{random:.2f}"}
     if area >= random:
         return _(

@@ -13,7 +13,7 @@ from pages.attention import alignment, arithmetic, controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
-from pages.components.film import Film, still
+from pages.components.film import SnapshotAnimation, single_frame
 from pages.components.head_grid import head_grid
 from pages.components.head_lines import head_lines
 from pages.i18n import _
@@ -76,7 +76,7 @@ def heads(
     offer: Offer,
     *,
     top: float | None,
-    film: Film | None,
+    animation: SnapshotAnimation | None,
     labels: Sequence[str] = (),
     dim: Sequence[bool] = (),
 ) -> None:
@@ -96,9 +96,9 @@ def heads(
         may_attend=names.may_attend,
         top=top,
         dim=dim,
-        film=still(maps, example.step, labels) if film is None else film,
+        animation=single_frame(maps, example.step, labels) if animation is None else animation,
         step=example.step,
-        on_step=lambda step: controls.film_left(run, selection, offer.steps, step),
+        on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
     )
     st.caption(
         _(
@@ -160,8 +160,8 @@ def _map(
     )
     is_known = alignment.outline(figure, run.experiment, example, module)
     if selection.view == "arithmetic":
-        place = arithmetic.place_of(example, selection, module, names)
-        arithmetic.outline(figure, place, names)
+        cell = arithmetic.cell_at(example, selection, module, names)
+        arithmetic.outline(figure, cell, names)
     figure.update_layout(uirevision=f"{selection.kind} {names.query} {names.key}")
     live_figure.live_figure(
         figure,
@@ -188,8 +188,8 @@ def _lines(run: Run, example: Example, selection: Selection, module: str, names:
         names.query,
         names.key,
         titles=(
-            _("{token} asks").format(token=_(kind.query)),
-            _("{token} is asked").format(token=_(kind.key)),
+            _("{token} (attends from)").format(token=_(kind.query)),
+            _("{token} (is attended to)").format(token=_(kind.key)),
         ),
         ink=COLOURS[KIND_COLOURS.get(selection.kind, "decoder")],
         pin=selection.pin,

@@ -29,12 +29,12 @@ _TABLE, _VALIDATION = "attention-heads-table", "attention-validation"
 def table(run: Run, selection: Selection, offer: Offer, step: int) -> None:
     """Show the figures of the heads; a chosen row opens its head."""
     try:
-        found, words = _measured(run, step)
+        figures, words = _measured(run, step)
     except ValueError as error:
         show.problem(error)
         return
-    frame = head_statistics.table(run.experiment, found)
-    unit = next(iter(found.values())).unit
+    frame = head_statistics.table(run.experiment, figures)
+    unit = next(iter(figures.values())).unit
     _filter(frame, selection)
     if not st.session_state.get(_ALL) and len(offer.kinds) > 1:
         frame = frame[frame["kind"] == selection.kind]
@@ -82,12 +82,12 @@ def _measured(run: Run, step: int) -> tuple[Mapping[str, HeadStatistics], str]:
         )
         if st.session_state.get(_VALIDATION):
             with st.spinner(_("Reading the validation set …")):
-                found = look_statistics.over_validation(run)
+                figures = look_statistics.over_validation(run)
             sentence = _(
                 "Measured on {n} of {all} validation examples, with the weights of step {step}."
             )
-            return found.statistics, sentence.format(
-                n=f"{found.n_examples:,}", all=f"{found.n_all:,}", step=f"{found.step:,}"
+            return figures.statistics, sentence.format(
+                n=f"{figures.n_examples:,}", all=f"{figures.n_all:,}", step=f"{figures.step:,}"
             )
     statistics = look_statistics.statistics(run, step)
     sentence = _("Measured on the run’s {n} examples at step {step}.")
@@ -102,10 +102,10 @@ def faded(run: Run, selection: Selection, step: int) -> list[bool]:
     if not name or not least or selection.deeper != "heads":
         return []
     try:
-        found = look_statistics.statistics(run, step)
+        figures = look_statistics.statistics(run, step)
     except ValueError:
         return []
-    frame = head_statistics.table(run.experiment, found)
+    frame = head_statistics.table(run.experiment, figures)
     if name not in frame:
         return []
     modules = modules_by_kind(run.experiment)[selection.kind]

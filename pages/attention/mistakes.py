@@ -32,7 +32,7 @@ def pick(run: Run, selection: Selection) -> Example | None:
     st.markdown(_sentence(readings))
     if not readings.found:
         return None
-    known = {reading.place: reading for reading in readings.found}
+    known = {reading.index: reading for reading in readings.found}
     wanted = int(selection.own_of("validation") or next(iter(known)) + 1) - 1
     if wanted not in known:
         show.problem(
@@ -42,14 +42,14 @@ def pick(run: Run, selection: Selection) -> Example | None:
         )
         wanted = next(iter(known))
     st.session_state[_KEY] = wanted
-    place = st.selectbox(
+    index = st.selectbox(
         _("What went wrong, the surest first; then what was right but least sure"),
         list(known),
-        format_func=lambda place: _name(known[place]),
+        format_func=lambda index: _name(known[index]),
         key=_KEY,
         on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
     )
-    reading = known[place]
+    reading = known[index]
     if reading.picture is None:
         return own_example.look_at_text(run, reading.item["src_text"])
     if "tgt" in reading.item:
@@ -74,7 +74,7 @@ def _name(reading: Reading) -> str:
         "said": reading.said or "–",
         "truth": reading.truth,
         "sure": sure,
-        "n": reading.place + 1,
+        "n": reading.index + 1,
     }
     if reading.picture is not None:
         rule = _("Picture {n}: {truth} taken for {said}, with {sure}")

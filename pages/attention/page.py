@@ -1,9 +1,10 @@
-"""Attention: which token looks at which, in every head, at every moment of the training."""
+"""Attention: which token looks at which, in every head, at every saved snapshot."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from pages.attention import animation as attention_animation
 from pages.attention import (
     answer,
     controls,
@@ -17,11 +18,10 @@ from pages.attention import (
     source,
     statistics,
 )
-from pages.attention import film as look_film
 from pages.attention.selection_link import Offer, Selection
-from pages.components.film import Film
+from pages.components.film import SnapshotAnimation
 from pages.i18n import _
-from pages.ui import page_table, runs_access, show, state, walk_links
+from pages.ui import page_table, runs_access, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -65,9 +65,9 @@ def _look(run: Run, was_live: bool) -> None:
             st.rerun()
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
-        st.warning(sentence, icon=":material/link_off:")
+        view_link.warn(sentence)
     source.source_picker(run, probe, chosen)
-    film = None
+    animation = None
     if chosen.example is None:
         example = own.own(run, probe, chosen)
     elif not offer.steps:
@@ -77,14 +77,14 @@ def _look(run: Run, was_live: bool) -> None:
         return
     else:
         step = selection_link.nearest_step(chosen.step, offer.steps)
-        film = look_film.film_of(run, probe, chosen, offer.steps, step)
-        if film is None:
+        animation = attention_animation.animation_of(run, probe, chosen, offer.steps, step)
+        if animation is None:
             step = controls.scrubber(run, chosen, offer.steps, live=is_live)
         elif is_live:
             controls.follow(run, chosen, step)
         example = _of_step(run, probe, step, chosen.example)
     if example is not None:
-        _draw(run, probe, example, chosen, offer, film)
+        _draw(run, probe, example, chosen, offer, animation)
 
 
 def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
@@ -101,7 +101,7 @@ def _draw(
     example: Example,
     chosen: Selection,
     offer: Offer,
-    film: Film | None,
+    animation: SnapshotAnimation | None,
 ) -> None:
     answer.verdict(run.experiment, example)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -110,7 +110,7 @@ def _draw(
     st.caption(_(KINDS[chosen.kind].help))
     modules = modules_by_kind(run.experiment)[chosen.kind]
     labels = statistics.labels_near(run, chosen, modules, example.step, offer.steps)
-    place = chosen.layer * offer.n_heads + chosen.head
+    number = chosen.layer * offer.n_heads + chosen.head
     try:
         left, right = st.columns(2, gap="medium")
         with left:
@@ -120,7 +120,7 @@ def _draw(
                 chosen,
                 offer,
                 top=top,
-                film=film,
+                animation=animation,
                 labels=labels,
                 dim=heads.faded(run, chosen, example.step),
             )
@@ -128,14 +128,14 @@ def _draw(
         with right:
             if example.picture is not None:
                 patches.over_picture(run, example, chosen, offer)
-            figures.one_head(run, example, chosen, top=top, label=labels[place] if labels else "")
+            figures.one_head(run, example, chosen, top=top, label=labels[number] if labels else "")
             st.page_link(
                 page_table.path_of("walk"),
                 label=_("How this map comes about, step by step"),
                 icon=":material/footprint:",
                 query_params=walk_links.to_map(run, chosen.kind, chosen.layer),
             )
-        deeper.deeper(run, probe, example, chosen, offer, top=top, film=film)
+        deeper.deeper(run, probe, example, chosen, offer, top=top, animation=animation)
     except ValueError as error:
         show.problem(error)
 

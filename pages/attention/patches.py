@@ -73,9 +73,9 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
     _patch_picker(run, selection, offer)
     side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
     first = int(has_cls(experiment))
-    place = None if query is None or query < first else divmod(query - first, len(side_weights))
+    patch = None if query is None or query < first else divmod(query - first, len(side_weights))
     figure = patch_plots.patch_overlay(
-        side_weights, example.picture, theme=state.theme(), chosen=place
+        side_weights, example.picture, theme=state.theme(), chosen=patch
     ).update_layout(template=template(state.theme()))
     key = "attention-patches"
 
@@ -101,7 +101,7 @@ def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     st.session_state[key] = selection.patch
     names = {MEAN: _("All of them, on average"), CLS: _("The CLS token")}
     st.selectbox(
-        _("Which patch asks (row,column)"),
+        _("Which patch attends (row,column)"),
         offer.patches,
         format_func=lambda name: names.get(name, name),
         key=key,
@@ -115,7 +115,7 @@ def _patch_words(
 ) -> str:
     if query is None:
         words = _(
-            "How much attention each patch receives, on average over all that ask. Look for "
+            "How much attention each patch receives, on average over all queries. Look for "
             "strokes that many patches read."
         )
     elif patch == CLS:

@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from pages.attention.selection_link import NAMES, Offer, Selection, resolve, to_query
+from pages.ui import state, view_link
 
 _KEY = "attention"
 _PLAYING = "attention-playing"
@@ -41,8 +42,7 @@ def current(run_id: str, offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     elif kept is not None and link in ({}, kept.link):
         selection, problems = resolve(to_query(kept.selection), offer)[0], kept.problems
     else:  # a link was opened, or the browser went back
-        selection, found = resolve(link, offer)
-        problems = tuple(found)
+        selection, problems = resolve(link, offer)
     _keep(run_id, selection, problems, say=bool(link) and not _is_playing())
     return selection, problems
 
@@ -80,14 +80,13 @@ def _is_playing() -> bool:
 
 
 def _linked() -> dict[str, str]:
-    return {name: st.query_params[name] for name in NAMES if name in st.query_params}
+    return {name: text for name, text in view_link.query().items() if name in NAMES}
 
 
 def _keep(run_id: str, selection: Selection, problems: tuple[str, ...] = (), *, say: bool) -> None:
     link = _linked()
     wanted = to_query(selection)
     if say and link != wanted:
-        others = {key: value for key, value in st.query_params.items() if key not in NAMES}
-        st.query_params.from_dict({**others, "run": run_id, **wanted})
+        view_link.put({state.RUN_QUERY: run_id, **dict.fromkeys(NAMES), **wanted})
         link = wanted
     st.session_state[_KEY] = _Kept(run_id, selection, problems, link)

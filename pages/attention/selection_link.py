@@ -5,32 +5,125 @@ Numbers count from 1 in the link, as on the page, and from 0 inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pages.i18n import _
+from pages.ui import view_link
+from pages.ui.view_link import Choice, Number, Parameter, Text, Unfit, Written, one_of, whole
 
-NAMES = (
-    "kind",
-    "layer",
-    "head",
-    "example",
-    "step",
-    "patch",
-    "text",
-    "view",
-    "cell",
-    "pin",
-    "deeper",
-    "versus",
-    "own",
-)
 OWN = "own"
 OWN_KINDS = ("picture", "test", "validation")
 VIEWS = ("map", "lines", "arithmetic")
 DEEPER = ("heads", "alignment", "explain", "positions", "compare", "take")
 MAX_TEXT = 400
-MAX_TOKENS = 4096  # places that a link may name
+MAX_TOKENS = 4096  # the largest position that a link may name
+
+
+@dataclass(frozen=True)
+class Example(Parameter[int | None]):
+    """An example of so many, from 0; None is the user's own, which the link calls ``own``."""
+
+    count: int
+
+    def parse(self, text: str) -> int | None:
+        """Return the example; the nearest there is."""
+        if text == OWN:
+            return None
+        most = max(self.count - 1, 0)
+        return Number(self.query, first=0, low=0, high=most, offset=1).parse(text)
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is an example that there is."""
+        return state is None or (isinstance(state, int) and 0 <= state < self.count)
+
+    def text(self, value: int | None) -> str:
+        """Return its number from 1."""
+        return OWN if value is None else str(value + 1)
+
+
+@dataclass(frozen=True)
+class SnapshotStep(Parameter[int | None]):
+    """The step of a snapshot; None is the newest, whichever that is."""
+
+    steps: tuple[int, ...]
+
+    def parse(self, text: str) -> int | None:
+        """Return the step; the nearest that has a snapshot."""
+        step = whole(text)
+        if step is None:
+            raise Unfit(one_of(self.steps) if self.steps else _("a number"))
+        if self.steps and step not in self.steps:
+            raise Unfit(one_of(self.steps), nearest_step(step, self.steps))
+        return step
+
+    def fits(self, state: object) -> bool:
+        """Return whether there is a snapshot of it."""
+        return state is None or state in self.steps
+
+    def words(self, value: int | None) -> str:
+        """Return the step as a sentence says it."""
+        return _("the newest") if value is None else f"{value:,}"
+
+
+def nearest_step(step: int | None, steps: tuple[int, ...]) -> int:
+    """Return the step of ``steps`` that is nearest; the newest for None."""
+    return steps[-1] if step is None else min(steps, key=lambda known: abs(known - step))
+
+
+def _cell_of(text: str) -> tuple[int, int] | None:
+    """Return query and key of "3,5". Too large ones end at the edge."""
+    positions = [_position_of(part) for part in text.split(",")]
+    if len(positions) != 2:
+        raise Unfit(_("two positions, such as 3,5"))
+    return positions[0], positions[1]
+
+
+def _cell_text(cell: tuple[int, int] | None) -> str:
+    return _("nothing") if cell is None else f"{cell[0] + 1},{cell[1] + 1}"
+
+
+def _pin_of(text: str) -> tuple[str, int] | None:
+    if text[:1] not in ("q", "k"):
+        raise Unfit(_("q or k and a position, such as q3"))
+    return text[0], _position_of(text[1:])
+
+
+def _pin_text(pin: tuple[str, int] | None) -> str:
+    return _("nothing") if pin is None else f"{pin[0]}{pin[1] + 1}"
+
+
+def _position_of(text: str) -> int:
+    number = whole(text)
+    if number is None or not 1 <= number <= MAX_TOKENS:
+        raise Unfit(_("made of positions from 1 to {most}").format(most=MAX_TOKENS))
+    return number - 1
+
+
+def _own_of(text: str) -> str:
+    kind, _dash, rest = text.partition("-")
+    is_number = kind in OWN_KINDS[1:] and (whole(rest) or 0) > 0
+    if not text or (kind == "picture" and rest) or is_number:
+        return text
+    raise Unfit(_("picture-, test- or validation- and which"))
+
+
+_MOST = 98  # layers and heads that a link may name, less one; a run has its own number of each
+KIND = Choice("kind", names=(), first="", is_always_said=True)
+LAYER = Number("layer", low=0, high=_MOST, first=0, offset=1, is_always_said=True)
+HEAD = Number("head", low=0, high=_MOST, first=0, offset=1, is_always_said=True)
+EXAMPLE = Example("example", count=_MOST, first=0, is_always_said=True)
+STEP = SnapshotStep("step", steps=(), first=None)
+PATCH = Choice("patch", names=(), first="")
+TEXT = Text("text", most=MAX_TEXT, first="")
+VIEW = Choice("view", names=VIEWS, first=VIEWS[0])
+CELL = Written("cell", reader=_cell_of, writer=_cell_text, first=None)
+PIN = Written("pin", reader=_pin_of, writer=_pin_text, first=None)
+DEEPER_VIEW = Choice("deeper", names=DEEPER, first="")
+VERSUS = Text("versus", most=100, first="")
+OWN_EXAMPLE = Written("own", reader=_own_of, writer=str, first="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,176 +145,55 @@ class Selection:
     """What is looked at. example None: the user's own; step None: always the newest.
 
     view: how the one head is shown. cell: query and key of the arithmetic. pin: side ("q" or "k")
-    and place of the token whose lines are held. deeper: what is shown below. versus: what the view
+    and number of the token whose lines are held. deeper: what is shown below. versus: what the view
     is compared with: "layer.head.step.run", from 1, empty where it is the same. own: the example of
     one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
     "validation-" and its number from 1.
     """
 
-    kind: str
-    layer: int = 0
-    head: int = 0
-    example: int | None = 0
-    step: int | None = None
-    patch: str = ""
-    text: str = ""
-    view: str = VIEWS[0]
-    cell: tuple[int, int] | None = None
-    pin: tuple[str, int] | None = None
-    deeper: str = ""
-    versus: str = ""
-    own: str = ""
+    kind: str = view_link.linked(KIND)
+    layer: int = view_link.linked(LAYER)
+    head: int = view_link.linked(HEAD)
+    example: int | None = view_link.linked(EXAMPLE)
+    step: int | None = view_link.linked(STEP)
+    patch: str = view_link.linked(PATCH)
+    text: str = view_link.linked(TEXT)
+    view: str = view_link.linked(VIEW)
+    cell: tuple[int, int] | None = view_link.linked(CELL)
+    pin: tuple[str, int] | None = view_link.linked(PIN)
+    deeper: str = view_link.linked(DEEPER_VIEW)
+    versus: str = view_link.linked(VERSUS)
+    own: str = view_link.linked(OWN_EXAMPLE)
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""
-        found, _dash, rest = self.own.partition("-")
-        return rest if found == kind else ""
+        said, _dash, rest = self.own.partition("-")
+        return rest if said == kind else ""
+
+
+NAMES = tuple(parameter.query for parameter in view_link.parameters(Selection).values())
 
 
 def to_query(selection: Selection) -> dict[str, str]:
     """Return the part of a link that reopens this view."""
-    query = {
-        "kind": selection.kind,
-        "layer": str(selection.layer + 1),
-        "head": str(selection.head + 1),
-        "example": OWN if selection.example is None else str(selection.example + 1),
-    }
-    if selection.step is not None:
-        query["step"] = str(selection.step)
-    if selection.patch:
-        query["patch"] = selection.patch
-    if selection.text:
-        query["text"] = selection.text
-    if selection.view != VIEWS[0]:
-        query["view"] = selection.view
-    if selection.cell is not None:
-        query["cell"] = f"{selection.cell[0] + 1},{selection.cell[1] + 1}"
-    if selection.pin is not None:
-        query["pin"] = f"{selection.pin[0]}{selection.pin[1] + 1}"
-    if selection.deeper:
-        query["deeper"] = selection.deeper
-    if selection.versus:
-        query["versus"] = selection.versus
-    if selection.own and selection.example is None:
-        query["own"] = selection.own
-    return query
+    is_own = selection.example is None
+    return view_link.write(selection if is_own else dataclasses.replace(selection, own=""))
 
 
-def resolve(query: Mapping[str, str], offer: Offer) -> tuple[Selection, list[str]]:
+def resolve(query: Mapping[str, str], offer: Offer) -> tuple[Selection, tuple[str, ...]]:
     """Return the nearest view there is to what a link asks for, and a sentence for each change."""
-    problems: list[str] = []
-    kind = next(iter(offer.kinds))
-    if query.get("kind", kind) in offer.kinds:
-        kind = query.get("kind", kind)
+    kinds = tuple(offer.kinds)
+    asked = query.get(KIND.query, "")
+    kind = asked if asked in offer.kinds else kinds[0]
+    fitting: dict[str, Parameter[Any]] = {
+        "kind": replace(KIND, names=kinds, first=kinds[0]),
+        "layer": replace(LAYER, high=max(offer.kinds[kind] - 1, 0)),
+        "head": replace(HEAD, high=max(offer.n_heads - 1, 0)),
+        "example": replace(EXAMPLE, count=offer.n_examples),
+        "step": replace(STEP, steps=offer.steps),
+    }
+    if offer.patches:
+        fitting["patch"] = replace(PATCH, names=offer.patches, first=offer.patches[0])
     else:
-        problems.append(_one_of("kind", query["kind"], tuple(offer.kinds), kind))
-    patch = offer.patches[0] if offer.patches else ""
-    if query.get("patch", patch) in offer.patches:
-        patch = query.get("patch", patch)
-    elif "patch" in query and offer.patches:
-        problems.append(_one_of("patch", query["patch"], offer.patches, patch))
-    view, deeper = query.get("view", VIEWS[0]), query.get("deeper", "")
-    if view not in VIEWS:
-        problems.append(_one_of("view", view, VIEWS, VIEWS[0]))
-        view = VIEWS[0]
-    if deeper and deeper not in DEEPER:
-        problems.append(_one_of("deeper", deeper, DEEPER, _("none")))
-        deeper = ""
-    own = query.get("example") == OWN
-    selection = Selection(
-        kind=kind,
-        layer=_place(query, "layer", offer.kinds[kind], problems.append),
-        head=_place(query, "head", offer.n_heads, problems.append),
-        example=None if own else _place(query, "example", offer.n_examples, problems.append),
-        step=_step(query, offer.steps, problems.append),
-        patch=patch,
-        text=query.get("text", "")[:MAX_TEXT],
-        view=view,
-        cell=_cell(query.get("cell", "")),
-        pin=_pin(query.get("pin", "")),
-        deeper=deeper,
-        versus=query.get("versus", "")[:100],
-        own=_own(query.get("own", ""), problems.append),
-    )
-    return selection, problems
-
-
-def nearest_step(step: int | None, steps: tuple[int, ...]) -> int:
-    """Return the step of ``steps`` that is nearest; the newest for None."""
-    return steps[-1] if step is None else min(steps, key=lambda known: abs(known - step))
-
-
-def _place(query: Mapping[str, str], name: str, count: int, say: Callable[[str], None]) -> int:
-    text = query.get(name, "1")
-    number = _number(text)
-    if number is not None and 1 <= number <= count:
-        return number - 1
-    used = 1 if number is None else min(max(number, 1), max(count, 1))
-    rule = _("{name} is “{text}” in the link, but must be from 1 to {count}; {used} is shown.")
-    say(rule.format(name=name, text=text[:20], count=count, used=used))
-    return used - 1
-
-
-def _step(
-    query: Mapping[str, str], steps: tuple[int, ...], say: Callable[[str], None]
-) -> int | None:
-    if "step" not in query:
-        return None
-    step = _number(query["step"])
-    if step is None:
-        rule = _("step is “{text}” in the link, but must be a number; the newest is shown.")
-        say(rule.format(text=query["step"][:20]))
-        return None
-    if not steps or step in steps:
-        return step
-    used = nearest_step(step, steps)
-    rule = _("There is no snapshot of step {step}; the nearest, step {used}, is shown.")
-    say(rule.format(step=f"{step:,}", used=f"{used:,}"))
-    return used
-
-
-def _cell(text: str) -> tuple[int, int] | None:
-    """Return query and key of "3,5"; None where it says neither. Too large ones end at the edge."""
-    places = [_number(part) for part in text.split(",")]
-    if len(places) != 2 or not all(place and 1 <= place <= MAX_TOKENS for place in places):
-        return None
-    query, key = places
-    assert query is not None
-    assert key is not None
-    return query - 1, key - 1
-
-
-def _pin(text: str) -> tuple[str, int] | None:
-    place = _number(text[1:])
-    if text[:1] not in ("q", "k") or not place or not 1 <= place <= MAX_TOKENS:
-        return None
-    return text[0], place - 1
-
-
-def _own(text: str, say: Callable[[str], None]) -> str:
-    kind, _dash, rest = text.partition("-")
-    if (
-        not text
-        or (kind == "picture" and rest)
-        or (kind in OWN_KINDS[1:] and (_number(rest) or 0) > 0)
-    ):
-        return text
-    say(
-        _("own is “{text}” in the link, but must be picture-, test- or validation- and which.")
-        .format(text=text[:20])
-    )  # fmt: skip
-    return ""
-
-
-def _number(text: str) -> int | None:
-    """Return a whole number of at most nine digits, or None."""
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) <= 9 else None
-
-
-def _one_of(name: str, text: str, known: tuple[str, ...], used: str) -> str:
-    listed = ", ".join(known[:8]) + (", …" if len(known) > 8 else "")
-    rule = _("{name} is “{text}” in the link, but must be one of {known}; {used} is shown.")
-    if len(known) == 1:
-        rule = _("{name} is “{text}” in the link, but this model has only {known}.")
-    return rule.format(name=name, text=text[:20], known=listed, used=used)
+        query = {name: text for name, text in query.items() if name != PATCH.query}
+    return view_link.read(Selection, query, **fitting)

@@ -16,7 +16,7 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import read, read_probe, snapshot_path
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.attention.validation import Measurement
+    from tfm_core.inspect.attention.validation import ValidationFigures
 
 
 def snapshot(run: Run, step: int) -> Snapshot:
@@ -44,15 +44,15 @@ def statistics(run: Run, step: int) -> dict[str, HeadStatistics]:
 def labels(run: Run, step: int, modules: list[str]) -> tuple[str, ...]:
     """Return a few words for each head of the modules, layer by layer; none where unknown."""
     try:
-        found = statistics(run, step)
+        figures = statistics(run, step)
     except ValueError:
         return ()
-    if any(module not in found for module in modules):
+    if any(module not in figures for module in modules):
         return ()
     return tuple(
-        _short(head_statistics.describe(found[module], head))
+        _short(head_statistics.describe(figures[module], head))
         for module in modules
-        for head in range(len(found[module].entropy))
+        for head in range(len(figures[module].entropy))
     )
 
 
@@ -61,13 +61,13 @@ def _short(label: str) -> str:
     return label.replace(" of the largest entropy", "").replace(", entropy ", ", ")
 
 
-def over_validation(run: Run) -> Measurement:
+def over_validation(run: Run) -> ValidationFigures:
     """Return the figures over the validation set, by the last checkpoint. Raises ValueError."""
     return _over_validation(run.folder, checkpoint_mark(run))
 
 
 @lru_cache(maxsize=8)
-def _over_validation(folder: Path, mark: int) -> Measurement:
+def _over_validation(folder: Path, mark: int) -> ValidationFigures:
     from tfm_core.inspect.attention.validation import measured_over_validation
 
     return measured_over_validation(Run(folder))

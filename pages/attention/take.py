@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.attention import statistics
 from pages.attention.selection_link import Selection
-from pages.components.film import Film, still
+from pages.components.film import SnapshotAnimation, single_frame
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
@@ -32,7 +32,7 @@ def take_away(
     selection: Selection,
     *,
     top: float | None,
-    film: Film | None,
+    animation: SnapshotAnimation | None,
     step: int,
 ) -> None:
     """Offer what is shown as files, and the link that opens it again."""
@@ -43,7 +43,7 @@ def take_away(
         st.markdown(_("**All heads**"))
         _download(
             _("Page that plays"),
-            partial(_page, run, example, selection, top, film),
+            partial(_page, run, example, selection, top, animation),
             f"{name}.html",
             "text/html",
             _("All heads, every snapshot, the lines of a head: opens offline."),
@@ -115,7 +115,11 @@ def _download(label: str, make: Callable[[], bytes], name: str, mime: str, help_
 
 
 def _page(
-    run: Run, example: Example, selection: Selection, top: float | None, film: Film | None
+    run: Run,
+    example: Example,
+    selection: Selection,
+    top: float | None,
+    animation: SnapshotAnimation | None,
 ) -> bytes:
     modules = modules_by_kind(run.experiment)[selection.kind]
     names = axes(run.experiment, example.item, modules[0])
@@ -130,7 +134,7 @@ def _page(
         theme="light",
         may_attend=names.may_attend,
         top=top,
-        film=still(maps, example.step, labels) if film is None else film,
+        animation=single_frame(maps, example.step, labels) if animation is None else animation,
         step=example.step,
     )
     lines = pack_lines(
@@ -209,8 +213,8 @@ def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
 
 
 def _figures(run: Run, step: int) -> bytes:
-    found = statistics.statistics(run, step)
-    return export.csv(head_statistics.table(run.experiment, found))
+    figures = statistics.statistics(run, step)
+    return export.csv(head_statistics.table(run.experiment, figures))
 
 
 def _title(run: Run, example: Example, selection: Selection) -> str:

@@ -11,7 +11,7 @@ from pages.i18n import _
 from pages.ui import comparison, run_actions, runs_access, show, state
 from tfm_core.config import TEXT_TASKS
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.attention.rnn_attention import Contest, Looked
+from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
 from tfm_core.plots import before as plots
 from tfm_core.runs.run import Run
 
@@ -66,7 +66,7 @@ def _press() -> None:
 
 
 def _start(task: str, steps: int, seed: int) -> None:
-    """Queue one run a model; a refusal is said in its words, and what is queued stays."""
+    """Queue one run a model; shows why one is refused; those queued before it stay."""
     racers = rnn_attention.racers(task, steps=steps, seed=seed)
     for name, racer in racers.items():
         label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"
@@ -80,7 +80,7 @@ def _start(task: str, steps: int, seed: int) -> None:
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
         state.draw_anew()  # once: drawn anew, it no longer ticks
-    looks = {name: rnn_attention.looked(run) for name, run in contest.runs.items()}
+    looks = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:
         _curves(contest)
@@ -92,9 +92,9 @@ def _draw(contest: Contest, was_live: bool) -> None:
 def _curves(contest: Contest) -> None:
     series = {}
     for name, run in contest.runs.items():
-        found = runs_access.curves(run).validation
-        if len(found):
-            series[name] = (_(LABELS[name]), found["step"], found["sequence_accuracy"])
+        validation = runs_access.curves(run).validation
+        if len(validation):
+            series[name] = (_(LABELS[name]), validation["step"], validation["sequence_accuracy"])
     if not series:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
         return
@@ -105,14 +105,14 @@ def _curves(contest: Contest) -> None:
     )
 
 
-def _table(contest: Contest, looks: dict[str, Looked | None]) -> None:
+def _table(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
     """Show one column a model, one row a figure; a dash where there is none yet."""
     columns = {_(SHORT[name]): _column(run, looks[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
     st.caption(_words(contest))
 
 
-def _column(run: Run, look: Looked | None) -> list[str]:
+def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
     curves, status = runs_access.curves(run), run.status
     whole = curves.test.last("sequence_accuracy")
     if whole is None:

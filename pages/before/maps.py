@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import page_table, run_words, show, state
 from tfm_core.inspect.attention import rnn_attention
-from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, Looked
+from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.outline import outline_cells
 from tfm_core.plots.palette import ORANGE
@@ -47,7 +47,7 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_("Asks with the decoder’s state **before** it reads the token of the row."),
+    "additive": N_("Attends with the decoder’s state **before** it reads the token of the row."),
     "one-head": N_("Asks with the token of the row itself; all rows ask at once."),
     "many-heads": N_(
         "{n} patterns, each on a quarter of the width; this one aligns best.", n=HEADS
@@ -58,13 +58,13 @@ ASKS = {
 _SENTENCE = "before-sentence"
 
 
-def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
+def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
     """Draw one map a model, its equation, and the ways to the run."""
     st.header(_("What each attends to"), anchor=False)
     known = next((s for run in contest.runs.values() if (s := rnn_attention.sentences(run))), [])
-    place = 0
+    index = 0
     if known:
-        place = st.selectbox(
+        index = st.selectbox(
             _("Sentence, unseen in training"),
             range(len(known)),
             format_func=known.__getitem__,
@@ -73,7 +73,7 @@ def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
     columns = st.columns(len(contest.runs), gap="medium")
     for column, (name, run) in zip(columns, contest.runs.items(), strict=True):
         with column:
-            _one(name, run, looks[name], place)
+            _one(name, run, looks[name], index)
     st.caption(
         _(
             "Rows write, columns are read: the row of a token writes the token **after** it. "
@@ -82,15 +82,15 @@ def maps(contest: Contest, looks: dict[str, Looked | None]) -> None:
     )
 
 
-def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
+def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> None:
     status = run.status
     st.markdown(f"**{_(LABELS[name])}**")
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
-    if look is None or place >= len(look.weights):
+    if look is None or index >= len(look.weights):
         st.info(_("The first look inside is on its way."), icon=":material/hourglass_empty:")
     else:
-        _map(name, run, look, place)
+        _map(name, run, look, index)
     st.latex(LATEX[name])
     st.caption(_(ASKS[name]))
     with st.container(horizontal=True):
@@ -103,17 +103,17 @@ def _one(name: str, run: Run, look: Looked | None, place: int) -> None:
             st.page_link(page_table.path_of(page), label=label, icon=icon, query_params=query)
 
 
-def _map(name: str, run: Run, look: Looked, place: int) -> None:
-    names = look.names[place]
+def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
+    names = look.names[index]
     figure = head_map(
-        look.weights[place][look.head],
+        look.weights[index][look.head],
         names.query,
         names.key,
         theme=state.theme(),
         query_title=_("target so far"),
         key_title=_("source"),
     )
-    outline_cells(figure, look.truth[place], ORANGE)
+    outline_cells(figure, look.truth[index], ORANGE)
     words = _("Step {step}, over all {n} sentences of the probe: {share} on the true words").format(
         step=f"{look.step:,}", n=len(look.weights), share=show.percent(look.share)
     )
@@ -121,6 +121,6 @@ def _map(name: str, run: Run, look: Looked, place: int) -> None:
         words = _("Step {step}: this task has no true source words.").format(step=f"{look.step:,}")
     else:
         words += _(" (even attention: {even}).").format(even=show.percent(look.even))
-    if len(look.weights[place]) > 1:
+    if len(look.weights[index]) > 1:
         words += _(" Head {head}.").format(head=look.head + 1)
     show.live_figure(figure, words, key=f"before-map-{name}")

@@ -3,28 +3,17 @@
 from __future__ import annotations
 
 from pages.before import contest, history, times
-from pages.i18n import N_, _
-from pages.ui import show, url_choice
+from pages.before.link import VIEW
+from pages.i18n import _
+from pages.ui import show, view_link
 
-VIEWS = {
-    "contest": (N_("Side by side"), contest.view),
-    "length": (N_("Time against length"), times.view),
-    "history": (N_("2014 to 2017"), history.view),
-}
+VIEWS = {"contest": contest.view, "length": times.view, "history": history.view}
 
 
 def page() -> None:
     """Show one side of it at a time; a link holds which."""
     show.header("before")
-    picked = url_choice.choice(
-        _("View"),
-        {name: label for name, (label, _view) in VIEWS.items()},
-        key="before-view",
-        query="view",
-        old="before-view",
-        is_labelled=False,
-    )
-    VIEWS[picked][1]()
+    VIEWS[view_link.choice(_("View"), VIEW, is_labelled=False)]()
 
 
 page()

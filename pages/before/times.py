@@ -130,6 +130,6 @@ def _rounds() -> list[int]:
 
 
 def _next_round() -> int:
-    """Number the measurements of this server, so that each press measures anew."""
+    """Number the measurements of this server, so that each press measures again."""
     _rounds()[0] += 1
     return _rounds()[0]

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import streamlit as st
 
+from pages.by_hand.link import LEARNED, MATRICES, RATE, RATES, SEED, WANTED
 from pages.by_hand.words import Given
 from pages.i18n import _
-from pages.ui import show, url_choice
+from pages.ui import show, view_link
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
@@ -16,53 +17,44 @@ from tfm_core.inspect.by_hand.attention import Floats, Matrices
 from tfm_core.plots import by_hand_lesson as plots
 
 _BASE, _MADE = "hand-matrices", "hand-made"
-_WANTED = "wanted"
-_RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
 LETTERS = {"query": "W_Q", "key": "W_K", "value": "W_V", "out": "W_O"}
-QUERIES = {"query": "wq", "key": "wk", "value": "wv", "out": "wo"}
 
 
 def matrices(given: Given, *, with_out: bool) -> Matrices:
     """Show seed, button and editors; return the matrices. Raises ValueError, in a sentence."""
     d_model = given.vectors.shape[1]
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        unknown = view_link.receive(SEED)
         seed = st.number_input(
-            _("Seed of the matrices"), 0, 9999, 1, key="draw", bind="query-params", width=180,
+            _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180,
             help=_("The same seed draws the same numbers, on every machine and in every link."),
         )  # fmt: skip
         st.button(
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
-            on_click=lambda: st.session_state.update(draw=(int(seed) + 1) % 10_000),
+            on_click=lambda: st.session_state.update({SEED.query: (seed + 1) % (SEED.high + 1)}),
         )  # fmt: skip
-    drawn = attention.drawn(d_model, int(seed))
+    view_link.warn(unknown)
+    view_link.say(SEED, seed)
+    drawn = attention.drawn(d_model, seed)
     names = [name for name in LETTERS if with_out or name != "out"]
-    base, version = _base(drawn, int(seed), names)
+    base, version = _base(drawn, seed, names)
     with st.expander(_("Change the matrices by hand"), icon=":material/edit:"):
         made = {}
         for column, name in zip(_columns(len(names)), names, strict=True):
             with column:
                 made[name] = _editor(name, getattr(base, name), version)
     changed = replace(base, **made)
-    _made()[d_model] = (int(seed), changed)
+    _made()[d_model] = (seed, changed)
     _say_in_link(changed, drawn, names)
     return changed
 
 
-def out_of_link(stage: str) -> None:
-    """Take out of the link what a stage does not show; the session keeps it."""
-    if stage == "one-hot":
-        for name in LETTERS:
-            url_choice.say(_key(name), QUERIES[name], None)
-    if stage != "projections":
-        url_choice.say(_WANTED, _WANTED, None)
-
-
 def _say_in_link(made: Matrices, drawn: Matrices, names: list[str]) -> None:
     """Put those of the matrices that are shown and differ from the drawn ones into the link."""
-    for name, query in QUERIES.items():
+    for name, parameter in MATRICES.items():
         values, usual = getattr(made, name), getattr(drawn, name)
         is_said = name in names and (values != usual).any()
-        url_choice.say(_key(name), query, by_hand_text.text_of(values) if is_said else None)
+        view_link.say(parameter, by_hand_text.text_of(values) if is_said else "")
 
 
 def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
@@ -71,7 +63,7 @@ def _columns(n: int) -> list[st.delta_generator.DeltaGenerator]:
 
 
 def _editor(name: str, values: Floats, version: int) -> Floats:
-    columns = [str(place + 1) for place in range(values.shape[1])]
+    columns = [str(index + 1) for index in range(values.shape[1])]
     rows = [dict(zip(columns, map(float, row), strict=True)) for row in values.tolist()]
     number = st.column_config.NumberColumn
     st.markdown(f"**{LETTERS[name].replace('_', chr(92) + '_')}**")
@@ -106,20 +98,20 @@ def _asked(d_model: int, names: list[str]) -> dict[str, Floats]:
     """Return the matrices of a link that was opened just now; say which of them cannot be."""
     asked = {}
     for name in names:
-        text = url_choice.opened(_key(name), QUERIES[name])
-        if text is None:
+        text = view_link.opened(MATRICES[name])
+        if not text:
             continue
         try:
             asked[name] = by_hand_text.matrix_of(text, LETTERS[name], d_model)
         except ValueError as error:
-            url_choice.warn(f"{escape(_(error))} {_('The matrix of the seed is used instead.')}")
+            view_link.warn(f"{_(error)} {_('The matrix of the seed is used instead.')}")
     return asked
 
 
 def _made() -> dict[int, tuple[int, Matrices]]:
     """Return what became of the matrices in this session: d_model -> their seed, and they."""
-    found: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
-    return found
+    made: dict[int, tuple[int, Matrices]] = st.session_state.setdefault(_MADE, {})
+    return made
 
 
 def _keep(d_model: int, seed: int, learned: Matrices) -> None:
@@ -129,91 +121,97 @@ def _keep(d_model: int, seed: int, learned: Matrices) -> None:
     st.session_state[_BASE] = (None, base, version)  # the editors start anew
 
 
-def _key(name: str) -> str:
-    return f"hand-link-{name}"
-
-
 def lesson(given: Given, start: Matrices) -> Matrices:
-    """Let W_Q and W_K learn what the user wants; return them as they are at the chosen step."""
+    """Train W_Q and W_K towards the target attention; return them at the chosen step."""
     pairs = _pairs(given.words)
     with st.container(border=True):
         st.markdown(_("**Let them learn.** Which word should attend to which?"))
         left, right = st.columns([2, 3], gap="medium")
         with left:
             targets = _wanted(given.words, pairs)
+            unknown = view_link.receive(RATE)
             rate = st.select_slider(
-                _("Learning rate"), _RATES, 1.0, key="rate", bind="query-params",
+                _("Learning rate"), RATES, key=RATE.query,
                 help=_("How far each step goes downhill; too far, and the loss jumps."),
             )  # fmt: skip
+            view_link.warn(unknown)
+            view_link.say(RATE, rate)
         wanted = [pairs[name] for name in targets]
         try:
             chosen = learning.targets_of(wanted, given.words)
-            found = learning.learn(given.vectors, start, chosen, given.allowed, rate=float(rate))
+            learned = learning.learn(given.vectors, start, chosen, given.allowed, rate=rate)
         except ValueError as error:
             show.problem(escape(_(error)))
             return start
         with left:
-            step = _step(found)
-            _said(found, step)
-            seed = int(st.session_state.get("draw", 1))
+            step = _step(learned)
+            _said(learned, step)
+            seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
-                on_click=_keep, args=(given.vectors.shape[1], seed, found.matrices[step]),
+                on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
                 help=_("These matrices become those of the page, in every stage."),
             )  # fmt: skip
         with right:
-            _chart(given.words, chosen, found, step)
-    return found.matrices[step]
+            _chart(given.words, chosen, learned, step)
+    return learned.matrices[step]
 
 
 def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[str]:
-    """Ask which word should attend to which; the link says the pairs as places, ``3-2``."""
-    first, key = [f"{len(words)}-2"], f"wanted-{len(words)}"
+    """Ask which word should attend to which; the link says the pairs as indices, ``3-2``."""
+    key = f"wanted-{len(words)}"
     labels = {name: _arrow(words, pair) for name, pair in pairs.items()}
-    url_choice.renamed_several(key, _WANTED, labels)
-    unknown = url_choice.read_several(key, _WANTED, list(pairs), first)
+    parameter = replace(
+        WANTED, names=tuple(pairs), first=(f"{len(words)}-2",), labels=labels, old=(key,)
+    )
+    unknown = view_link.receive(parameter, key)
     targets = st.multiselect(
-        _("Wanted"), list(pairs), format_func=lambda name: labels.get(name, name),
+        _("Target attention"), list(pairs), format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
         help=_("A loss is written down for these pairs alone: −log of their weight."),
     )  # fmt: skip
-    url_choice.warn(unknown)
-    url_choice.say_several(_WANTED, targets, first)
+    view_link.warn(unknown)
+    view_link.say(parameter, tuple(targets))
     return targets
 
 
 def _chart(
-    words: tuple[str, ...], targets: dict[int, int], found: learning.Lesson, step: int
+    words: tuple[str, ...], targets: dict[int, int], learned: learning.Lesson, step: int
 ) -> None:
     lines = {
-        _arrow(words, (query, key)): found.weights[:, query, key] for query, key in targets.items()
+        _arrow(words, (query, key)): learned.weights[:, query, key]
+        for query, key in targets.items()
     }
     show.figure(
-        plots.lesson(found.losses, lines, step),
-        _("The loss falls as the wanted weight nears 1. Below, every number at this step."),
+        plots.lesson(learned.losses, lines, step),
+        _("The loss falls as the target weight nears 1. Below, every number at this step."),
         key="hand-lesson",
     )
 
 
-def _step(found: learning.Lesson) -> int:
-    last = len(found.losses) - 1
-    return st.slider(
-        _("Step of the learning"), 0, last, 0, key="learned", bind="query-params",
+def _step(learned: learning.Lesson) -> int:
+    parameter = replace(LEARNED, high=len(learned.losses) - 1)
+    unknown = view_link.receive(parameter)
+    step = st.slider(
+        _("Step of the learning"), parameter.low, parameter.high, key=parameter.query,
         help=_("0 is before learning; each step is one gradient of the loss above."),
     )  # fmt: skip
+    view_link.warn(unknown)
+    view_link.say(parameter, step)
+    return step
 
 
-def _said(found: learning.Lesson, step: int) -> None:
+def _said(learned: learning.Lesson, step: int) -> None:
     st.markdown(
         _("Loss **{now:.4f}** at step {step}, {first:.4f} before learning.").format(
-            now=float(found.losses[step]), step=step, first=float(found.losses[0])
+            now=float(learned.losses[step]), step=step, first=float(learned.losses[0])
         )
     )
 
 
 def _pairs(words: tuple[str, ...]) -> dict[str, tuple[int, int]]:
-    places = range(len(words))
-    return {f"{q + 1}-{k + 1}": (q, k) for q in places for k in places}
+    indices = range(len(words))
+    return {f"{q + 1}-{k + 1}": (q, k) for q in indices for k in indices}
 
 
 def _arrow(words: tuple[str, ...], pair: tuple[int, int]) -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.by_hand import words
+from pages.by_hand.link import AT
 from pages.by_hand.words import Given
 from pages.i18n import _
-from pages.ui import url_choice
-from pages.ui.run_words import escape
+from pages.ui import view_link
 from tfm_core.inspect.by_hand import text
 from tfm_core.plots.by_hand_boards import Pick
 
 _PICK = "hand-pick"
-_AT = "at"
 _PAIRS = {"scores", "scaled", "masked", "exp", "weights", "mix"}
 _WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
 
@@ -22,19 +21,19 @@ def pickers(given: Given, n_numbers: int) -> Pick:
     """Show which query, key and number are written out; clicks on the tables choose them too."""
     n = len(given.words)
     first = Pick(n - 1, min(1, n - 1), 0)
-    asked = url_choice.opened(_AT, _AT)
+    asked = view_link.opened(AT)
     if asked is not None:
         try:
-            st.session_state[_PICK] = Pick(*text.places_of(asked, (n, n, n_numbers)))
+            st.session_state[_PICK] = Pick(*text.indices_of(asked, (n, n, n_numbers)))
         except ValueError as error:
-            url_choice.warn(f"{escape(_(error))} {_('Another number is written out instead.')}")
+            view_link.warn(f"{_(error)} {_('Another number is written out instead.')}")
     kept: Pick = st.session_state.get(_PICK, first)
     pick = kept.within(n, n_numbers)
-    url_choice.say(_AT, _AT, None if pick == first else text.text_of_places(_places(pick)))
+    view_link.say(AT, "" if pick == first else text.text_of_indices(_places(pick)))
     with st.container(horizontal=True):
         query = _select(_("Query"), "query", given.words, pick.query)
         key = _select(_("Key"), "key", given.words, pick.key)
-        names = [str(place + 1) for place in range(n_numbers)]
+        names = [str(index + 1) for index in range(n_numbers)]
         dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
     return Pick(query, key, dimension)
 
@@ -43,12 +42,12 @@ def _places(pick: Pick) -> tuple[int, int, int]:
     return pick.query, pick.key, pick.dimension
 
 
-def _select(label: str, name: str, options: tuple[str, ...] | list[str], place: int) -> int:
+def _select(label: str, name: str, options: tuple[str, ...] | list[str], index: int) -> int:
     key = f"hand-at-{name}"
-    st.session_state[key] = place
+    st.session_state[key] = index
 
     def picked() -> None:
-        old: Pick = st.session_state.get(_PICK, Pick(place, place, 0))
+        old: Pick = st.session_state.get(_PICK, Pick(index, index, 0))
         parts = {"query": old.query, "key": old.key, "dimension": old.dimension}
         st.session_state[_PICK] = Pick(**{**parts, name: st.session_state[key]})
 

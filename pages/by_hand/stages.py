@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import streamlit as st
 
 from pages.by_hand import matrices as by_hand_matrices
 from pages.by_hand import pick as by_hand_pick
 from pages.by_hand import words as by_hand_words
+from pages.by_hand.link import FORM, FORMS, HEAD, N_HEADS
 from pages.by_hand.words import Given
 from pages.components.number_sheet import number_sheet
 from pages.i18n import N_, _
-from pages.ui import question, show, url_choice, walk_state
+from pages.ui import question, show, view_link, walk_state
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention, questions
 from tfm_core.inspect.by_hand import forms as by_hand_forms
@@ -20,9 +22,8 @@ from tfm_core.inspect.by_hand.attention import Attended, Matrices
 from tfm_core.inspect.walk.steps import Question
 from tfm_core.plots import by_hand as plots
 from tfm_core.plots.by_hand_boards import Pick
-from tfm_core.plots.sheet import Line
+from tfm_core.plots.sheet import SheetLine
 
-FORMS = ("layer", "heads", "one", "fused", "torch")  # what a link calls them, in their order
 TITLES = (
     N_("1 · Scores: every query times every key"),
     N_("2 · Scale, and mask"),
@@ -40,9 +41,9 @@ SENTENCES = (
 def one_hot(given: Given) -> None:
     """Q = K = V: the words themselves."""
     x = given.vectors
-    found = attention.attend(x, x, x, given.allowed, is_scaled=given.is_scaled)
+    attended = attention.attend(x, x, x, given.allowed, is_scaled=given.is_scaled)
     pick = by_hand_pick.pickers(given, x.shape[1])
-    _sheet(_attention(found, given, pick, ("Q = X", "K", "V = X")), given)
+    _sheet(_attention(attended, given, pick, ("Q = X", "K", "V = X")), given)
     scaled, plain = (
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
@@ -57,10 +58,10 @@ def projections(given: Given) -> None:
     """W_Q, W_K and W_V turn each word into a question, an offer and a content."""
     drawn = by_hand_matrices.matrices(given, with_out=False)
     matrices = by_hand_matrices.lesson(given, drawn)
-    found = attention.multi_head(
+    attended = attention.multi_head(
         given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled
     )
-    (head,) = found.heads
+    (head,) = attended.heads
     _question(questions.about_symmetry(head, _safe(given)), f"hand symmetry {given.words}")
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
@@ -72,24 +73,25 @@ def heads(given: Given) -> None:
     d_model = given.vectors.shape[1]
     n_heads = _n_heads(d_model)
     matrices = by_hand_matrices.matrices(given, with_out=True)
-    found = attention.multi_head(
+    attended = attention.multi_head(
         given.vectors, matrices, n_heads, given.allowed, is_scaled=given.is_scaled
     )
     _question(questions.about_heads(given.vectors, n_heads), f"hand heads {d_model} {n_heads}")
-    names = {str(n): _("Head {n}").format(n=n) for n in range(1, n_heads + 1)}
-    chosen = int(url_choice.choice(_("Written out"), names, key="hand-head", query="head"))
-    head = found.heads[chosen - 1]
+    names = {str(n): N_("Head {n}", n=n) for n in range(1, n_heads + 1)}
+    parameter = replace(HEAD, names=tuple(names), labels=names)
+    chosen = int(view_link.choice(_("Written out"), parameter))
+    head = attended.heads[chosen - 1]
     pick = by_hand_pick.pickers(given, d_model)
     inside = pick.within(len(given.words), head.query.shape[1])
     letters = tuple(_("{letter} of head {n}").format(letter=letter, n=chosen) for letter in "QKV")
     lines = [
         plots.heads_line(
-            found, given.words, _("The maps of all heads"),
+            attended, given.words, _("The maps of all heads"),
             _("Each head has its own part of Q and K, so it may attend elsewhere."), _,
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
-            found, matrices.out, given.words, pick, _("5 · Joined, and mixed by W_O"),
+            attended, matrices.out, given.words, pick, _("5 · Joined, and mixed by W_O"),
             _("The heads’ outputs stand one behind the other; W_O lets them speak to each other."),
             _,
         ),
@@ -101,30 +103,28 @@ def forms(given: Given) -> None:
     """The same multi-head attention, written in five ways."""
     n_heads = _n_heads(given.vectors.shape[1])
     matrices = by_hand_matrices.matrices(given, with_out=True)
-    found = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
+    made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
     size = given.vectors.shape[1]
     _question(questions.about_size(given.vectors, n_heads), f"hand size {size} {n_heads}")
-    _table(found)
-    number_sheet([plots.forms_line(found, given.words, _("The outputs"), _)], key="hand-forms")
+    _table(made)
+    number_sheet([plots.forms_line(made, given.words, _("The outputs"), _)], key="hand-forms")
     with_mask = given.allowed.any(1).all()
     if not with_mask:
         st.caption(
             _("A query that may attend to nothing is NaN in nn.MultiheadAttention, zeros here.")
         )
-    by_name = dict(zip(FORMS, found, strict=True))
-    picked = url_choice.choice(
-        _("The code of"), {name: _(form.name) for name, form in by_name.items()},
-        key="hand-form", query="form", first="heads",
-    )  # fmt: skip
+    by_name = dict(zip(FORMS, made, strict=True))
+    labels = {name: form.name for name, form in by_name.items()}
+    picked = view_link.choice(_("The code of"), replace(FORM, labels=labels))
     st.code(by_name[picked].code, language="python")
 
 
-def _table(found: tuple[by_hand_forms.Form, ...]) -> None:
-    worst = max(form.difference for form in found)
-    if by_hand_forms.agree(found):
+def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
+    worst = max(form.difference for form in made)
+    if by_hand_forms.agree(made):
         words = _("All five give the same numbers: they differ by at most **{worst:.2g}**.")
         st.success(words.format(worst=worst), icon=":material/check:")
-    elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in found):
+    elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
         st.warning(
             _("One of them answers with NaN, because the mask leaves a query nothing to read."),
             icon=":material/warning:",
@@ -132,7 +132,7 @@ def _table(found: tuple[by_hand_forms.Form, ...]) -> None:
     show.facts(
         [
             (_(form.name), _difference(form.difference), _difference(form.weight_difference))
-            for form in found
+            for form in made
         ],
         [_("form"), _("largest difference of the output"), _("of the weights")],
     )
@@ -143,23 +143,27 @@ def _difference(value: float | None) -> str:
 
 
 def _n_heads(d_model: int) -> int:
-    fitting = [n for n in range(2, d_model + 1) if d_model % n == 0]
+    parameter = N_HEADS[d_model]
+    unknown = view_link.receive(parameter)
     picked = st.segmented_control(
-        _("Heads"), fitting, default=fitting[0], required=True, key=f"heads-{d_model}",
-        bind="query-params", help=_("A head needs a whole number of numbers: d_model / heads."),
+        _("Heads"), parameter.options, required=True, key=parameter.query,
+        help=_("A head needs a whole number of numbers: d_model / heads."),
     )  # fmt: skip
-    return int(picked or fitting[0])
+    view_link.warn(unknown)
+    n_heads = int(picked or parameter.first)
+    view_link.say(parameter, n_heads)
+    return n_heads
 
 
 def _attention(
-    found: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
-) -> list[Line]:
+    attended: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
+) -> list[SheetLine]:
     q, k, v = letters
     titles, sentences = (tuple(map(_, words)) for words in (TITLES, SENTENCES))
-    return plots.attention_lines(found, given.words, pick, titles, sentences, (q, k, v), _)
+    return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
 
-def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[Line]:
+def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> list[SheetLine]:
     x, words = given.vectors, given.words
     parts = (
         (_("Queries: what a word looks for"), "query", matrices.query, head.query, pick.query),
@@ -172,7 +176,7 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
     ]
 
 
-def _comparison(scaled: Attended, plain: Attended, given: Given) -> Line:
+def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
         _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."), _,
@@ -190,7 +194,7 @@ def _question(asked: Question, name: str) -> bool:
     return name in walk_state.answers()
 
 
-def _sheet(lines: list[Line], given: Given) -> None:
+def _sheet(lines: list[SheetLine], given: Given) -> None:
     by_hand_words.facts(given)
     number_sheet(
         lines, key="hand-sheet", on_pick=lambda b, i, j: by_hand_pick.clicked(given, b, i, j)

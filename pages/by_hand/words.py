@@ -7,19 +7,16 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import N_, _
-from pages.ui import show, typed, url_choice
+from pages.by_hand.link import HEADS_WIDTH, MASK, ONE_WIDTH, SCALE, TURNED, VECTORS, WORDS
+from pages.i18n import _
+from pages.ui import show, typed, view_link
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Bools, Floats
 
 _BASE, _KEPT, _EDITS = "hand-base", "hand-kept", "hand-mask-edits"
-_LINK = "vectors"
-_TURNED = "turned"
 _EDITOR = "hand-vectors"
-_LONGEST = 100  # characters of the words together
-MASKS = {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +36,7 @@ def given(stage: str) -> Given:
         with left:
             text, n_numbers = _words(stage)
             mask_kind, is_scaled = _mask(stage)
-        words = by_hand_text.words_of(typed.within(text, _LONGEST))
+        words = by_hand_text.words_of(typed.within(text, WORDS.most))
         with right:
             vectors = _vectors(words, n_numbers)
     _turned_in_link(mask_kind, len(words))
@@ -49,43 +46,44 @@ def given(stage: str) -> Given:
 
 def _turned_in_link(kind: str, n_words: int) -> None:
     """Turn over the cells of the mask that an opened link lists; list those that are turned."""
-    asked = url_choice.opened(_TURNED, _TURNED)
+    asked = view_link.opened(TURNED)
     if asked is not None:
         try:
             st.session_state[_EDITS] = ((kind, n_words), by_hand_text.pairs_of(asked, n_words))
         except ValueError as error:
-            url_choice.warn(f"{escape(_(error))} {_('The mask stays as it is.')}")
-    pairs = map(by_hand_text.text_of_places, _clicks(kind, n_words))
-    url_choice.say(_TURNED, _TURNED, ",".join(pairs) or None)
+            view_link.warn(f"{_(error)} {_('The mask stays as it is.')}")
+    pairs = map(by_hand_text.text_of_indices, _clicks(kind, n_words))
+    view_link.say(TURNED, ",".join(pairs))
 
 
 def _words(stage: str) -> tuple[str, int]:
+    cut = view_link.receive(WORDS)
     text = st.text_input(
         _("Your words"),
-        " ".join(attention.FIRST_WORDS),
-        key="words",
-        bind="query-params",
+        key=WORDS.query,
         help=_("Two to six words, parted by spaces; each gets a vector, in the table."),
     )
+    view_link.warn(cut)
+    view_link.say(WORDS, text)
+    width = HEADS_WIDTH if stage in {"heads", "forms"} else ONE_WIDTH
+    unknown = view_link.receive(width)
     picked = st.segmented_control(
         _("Numbers a word"),
-        range(attention.FEWEST, attention.MOST + 1),
-        default=4 if stage in {"heads", "forms"} else 3,
+        width.options,
         required=True,
-        key=f"numbers-{'heads' if stage in {'heads', 'forms'} else 'one'}",
-        bind="query-params",
+        key=width.query,
         help=_("The width d_model; heads share it out in equal parts: 5 suits five heads only."),
     )
-    return text or "", int(picked or 3)
+    view_link.warn(unknown)
+    n_numbers = int(picked or width.first)
+    view_link.say(width, n_numbers)
+    return text, n_numbers
 
 
 def _mask(stage: str) -> tuple[str, bool]:
-    kind = url_choice.choice(
+    kind = view_link.choice(
         _("Mask"),
-        MASKS,
-        key="mask",
-        query="mask",
-        old="mask",
+        MASK,
         help=_(
             "Causal hides the future; padding forbids the last word, like filler. Or click "
             "any cell of the mask below to forbid or allow that pair."
@@ -93,13 +91,16 @@ def _mask(stage: str) -> tuple[str, bool]:
     )
     is_scaled = True
     if stage != "forms":
-        is_scaled = st.toggle(_("Divide the scores by √d"), True, key="scale", bind="query-params")
+        unknown = view_link.receive(SCALE)
+        is_scaled = st.toggle(_("Divide the scores by √d"), key=SCALE.query)
+        view_link.warn(unknown)
+        view_link.say(SCALE, is_scaled)
     return kind, is_scaled
 
 
 def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     base, version = _base(words, n_numbers)
-    names = [str(place + 1) for place in range(n_numbers)]
+    names = [str(index + 1) for index in range(n_numbers)]
     rows = [
         {"word": word, **{name: float(value) for name, value in zip(names, row, strict=True)}}
         for word, row in zip(words, base.tolist(), strict=True)
@@ -121,15 +122,9 @@ def _vectors(words: tuple[str, ...], n_numbers: int) -> Floats:
     vectors = by_hand_text.checked(values)
     kept = dict(zip(attention.named(words), vectors.tolist(), strict=True))
     st.session_state.setdefault(_KEPT, {}).update(kept)
-    _say_in_link(vectors)
+    is_usual = (vectors == attention.one_hot(*vectors.shape)).all()
+    view_link.say(VECTORS, "" if is_usual else by_hand_text.text_of(vectors))
     return vectors
-
-
-def _say_in_link(vectors: Floats) -> None:
-    if (vectors == attention.one_hot(*vectors.shape)).all():
-        st.query_params.pop(_LINK, None)
-    else:
-        st.query_params[_LINK] = by_hand_text.text_of(vectors)
 
 
 def _filled(value: Any) -> float:
@@ -140,24 +135,22 @@ def _base(words: tuple[str, ...], n_numbers: int) -> tuple[Floats, int]:
     """Return what the table starts from, and a number that changes whenever that does."""
     signature = (words, n_numbers)
     known: tuple[Any, Floats, int, bool] | None = st.session_state.get(_BASE)
+    asked = view_link.opened(VECTORS)
     is_on_page = known is not None and f"{_EDITOR}-{known[2]}" in st.session_state
-    if known is not None and known[0] == signature and (is_on_page or known[3]):
+    if not asked and known is not None and known[0] == signature and (is_on_page or known[3]):
         st.session_state[_BASE] = (*known[:3], False)
         return known[1], known[2]
     made = attention.with_kept(words, n_numbers, st.session_state.get(_KEPT, {}))
-    if known is None and _LINK in st.query_params:
+    if asked:
         try:
-            made = by_hand_text.vectors_of(st.query_params[_LINK], len(words), n_numbers)
+            made = by_hand_text.vectors_of(asked, len(words), n_numbers)
         except ValueError as error:
-            st.warning(
-                f"{escape(_(error))} {_('One-hot vectors are used instead.')}",
-                icon=":material/link_off:",
-            )
+            view_link.warn(f"{_(error)} {_('One-hot vectors are used instead.')}")
     return _start_from(signature, made)
 
 
 def _start_from(signature: Any, vectors: Floats, *, is_new: bool = False) -> tuple[Floats, int]:
-    """Start the table anew; is_new: it was asked for, so what was typed before is forgotten."""
+    """Reset the table; is_new: on request, so earlier edits are dropped."""
     version = 1 + (st.session_state[_BASE][2] if _BASE in st.session_state else 0)
     st.session_state[_BASE] = (signature, vectors, version, is_new)
     return vectors, version
@@ -207,8 +200,7 @@ def _clicks(kind: str, n_words: int) -> tuple[tuple[int, int], ...]:
 
 def mask_kind() -> str:
     """Return the kind of mask that is chosen."""
-    kind = st.session_state.get("mask")
-    return kind if kind in MASKS else "none"
+    return MASK.value(st.session_state.get(MASK.query)) or MASK.first
 
 
 def facts(given: Given) -> None:

@@ -29,12 +29,12 @@ def _compose(run: Run) -> None:
         except ValueError as error:
             show.problem(error)
             return
-        place = st.container()
+        area = st.container()
     with right:
         view.sentence(look)
         chosen = view.heads(run, look)
         view.strip(look, chosen)
-    with place:
+    with area:
         view.picture(look)
         view.inside(look, chosen)
     view.word_by_word(look, chosen)

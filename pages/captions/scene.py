@@ -26,8 +26,7 @@ def pieces(run: Run) -> list[Piece]:
 
     Raises ValueError, in a sentence, where a drawn digit is missing.
     """
-    task = run.experiment.task
-    assert isinstance(task, CaptionTaskConfig)
+    task = run.experiment.task_as(CaptionTaskConfig)
     _lay_out_first(run)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
@@ -56,11 +55,11 @@ def pieces(run: Run) -> list[Piece]:
             ).format(n=GRID),
         )
     tabs = st.tabs([_("Digit {n}").format(n=i + 1) for i in range(task.n_digits)])
-    found = []
+    composed = []
     for i, tab in enumerate(tabs):
         with tab:
-            found.append(_piece(run, task, i, 1 if is_free else GRID))
-    return found
+            composed.append(_piece(run, task, i, 1 if is_free else GRID))
+    return composed
 
 
 def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
@@ -146,12 +145,12 @@ def _lay_out(run: Run, row: int) -> None:
 
 
 def _swap(n: int) -> None:
-    places = [
+    other_squares = [
         {name: st.session_state.get(_key(name, i)) for name in ("left", "top", "large")}
         for i in range(n)
     ]
     for i in range(n):
-        for name, value in places[(i + 1) % n].items():
+        for name, value in other_squares[(i + 1) % n].items():
             if value is not None:
                 st.session_state[_key(name, i)] = value
 

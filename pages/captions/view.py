@@ -10,14 +10,14 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.run_words import escape
-from tfm_core.inspect.text.caption_look import MEAN, Heads, Look, chosen_maps, scores
+from tfm_core.inspect.text.caption_look import MEAN, CaptionReading, Heads, chosen_maps, scores
 from tfm_core.plots.caption_strip import caption_strip
 from tfm_core.runs.run import Run
 
 _LAYER, _HEAD = "captions-layer", "captions-head"
 
 
-def sentence(look: Look) -> None:
+def sentence(look: CaptionReading) -> None:
     """Show what the model wrote beside the truth."""
     item = look.example.item
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
@@ -32,7 +32,7 @@ def sentence(look: Look) -> None:
             st.markdown(f":orange-badge[:material/close: {_('wrong')}]", width="content")
 
 
-def heads(run: Run, look: Look) -> Heads:
+def heads(run: Run, look: CaptionReading) -> Heads:
     """Choose whose attention is shown: a layer, and one of its heads or their mean."""
     n_layers, n_heads = look.maps.shape[:2]
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -60,7 +60,7 @@ def heads(run: Run, look: Look) -> Heads:
     return Heads(layer, MEAN if head is None else head)
 
 
-def strip(look: Look, chosen: Heads) -> None:
+def strip(look: CaptionReading, chosen: Heads) -> None:
     """Show the picture once for each word, with the attention of that word."""
     assert look.example.picture is not None
     figure = caption_strip(
@@ -82,16 +82,16 @@ def strip(look: Look, chosen: Heads) -> None:
     )
 
 
-def picture(look: Look) -> None:
+def picture(look: CaptionReading) -> None:
     """Show the picture as the model gets it."""
     assert look.example.picture is not None
     st.image(look.example.picture[0], width=196, caption=_("What the model sees, 49 by 49 pixels"))
 
 
-def inside(look: Look, chosen: Heads) -> None:
+def inside(look: CaptionReading, chosen: Heads) -> None:
     """Say how much of the attention lies inside the true box, for each digit that is named."""
-    found = scores(look, chosen)
-    if not found or look.even is None:
+    rows = scores(look, chosen)
+    if not rows or look.even is None:
         st.caption(_("The model named none of these digits, so there is no box to score it by."))
         return
     st.markdown(_("**Attention inside the true box**"))
@@ -103,7 +103,7 @@ def inside(look: Look, chosen: Heads) -> None:
             head=row["head"],
             best=show.percent(row["best"]),
         )
-        for row in found
+        for row in rows
     ]
     st.markdown("\n".join(f"- {line}" for line in lines))
     st.caption(
@@ -119,7 +119,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
     return " · ".join(shown) or "–"
 
 
-def word_by_word(look: Look, chosen: Heads) -> None:
+def word_by_word(look: CaptionReading, chosen: Heads) -> None:
     """Show what the model weighed at each word."""
     st.header(_("Word by word"), anchor=False)
     st.caption(
@@ -130,12 +130,12 @@ def word_by_word(look: Look, chosen: Heads) -> None:
     )
     rows = [
         {
-            "n": place + 1,
+            "n": index + 1,
             "word": word.text,
             "probability": word.likely[0][1],
             "instead": _instead(word.likely[1:]),
         }
-        for place, word in enumerate(look.words)
+        for index, word in enumerate(look.words)
     ]
     st.dataframe(
         pd.DataFrame(rows),

@@ -31,7 +31,7 @@ def diagram(
     on_pick: Callable[[str], None],
     key: str,
 ) -> None:
-    """Show a diagram; ``on_pick(name)`` hears the node that is clicked before the next run.
+    """Show a diagram; ``on_pick(name)`` is called with a clicked node, before the next run.
 
     nodes: name -> what it is called aloud. looks: theme -> class of node, ``ink`` or ``line`` ->
     colour.

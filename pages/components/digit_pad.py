@@ -59,4 +59,4 @@ def decode(value: object) -> npt.NDArray[np.uint8] | None:
 
 
 def _nothing() -> None:
-    """Stand for the callback that a state of a component needs; the value itself is enough."""
+    """Do nothing: the state of a component needs a callback, and its value is enough."""

@@ -1,4 +1,4 @@
-"""The training as a film that the browser plays: one frame a snapshot, and what goes with it."""
+"""The training as an animation in the browser: one frame a snapshot, and what goes with it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Frame:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Film:
+class SnapshotAnimation:
     """Every snapshot's maps of one attention on one example.
 
-    name: what is filmed; another name starts anew. weights: (F, L, H, Q, K). curve: the steps and
+    name: what is animated; another name starts anew. weights: (F, L, H, Q, K). curve: the steps and
     the values of a curve over the training, its name and colour.
     """
 
@@ -40,7 +40,7 @@ class Film:
         return tuple(frame.step for frame in self.frames)
 
     def header(self, step: int) -> dict[str, Any]:
-        """Return what the browser needs beside the weights, standing at a step of the film."""
+        """Return what the browser needs beside the weights, standing at a step of the animation."""
         curve = None
         if self.curve is not None:
             steps, values, name, colour = self.curve
@@ -61,6 +61,8 @@ class Film:
         }
 
 
-def still(weights: npt.NDArray[Any], step: int = 0, labels: Sequence[str] = ()) -> Film:
-    """Return a film of one frame: maps (L, H, Q, K) that do not move."""
-    return Film("", [Frame(step, labels=labels)], weights[None])
+def single_frame(
+    weights: npt.NDArray[Any], step: int = 0, labels: Sequence[str] = ()
+) -> SnapshotAnimation:
+    """Return an animation of one frame: maps (L, H, Q, K) that do not move."""
+    return SnapshotAnimation("", [Frame(step, labels=labels)], weights[None])

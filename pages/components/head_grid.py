@@ -2,7 +2,7 @@
 
 The weights travel as raw bytes behind a short JSON header and are drawn on canvases, because 48
 plotly maps take two seconds to appear. What is under the pointer is read from the same bytes, so it
-is exact. With a film it has every snapshot, and plays them without asking the server.
+is exact. With an animation it has every snapshot, and plays them without asking the server.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.film import Film, still
-from pages.components.packing import is_place, packed
+from pages.components.film import SnapshotAnimation, single_frame
+from pages.components.packing import is_index, packed
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
@@ -43,7 +43,7 @@ def head_grid(
     may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = 1.0,
     dim: Sequence[bool] = (),
-    film: Film | None = None,
+    animation: SnapshotAnimation | None = None,
     step: int = 0,
     on_step: Callable[[int], None] | None = None,
 ) -> None:
@@ -51,19 +51,19 @@ def head_grid(
 
     weights: (L, H, Q, K), float16 or float32. may_attend: bool (Q, K), True = may attend; the rest
     is grey. top: the weight with the most ink; None takes the largest of each head. dim: the heads
-    to fade, row by row. film: the same heads at every snapshot, which stands at ``step``;
+    to fade, row by row. animation: the same heads at every snapshot, which stands at ``step``;
     ``on_step`` hears where it was left.
     """
     n_layers, n_heads = weights.shape[:2]
 
     def picked() -> None:
-        place = valid_place(st.session_state[key].get("pick"), n_layers, n_heads)
-        if place is not None:
-            on_pick(*place)
+        head = valid_head(st.session_state[key].get("pick"), n_layers, n_heads)
+        if head is not None:
+            on_pick(*head)
 
     def moved() -> None:
         to = st.session_state[key].get("step")
-        if film is not None and on_step is not None and to in film.steps:
+        if animation is not None and on_step is not None and to in animation.steps:
             on_step(int(to))
 
     _component(
@@ -76,7 +76,7 @@ def head_grid(
             may_attend=may_attend,
             top=top,
             dim=dim,
-            film=film,
+            animation=animation,
             step=step,
         ),
         on_pick_change=picked,
@@ -95,7 +95,7 @@ def pack(
     may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = 1.0,
     dim: Sequence[bool] = (),
-    film: Film | None = None,
+    animation: SnapshotAnimation | None = None,
     step: int = 0,
 ) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, weights (F, L, H, Q, K).
@@ -107,7 +107,7 @@ def pack(
             f"The maps are {weights.shape[2]} by {weights.shape[3]}, but there are "
             f"{len(query_tokens)} query and {len(key_tokens)} key tokens."
         )
-    shown = still(weights) if film is None else film
+    shown = single_frame(weights) if animation is None else animation
     values = shown.weights
     if may_attend is not None:
         values = np.where(may_attend, values, np.array(np.nan, values.dtype))
@@ -123,14 +123,14 @@ def pack(
         "masked": MASKED[theme],
         "dim": list(dim),
         "words": _words(),
-        **shown.header(step if film is not None else shown.steps[0]),
+        **shown.header(step if animation is not None else shown.steps[0]),
     }
     return packed(header, values)
 
 
-def valid_place(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | None:
+def valid_head(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | None:
     """Return layer and head as the browser sent them, or None where they are no such thing."""
-    if not is_place(value, n_layers, n_heads):
+    if not is_index(value, n_layers, n_heads):
         return None
     layer, head = value
     return layer, head

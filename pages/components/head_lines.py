@@ -1,4 +1,4 @@
-"""One head as lines: tokens that are asked on the left, tokens that ask on the right.
+"""One head as lines: keys (attended to) on the left, queries (attending) on the right.
 
 A line is as thick as its weight. One token can be held under the pointer or pinned with a click;
 its weights then stand beside the tokens of the other side. Arrow keys move, Enter pins.
@@ -14,10 +14,10 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.packing import is_place, packed
+from pages.components.packing import is_index, packed
 from pages.i18n import _
 
-Pin = tuple[str, int]  # "q" or "k", and a place from 0
+Pin = tuple[str, int]  # "q" or "k", and a index from 0
 
 _component = st.components.v2.component(
     "head_lines",
@@ -46,9 +46,9 @@ def head_lines(
     """
 
     def pinned() -> None:
-        known, found = valid_pin(st.session_state[key].get("pin"), *weights.shape)
+        known, pin = valid_pin(st.session_state[key].get("pin"), *weights.shape)
         if known:
-            on_pin(found)
+            on_pin(pin)
 
     _component(
         data=pack_lines(
@@ -100,10 +100,10 @@ def valid_pin(value: object, n_query: int, n_key: int) -> tuple[bool, Pin | None
     """Return whether the browser sent something sensible, and the pin; None lets the token go."""
     if value == []:
         return True, None
-    if is_place(value, 2, max(n_query, n_key)):
-        side, place = value
-        if place < (n_query, n_key)[side]:
-            return True, ("qk"[side], place)
+    if is_index(value, 2, max(n_query, n_key)):
+        side, index = value
+        if index < (n_query, n_key)[side]:
+            return True, ("qk"[side], index)
     return False, None
 
 
@@ -112,8 +112,8 @@ def _words() -> dict[str, str]:
         "lines": _("Lines of one head. Arrow keys move over the tokens, Enter pins one."),
         "hint": _("Point at a token for its weights; a click pins it."),
         "most": _("Only the 1,500 strongest lines are drawn; point at a token for all of its own."),
-        "asks": _("Asks"),
-        "asked": _("Is asked"),
+        "asks": _("Attends from"),
+        "asked": _("Is attended to"),
         "nobody": _("no weight at all"),
         "query": _("query"),
         "key": _("key"),

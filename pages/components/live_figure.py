@@ -17,7 +17,7 @@ import streamlit as st
 
 from pages.components import served
 from pages.components.files import bundled
-from pages.components.packing import is_place
+from pages.components.packing import is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
 
@@ -46,7 +46,7 @@ def live_figure(
     """Show a figure under a key that stays the same from tick to tick.
 
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
-    follows: the heatmap takes the weights of the head grid's film while that plays.
+    follows: the heatmap takes the weights of the head grid's animation while that plays.
 
     The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
     of at most some 400 points a line; ``layout.height`` is kept (default 360).
@@ -55,7 +55,7 @@ def live_figure(
     def picked() -> None:
         assert key is not None
         cell = st.session_state[key].get("cell")
-        if on_pick is not None and is_place(cell, *np.shape(fig.data[0].z)):
+        if on_pick is not None and is_index(cell, *np.shape(fig.data[0].z)):
             on_pick(*cell)
 
     _mount(
@@ -75,7 +75,7 @@ def live_figure(
 
 
 def _nothing() -> None:
-    """Stand for the callback that a trigger of a component needs where nobody listens."""
+    """Do nothing: the trigger of a component needs a callback."""
 
 
 @cache

@@ -14,11 +14,11 @@ import streamlit as st
 
 from pages.components.files import bundled, joined
 from pages.i18n import _
-from tfm_core.inspect.masks.lab import Array, Flow
+from tfm_core.inspect.masks.lab import Array, MaskedAttention
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 
-Cell = tuple[int, int]
+SheetCell = tuple[int, int]
 
 _component = st.components.v2.component(
     "mask_editor",
@@ -29,13 +29,13 @@ _component = st.components.v2.component(
 
 
 def mask_editor(
-    flow: Flow,
+    flow: MaskedAttention,
     query_tokens: Collection[str],
     key_tokens: Collection[str],
     *,
-    edited: Collection[Cell],
+    edited: Collection[SheetCell],
     version: str,
-    on_edit: Callable[[tuple[Cell, ...]], None],
+    on_edit: Callable[[tuple[SheetCell, ...]], None],
     key: str,
 ) -> None:
     """Show the five maps; ``on_edit(cells)`` gets all clicked cells before the next run.
@@ -57,11 +57,11 @@ def mask_editor(
 
 
 def pack(
-    flow: Flow,
+    flow: MaskedAttention,
     query_tokens: Collection[str],
     key_tokens: Collection[str],
     *,
-    edited: Collection[Cell],
+    edited: Collection[SheetCell],
     version: str,
 ) -> dict[str, Any]:
     """Return what the browser gets: tokens, five maps as lists, colours of both themes, words."""
@@ -84,18 +84,18 @@ def pack(
 
 def _short(values: Array) -> list[list[float]]:
     """Return values with the digits that are shown, and one more: less to send."""
-    found: list[list[float]] = np.round(values.astype(np.float64), 7).tolist()
-    return found
+    rounded: list[list[float]] = np.round(values.astype(np.float64), 7).tolist()
+    return rounded
 
 
-def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[Cell, ...] | None:
+def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[SheetCell, ...] | None:
     """Return the clicked cells as the browser sent them, or None where they are no such thing."""
     if not isinstance(value, dict) or value.get("version") != version:
         return None
     cells = value.get("cells")
     if not isinstance(cells, list) or len(cells) > shape[0] * shape[1]:
         return None
-    found: list[Cell] = []
+    edited: list[SheetCell] = []
     for cell in cells:
         if not (isinstance(cell, list) and len(cell) == 2):
             return None
@@ -103,8 +103,8 @@ def valid_edit(value: object, version: str, shape: tuple[int, ...]) -> tuple[Cel
             return None
         if not (0 <= cell[0] < shape[0] and 0 <= cell[1] < shape[1]):
             return None
-        found.append((cell[0], cell[1]))
-    return tuple(dict.fromkeys(found))
+        edited.append((cell[0], cell[1]))
+    return tuple(dict.fromkeys(edited))
 
 
 def _words() -> dict[str, str]:

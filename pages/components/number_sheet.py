@@ -12,9 +12,9 @@ from typing import Any
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.packing import is_place
+from pages.components.packing import is_index
 from tfm_core.plots.palette import COLOURS
-from tfm_core.plots.sheet import Line, described
+from tfm_core.plots.sheet import SheetLine, described
 
 _component = st.components.v2.component(
     "number_sheet",
@@ -25,18 +25,18 @@ _component = st.components.v2.component(
 
 
 def number_sheet(
-    lines: Sequence[Line],
+    lines: Sequence[SheetLine],
     *,
     key: str,
     on_pick: Callable[[str, int, int], None] | None = None,
 ) -> None:
-    """Show lines of boards; ``on_pick(board, row, column)`` hears clicks before the next run."""
+    """Show lines of boards; a click calls ``on_pick(board, row, column)`` before the next run."""
     sizes = {board.name: _size(board.panels) for line in lines for board in line.boards}
 
     def picked() -> None:
-        found = valid_pick(st.session_state[key].get("pick"), sizes)
-        if found is not None and on_pick is not None:
-            on_pick(*found)
+        pick = valid_pick(st.session_state[key].get("pick"), sizes)
+        if pick is not None and on_pick is not None:
+            on_pick(*pick)
 
     _component(
         data={"lines": described(lines, COLOURS)},
@@ -52,7 +52,7 @@ def valid_pick(value: object, sizes: Mapping[str, tuple[int, int]]) -> tuple[str
     board, cell = value.get("board"), value.get("cell")
     if not isinstance(board, str) or not board or board not in sizes:
         return None
-    if not is_place(cell, *sizes[board]):
+    if not is_index(cell, *sizes[board]):
         return None
     return board, cell[0], cell[1]
 

@@ -22,7 +22,7 @@ def packed(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
     return len(text).to_bytes(4, "little") + text + values.astype(little).tobytes()
 
 
-def is_place(value: object, *ends: int) -> TypeGuard[list[int]]:
+def is_index(value: object, *ends: int) -> TypeGuard[list[int]]:
     """Say whether the browser sent a list of whole numbers, each from 0 to below its end."""
     if not (isinstance(value, list) and len(value) == len(ends)):
         return False

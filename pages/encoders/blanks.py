@@ -46,11 +46,11 @@ def _draw(run: Run) -> None:
     )
     try:
         tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
-        found = _kept(run.folder, trained.checkpoint_mark(run), tokens)
+        filled = _kept(run.folder, trained.checkpoint_mark(run), tokens)
     except ValueError as error:
         show.problem(run_words.escape(_(error)))
         return
-    if not found.blanks[0].truth:
+    if not filled.blanks[0].truth:
         st.info(
             _(
                 "No sentence of the grammar fits these words, so there is no truth to compare "
@@ -58,18 +58,18 @@ def _draw(run: Run) -> None:
             ),
             icon=":material/info:",
         )
-    for blank in found.blanks:
-        _blank(found, blank)
+    for blank in filled.blanks:
+        _blank(filled, blank)
 
 
 def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Offer the words to be hidden by a press, those that already are being pressed."""
     names = [token if token.isalpha() else GAP for token in tokens]
-    gaps = [place for place, name in enumerate(names) if name == GAP]
+    gaps = [position for position, name in enumerate(names) if name == GAP]
     pressed = st.pills(
         _("Press a word to hide it"),
         list(range(len(tokens))),
-        format_func=lambda place: run_words.escape(names[place]),
+        format_func=lambda position: run_words.escape(names[position]),
         selection_mode="multi",
         default=gaps,
         key=f"encoders-hide-{' '.join(names)}",
@@ -77,11 +77,11 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     return core.hide(tokens, pressed)
 
 
-def _blank(found: Filled, blank: Blank) -> None:
+def _blank(filled: Filled, blank: Blank) -> None:
     """Show one gap: words, how sure one can be, and where the model looked for it."""
-    words = [GAP if place != blank.place and not token.isalpha() else token
-             for place, token in enumerate(found.tokens)]  # fmt: skip
-    words[blank.place] = "[ ? ]"
+    words = [GAP if position != blank.position and not token.isalpha() else token
+             for position, token in enumerate(filled.tokens)]  # fmt: skip
+    words[blank.position] = "[ ? ]"
     st.header(run_words.escape(" ".join(words)), anchor=False, divider="grey")
     shown = blank.top(N_WORDS)
     left, right = st.columns(2, gap="medium")
@@ -96,14 +96,14 @@ def _blank(found: Filled, blank: Blank) -> None:
             _(
                 "The model of step {step} beside the exact chances of the grammar: the bars of a "
                 "perfect reader would be equal."
-            ).format(step=f"{found.step:,}"),
-            key=f"encoders-choice-{blank.place}",
+            ).format(step=f"{filled.step:,}"),
+            key=f"encoders-choice-{blank.position}",
         )
     with right:
         show.figure(
-            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.place]),
+            plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
             _("Where the gap (▸) looks, head by head: to both sides, which GPT could not."),
-            key=f"encoders-gap-{blank.place}",
+            key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
 

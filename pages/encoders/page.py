@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from pages.encoders import blanks, sentiment
-from pages.i18n import N_, _
-from pages.ui import show, url_choice
+from pages.encoders.link import VIEW
+from pages.i18n import _
+from pages.ui import show, view_link
 
-VIEWS = {
-    "sentiment": (N_("Sentiment"), sentiment.view),
-    "blanks": (N_("Fill in the blank"), blanks.view),
-}
+VIEWS = {"sentiment": sentiment.view, "blanks": blanks.view}
 
 
 def page() -> None:
     """Show one of the two; a link holds which."""
     show.header("encoders")
-    picked = url_choice.choice(
-        _("What is read"),
-        {name: label for name, (label, _view) in VIEWS.items()},
-        key="encoders-view",
-        query="view",
-        old="encoders-view",
-        is_labelled=False,
-    )
-    VIEWS[picked][1]()
+    VIEWS[view_link.choice(_("What is read"), VIEW, is_labelled=False)]()
 
 
 page()

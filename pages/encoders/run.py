@@ -88,7 +88,7 @@ def _train(name: str) -> None:
 
 
 def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> str:
-    """Ask for a sentence, kept under ``key``, with examples that one press puts in its place."""
+    """Ask for a sentence, kept under ``key``, with examples that one press fills in."""
 
     def take(example: str) -> None:
         st.session_state[key] = example
@@ -99,6 +99,6 @@ def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> 
         help=_("In the words of the task; press Enter to let the model read it."),
     )
     with st.container(horizontal=True, gap="small"):
-        for place, example in enumerate(examples):
-            st.button(example, key=f"{buttons}-{place}", on_click=take, args=(example,))
+        for index, example in enumerate(examples):
+            st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
     return text

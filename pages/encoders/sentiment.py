@@ -13,7 +13,7 @@ from pages.i18n import _, content
 from pages.ui import run_words, show, state, typed
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import sentence as core
-from tfm_core.inspect.text.sentence import Sentence
+from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.plots import reading as plots
 from tfm_core.runs.run import Run
 
@@ -39,45 +39,46 @@ def _draw(run: Run) -> None:
         _("Your sentence"), EXAMPLES, key=_TEXT, buttons="encoders-example"
     )
     try:
-        found = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
+        sentence = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
     except ValueError as error:
         show.problem(run_words.escape(_(error)))
         return
-    _answer(found)
-    _words(found)
-    _pairs(run, found)
+    _answer(sentence)
+    _words(sentence)
+    _pairs(run, sentence)
 
 
-def _answer(found: Sentence) -> None:
+def _answer(sentence: SentenceReading) -> None:
     """Show the model's probabilities beside what the rule says."""
     left, right = st.columns(2, gap="medium")
     with left:
         show.figure(
-            plots.label_bars(found.labels, found.probabilities),
+            plots.label_bars(sentence.labels, sentence.probabilities),
             _("What the model of step {step} says: all three together are 100 %.").format(
-                step=f"{found.step:,}"
+                step=f"{sentence.step:,}"
             ),
             key="encoders-labels",
         )
     with right, st.container(border=True):
-        st.markdown(_rule(found))
+        st.markdown(_rule(sentence))
 
 
-def _rule(found: Sentence) -> str:
-    said = found.labels[found.said]
-    if found.rule is None:
+def _rule(sentence: SentenceReading) -> str:
+    said = sentence.labels[sentence.said]
+    if sentence.rule is None:
         return _(
             "The model says **{said}**. The rule has no answer: this is no sentence of its "
-            "grammar, such as “the film was not very good”, so nobody can say who is right."
+            "grammar, such as “the film was not very good”, so there is no right answer to "
+            "compare with."
         ).format(said=said)
-    rule = found.rule
+    rule = sentence.rule
     mark = ":green-badge[:material/check: agrees]"
     if rule.label != said:
         mark = ":orange-badge[:material/close: differs]"
-    deciding = " · ".join(run_words.escape(found.words[place]) for place in rule.decides)
+    deciding = " · ".join(run_words.escape(sentence.words[index]) for index in rule.decides)
     worths = [
-        f"**{clause.worth:+d}**" if place in rule.counted else f"~~{clause.worth:+d}~~"
-        for place, clause in enumerate(rule.clauses)
+        f"**{clause.worth:+d}**" if index in rule.counted else f"~~{clause.worth:+d}~~"
+        for index, clause in enumerate(rule.clauses)
     ]
     return _(
         "The rule says **{label}**, the model **{said}** {mark}\n\n"
@@ -93,19 +94,19 @@ def _rule(found: Sentence) -> str:
     )
 
 
-def _words(found: Sentence) -> None:
+def _words(sentence: SentenceReading) -> None:
     """Show which words the answer is read from, and which it needs."""
-    marked = found.rule.decides if found.rule is not None else ()
-    shift = len(found.keys) - len(found.words)
+    marked = sentence.rule.decides if sentence.rule is not None else ()
+    shift = len(sentence.keys) - len(sentence.words)
     left, right = st.columns(2, gap="medium")
     with left:
         who = _("the CLS token") if shift else _("the mean of all words")
         show.figure(
             plots.head_rows(
-                found.heads,
-                found.keys,
+                sentence.heads,
+                sentence.keys,
                 theme=state.theme(),
-                marked=[place + shift for place in marked],
+                marked=[index + shift for index in marked],
             ),
             _("Where {who} looks, head by head: does any head pick the words that decide?").format(
                 who=who
@@ -114,12 +115,12 @@ def _words(found: Sentence) -> None:
         )
     with right:
         values = {
-            "needed": found.needed,
-            "relevance": found.relevance,
-            "rollout": found.rollout,
+            "needed": sentence.needed,
+            "relevance": sentence.relevance,
+            "rollout": sentence.rollout,
         }
         show.figure(
-            plots.word_bars(found.words, values, marked),
+            plots.word_bars(sentence.words, values, marked),
             _(
                 "Lost without it: how much probability of its answer the model loses when the word "
                 "is left out (below zero: it gains). Where relevance points, that should be large; "
@@ -129,13 +130,13 @@ def _words(found: Sentence) -> None:
         )
 
 
-def _pairs(run: Run, found: Sentence) -> None:
+def _pairs(run: Run, sentence: SentenceReading) -> None:
     """Show the sentence with one thing changed at a time, beside the rule."""
-    pairs = core.minimal_pairs(found.words)
+    pairs = core.minimal_pairs(sentence.words)
     if not pairs:
         return
     st.header(_("One thing changed at a time"), anchor=False)
-    rows = {_("as it is"): found.words, **pairs}
+    rows = {_("as it is"): sentence.words, **pairs}
     try:
         table = _asked(run.folder, trained.checkpoint_mark(run), tuple(rows.items()))
     except ValueError as error:
@@ -166,7 +167,7 @@ def _pairs(run: Run, found: Sentence) -> None:
 
 
 @lru_cache(maxsize=32)
-def _kept(folder: Path, mark: int, text: str) -> Sentence:
+def _kept(folder: Path, mark: int, text: str) -> SentenceReading:
     return core.read(Run(folder), text)
 
 

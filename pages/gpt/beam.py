@@ -28,18 +28,18 @@ def part(run: Run, prompt: Ids) -> None:
         length = st.number_input(
             _("Tokens to write"), 1, 100, 20, key="gpt-beam-length", persist_state="session"
         )
-    found = _search(
+    searched = _search(
         str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
     )
-    if not found:
+    if not searched:
         st.caption(_("The prompt has ended already."))
         return
     with right:
-        step = len(found)
+        step = len(searched)
         if step > 1:
-            step = st.slider(_("After token"), 1, len(found), len(found), key="gpt-beam-step")
+            step = st.slider(_("After token"), 1, len(searched), len(searched), key="gpt-beam-step")
     gap = " " if run.experiment.task_as(CorpusTaskConfig).unit == "words" else ""
-    st.dataframe(_table(found[step - 1], gap), hide_index=True, width="stretch")
+    st.dataframe(_table(searched[step - 1], gap), hide_index=True, width="stretch")
     st.caption(
         _(
             "Best first. The score is the sum of ln p over what was written; a text that ended "

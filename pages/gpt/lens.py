@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, state, typed
 from tfm_core.inspect.attention import trained
-from tfm_core.inspect.text.gpt_reading import Looked, look_through
+from tfm_core.inspect.text.gpt_reading import LensReading, look_through
 from tfm_core.inspect.text.logit_lens import lens_logits
 from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots.gpt import lens_map
@@ -44,5 +44,5 @@ def figure(run: Run, text: str) -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=32)
-def _look(folder: str, mark: int, text: str, _run: Run) -> Looked:
+def _look(folder: str, mark: int, text: str, _run: Run) -> LensReading:
     return look_through(_run, text)

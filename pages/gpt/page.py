@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from pages.gpt import lens, own, read, run, sum, write
-from pages.i18n import N_, _
-from pages.ui import run_words, show, url_choice
-
-_PARTS = {
-    "read": N_("Read"),
-    "write": N_("Write"),
-    "lens": N_("Lens"),
-    "add": N_("Add"),
-    "train": N_("Own text"),
-}
+from pages.gpt.link import PART
+from pages.i18n import _
+from pages.ui import run_words, show, view_link
 
 
 def page() -> None:
     """Show one part, for the current run where it fits."""
     show.header("gpt")
-    part = url_choice.choice(_("Part"), _PARTS, key="gpt-part", query="part", is_labelled=False)
+    part = view_link.choice(_("Part"), PART, is_labelled=False)
     try:
         if part == "train":
             own.part()

@@ -27,50 +27,50 @@ def part(run: Run) -> None:
         height=140,
         help=_("It begins as a stretch that the model never learned from. Change it."),
     )
-    found = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
+    reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
-    _figures(found, unit)
-    n = len(found.tokens)
-    place = f"gpt-read-token-{run.id}-{n}"
-    st.session_state.setdefault(place, int(found.nats.argmax()) + 1)
-    picked = st.session_state[place] - 1
+    _figures(reading, unit)
+    n = len(reading.tokens)
+    key = f"gpt-read-token-{run.id}-{n}"
+    st.session_state.setdefault(key, int(reading.nats.argmax()) + 1)
+    picked = st.session_state[key] - 1
     with st.container(border=True):
-        st.html(surprise_text(found.tokens, found.nats, picked, " " if unit == "words" else ""))
+        st.html(surprise_text(reading.tokens, reading.nats, picked, " " if unit == "words" else ""))
     if n > 1:
         st.slider(
             _("Token to look at"),
             1,
             n,
-            key=place,
+            key=key,
             help=_("It has a frame in the text; the first choice is the greatest surprise."),
         )
-    _guesses(found, picked)
+    _guesses(reading, picked)
 
 
-def _figures(found: Surprisals, unit: str) -> None:
+def _figures(reading: Surprisals, unit: str) -> None:
     per = {"words": _("word"), "characters": _("character")}[unit]
     with st.container(horizontal=True, gap="small"):
         for label, value, words in (
             (
                 _("Loss"),
-                _("{nats} nats").format(nats=f"{found.mean:.3f}"),
+                _("{nats} nats").format(nats=f"{reading.mean:.3f}"),
                 _("Mean surprise of a token, -ln p: {bits} bits a {per}.").format(
-                    bits=f"{found.mean * BITS:.2f}", per=per
+                    bits=f"{reading.mean * BITS:.2f}", per=per
                 ),
             ),
             (
                 _("Bits a {per}").format(per=per),
-                f"{found.mean * BITS:.2f}",
+                f"{reading.mean * BITS:.2f}",
                 _("The same in bits, -log2 p: what it would cost to send this text."),
             ),
             (
                 _("Perplexity"),
-                f"{found.perplexity:.2f}",
+                f"{reading.perplexity:.2f}",
                 _("exp of the loss: as unsure as between so many equally likely tokens."),
             ),
             (
                 _("Expected loss"),
-                _("{nats} nats").format(nats=f"{found.entropy.mean():.3f}"),
+                _("{nats} nats").format(nats=f"{reading.entropy.mean():.3f}"),
                 _(
                     "The mean entropy of its predictions: the loss that the model itself expects. "
                     "A much greater real loss means that it is too sure of itself."
@@ -80,8 +80,8 @@ def _figures(found: Surprisals, unit: str) -> None:
             st.metric(label, value, help=words, border=True, width=168)
 
 
-def _guesses(found: Surprisals, picked: int) -> None:
-    nats, token = float(found.nats[picked]), found.tokens[picked]
+def _guesses(reading: Surprisals, picked: int) -> None:
+    nats, token = float(reading.nats[picked]), reading.tokens[picked]
     st.markdown(
         _(
             "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses."
@@ -90,12 +90,12 @@ def _guesses(found: Surprisals, picked: int) -> None:
             token=run_words.escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",
             p=f"{np.exp(-nats):.3g}",
-            rank=f"{int(found.rank[picked]):,}",
+            rank=f"{int(reading.rank[picked]):,}",
         )
     )
     show.figure(
-        plots.guesses(found.best[picked], token, float(np.exp(-nats)), int(found.rank[picked])),
-        _("What the model expected here, from the tokens before it; the one that came is marked."),
+        plots.guesses(reading.best[picked], token, float(np.exp(-nats)), int(reading.rank[picked])),
+        _("What the model expected here, from the tokens before it; the actual one is marked."),
         key="gpt-guesses",
     )
 

@@ -25,10 +25,10 @@ def part(run: Run) -> None:
         help=_("Two numbers of up to {n} digits each, as 12+34.").format(n=n),
     )
     text = typed.within(text, 40)
-    found = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
-    _verdict(found)
+    digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
+    _verdict(digits)
     show.figure(
-        digit_map(found, state.theme()),
+        digit_map(digits, state.theme()),
         _(
             "Each column is one place of the answer, written from left to right; a frame and a ✓ "
             "mark the truth. A carry from the right must be known before it is written: look at "
@@ -40,20 +40,20 @@ def part(run: Run) -> None:
     lens.figure(run, text)
 
 
-def _verdict(found: Digits) -> None:
-    said = "".join(token for token in found.answer if token != "<eos>")
+def _verdict(digits: Digits) -> None:
+    said = "".join(token for token in digits.answer if token != "<eos>")
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
         for who, what in (
-            (_("Sum"), found.source),
+            (_("Sum"), digits.source),
             (_("Model"), said or "–"),
-            (_("Truth"), "".join((found.truth or ())[:-1]) or "–"),
+            (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
         ):
             st.markdown(f":grey[{who}]  \n**{run_words.escape(what)}**", width="content")
-        is_right = found.answer == found.truth
+        is_right = digits.answer == digits.truth
         colour, icon = ("green", "check") if is_right else ("orange", "close")
         words = _("right") if is_right else _("wrong")
         st.markdown(f":{colour}-badge[:material/{icon}: {words}]", width="content")
-        sure = float(found.chances.max(1).prod())
+        sure = float(digits.chances.max(1).prod())
         st.markdown(
             _(":grey[Probability of this answer]  \n**{p}**").format(p=show.percent(sure)),
             width="content",

@@ -64,7 +64,7 @@ def _prompt(run: Run) -> str:
     text = st.text_input(
         _("Prompt"),
         key=key,
-        help=_("What the model goes on from; empty: it begins by itself."),
+        help=_("What the model continues; empty: it starts from nothing."),
     )
     return typed.within(text, 400)
 
@@ -76,16 +76,16 @@ def _written(run: Run, mark: tuple[Any, ...], sampling: SamplingConfig, length: 
         kept = (mark, [Sample(mark[2], ()) for _seed in mark[3]])
     samples: list[Sample] = kept[1]
     bar = st.container(horizontal=True, gap="small", vertical_alignment="center")
-    places = [column.empty() for column in st.columns(len(samples))]
+    areas = [column.empty() for column in st.columns(len(samples))]
     asked = st.session_state.pop(_ASKED, None)
     if asked == "again":
         samples = [Sample(mark[2], ()) for _seed in mark[3]]
     n = {"step": 1, "on": length - _done(samples)}.get(asked, 0)
     if n > 0:
         for longer in gpt_writing.write_on(run, samples, sampling, mark[3], n=n):
-            _draw(run, places, longer, mark)
+            _draw(run, areas, longer, mark)
             samples = longer
-    _draw(run, places, samples, mark)
+    _draw(run, areas, samples, mark)
     st.session_state[_WRITTEN] = (mark, samples)
     with bar:
         _buttons(samples, length)
@@ -120,12 +120,12 @@ def _ask(name: str) -> None:
     st.session_state[_ASKED] = name
 
 
-def _draw(run: Run, places: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
+def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
     gap = " " if run.experiment.task_as(CorpusTaskConfig).unit == "words" else ""
-    for place, sample, seed in zip(places, samples, mark[3], strict=True):
+    for area, sample, seed in zip(areas, samples, mark[3], strict=True):
         tokens = gpt_writing.tokens_of(run, sample.ids)
         n_prompt = len(tokens) - len(sample.chances)
-        with place.container(border=True):
+        with area.container(border=True):
             if len(samples) > 1:
                 st.caption(_("Seed {seed}").format(seed=seed))
             st.html(written_text(tokens, sample.chances, n_prompt, gap))
@@ -136,20 +136,20 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     if gpt_writing.has_ended(sample):
         st.caption(_("The first sample has ended: the model wrote <eos>.").replace("<", "\\<"))
         return
-    found = gpt_writing.next_token(run, sample.ids, sampling)
+    upcoming = gpt_writing.next_token(run, sample.ids, sampling)
     st.markdown(
         _(
             "**The next token** of the first sample: {left} of {all} tokens can be drawn; "
             "perplexity {before}, as drawn from {after}."
         ).format(
-            left=f"{found.n_left:,}",
-            all=f"{found.n_all:,}",
-            before=f"{found.perplexity_before:.2f}",
-            after=f"{found.perplexity_after:.2f}",
+            left=f"{upcoming.n_left:,}",
+            all=f"{upcoming.n_all:,}",
+            before=f"{upcoming.perplexity_before:.2f}",
+            after=f"{upcoming.perplexity_after:.2f}",
         )
     )
     show.figure(
-        plots.before_and_after(found.tokens, found.before, found.after),
+        plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
         _(
             "Grey is what the model says, vermilion what is drawn from after temperature, top-k "
             "and top-p: a low temperature sharpens, top-k and top-p cut off the tail."

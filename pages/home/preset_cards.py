@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.home.samples import DIGITS, SCENE, caption_sample, text_sample
 from pages.i18n import _
-from pages.ui import run_actions, run_words, show
+from pages.ui import run_actions, show
+from pages.ui.task_panels import panels
 from tfm_core.config import FAMILIES
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset
@@ -24,19 +24,19 @@ def first(runs: list[Run]) -> None:
 def rest(runs: list[Run]) -> None:
     """Show the other presets, family by family; small families stand side by side."""
     others = list(PRESETS.values())[N_LARGE:]
-    found = {
+    trained = {
         name: [preset for preset in others if preset.experiment.model.family == name]
         for name in FAMILIES
     }
-    for shelf in _shelves({name: len(presets) for name, presets in found.items() if presets}):
-        widths = [min(len(found[name]), COLUMNS) for name in shelf]
+    for shelf in _shelves({name: len(presets) for name, presets in trained.items() if presets}):
+        widths = [min(len(trained[name]), COLUMNS) for name in shelf]
         room = COLUMNS - sum(widths)
         for column, name, width in zip(
             st.columns([*widths, room] if room else widths), shelf, widths, strict=False
         ):
             with column:
                 st.header(FAMILIES[name].label, anchor=False, help=FAMILIES[name].help)
-                _rows(found[name], runs, width, is_large=False)
+                _rows(trained[name], runs, width, is_large=False)
 
 
 def _shelves(sizes: dict[str, int]) -> list[list[str]]:
@@ -88,16 +88,4 @@ def _takes(preset: Preset, runs: list[Run]) -> str:
 
 
 def _example(preset: Preset, *, is_large: bool) -> None:
-    described = caption_sample(preset.experiment)
-    if described is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.image(SCENE, width=72)
-            st.markdown(f"**{run_words.escape(described)}**", width="stretch")
-        return
-    sample = text_sample(preset.experiment)
-    if sample is None:
-        st.image(DIGITS, width=320 if is_large else "stretch")
-        return
-    source, target = (run_words.escape(text) for text in sample)
-    arrow = ":gray[:material/subdirectory_arrow_right:]"
-    st.markdown(f"{source}  \n{arrow} **{target}**")
+    panels(preset.experiment).part("sample")(preset.experiment, is_large=is_large)

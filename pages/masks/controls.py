@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import runs_access, state, typed, url_choice
+from pages.masks.link import MASK
+from pages.ui import runs_access, state, typed, view_link
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
@@ -15,13 +16,12 @@ from tfm_core.runs.run import Run
 MAX_TEXT = 600
 EXAMPLE = "the cat sat on the mat"
 EXAMPLE_TARGET = "die Katze saß"
-_KIND, _TEXT, _TARGET, _PAD = "masks-kind", "masks-text", "masks-target", "masks-pad"
-_QUERY = "mask"  # in the link: mask=causal
+_TEXT, _TARGET, _PAD = "masks-text", "masks-target", "masks-pad"
 _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Choice:
+class MaskChoice:
     """A mask and the tokens it is laid on. segments: the sequence of each token, from 0."""
 
     kind: str
@@ -36,25 +36,12 @@ class Choice:
 
 def kind() -> str:
     """Choose the mask; a link may hold it."""
-    url_choice.renamed(_KIND, _QUERY, {name: mask.label for name, mask in MASKS.items()})
-    unknown = url_choice.read(_KIND, _QUERY, list(MASKS), "combined")
-    picked = st.segmented_control(
-        _("Mask"),
-        list(MASKS),
-        format_func=lambda name: _(MASKS[name].label),
-        required=True,
-        key=_KIND,
-        persist_state="session",
-        wrap=True,
-    )
-    url_choice.warn(unknown)
-    chosen = picked if picked in MASKS else "combined"
-    url_choice.say(_KIND, _QUERY, str(chosen))
+    chosen = view_link.choice(_("Mask"), MASK)
     st.caption(_(MASKS[chosen].help))
-    return str(chosen)
+    return chosen
 
 
-def choice(chosen: str) -> Choice:
+def choice(chosen: str) -> MaskChoice:
     """Ask for tokens and sizes. Raises ValueError, in a sentence, for what cannot be read."""
     run = _run()
     left, right = st.columns([3, 2], vertical_alignment="bottom")
@@ -76,7 +63,7 @@ def choice(chosen: str) -> Choice:
         note = _("The sign | parts sequences for the packed mask; this mask does not look at it.")
     target = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     window, prefix = _sizes(chosen, len(tokens))
-    return Choice(
+    return MaskChoice(
         chosen,
         (*tokens, *[PAD_TOKEN] * n_pad),
         (*segments, *[segments[-1] + 1] * n_pad),
@@ -88,7 +75,7 @@ def choice(chosen: str) -> Choice:
     )
 
 
-def projected(choice: Choice) -> Projected:
+def projected(choice: MaskChoice) -> Projected:
     """Return scores of the current run's model where it can read the tokens, else seeded ones.
 
     Says on the page where they come from.
@@ -96,17 +83,19 @@ def projected(choice: Choice) -> Projected:
     why = choice.note
     if choice.run is not None:
         try:
-            place = _place(choice.run, choice.kind)
-            if place is not None:
-                found = scores.of_run(choice.run, choice.kind, choice.tokens, choice.target, place)
-                _say(_("Real projections: {origin}.").format(origin=found.origin), choice.note)
-                return found
+            location = _location(choice.run, choice.kind)
+            if location is not None:
+                made = scores.of_run(
+                    choice.run, choice.kind, choice.tokens, choice.target, location
+                )
+                _say(_("Real projections: {origin}.").format(origin=made.origin), choice.note)
+                return made
         except ValueError as error:
             why = _("Not from the current run, because {why}.").format(why=_(error))
     query = ("<bos>", *choice.target) if choice.kind == "cross" else choice.tokens
-    found = lab.seeded(query, choice.tokens)
+    made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from seeded embeddings and untrained projections."), why)
-    return found
+    return made
 
 
 def _run() -> Run | None:
@@ -168,7 +157,7 @@ def _target(run: Run | None, tokens: tuple[str, ...]) -> tuple[str, ...]:
     text = st.text_input(
         _("What the decoder has written so far"),
         key=key,
-        help=_("The target asks, so its tokens run down; <bos> stands before them."),
+        help=_("The target holds the queries, so its tokens run down; <bos> stands before them."),
     )
     return lab.read_tokens(typed.within(text, MAX_TEXT), "target")[: lab.MOST_TOKENS - 1]
 
@@ -199,7 +188,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
     return window, prefix
 
 
-def _place(run: Run, chosen: str) -> scores.Place | None:
+def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
     modules = scores.module_of(run, chosen)
     n_heads = run.experiment.model.n_heads
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -213,14 +202,14 @@ def _place(run: Run, chosen: str) -> scores.Place | None:
             return None
         layer = _number(_("Layer"), len(modules), f"{_LAYER}-{len(modules)}")
         head = _number(_("Head"), n_heads, f"{_HEAD}-{n_heads}")
-    return scores.Place(layer, head)
+    return scores.HeadLocation(layer, head)
 
 
 def _number(label: str, n: int, key: str) -> int:
     picked = st.selectbox(
         label,
         range(n),
-        format_func=lambda place: str(place + 1),
+        format_func=lambda index: str(index + 1),
         key=key,
         width=110,
         persist_state="session",

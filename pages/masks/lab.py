@@ -6,16 +6,16 @@ import hashlib
 
 import streamlit as st
 
-from pages.components.mask_editor import Cell, mask_editor
+from pages.components.mask_editor import SheetCell, mask_editor
 from pages.i18n import _, ngettext
-from pages.masks.controls import Choice
+from pages.masks.controls import MaskChoice
 from tfm_core.inspect.masks import lab
-from tfm_core.inspect.masks.lab import Flow, Projected
+from tfm_core.inspect.masks.lab import MaskedAttention, Projected
 
 _EDITS = "masks-edits"
 
 
-def maps(choice: Choice, projected: Projected) -> Flow:
+def maps(choice: MaskChoice, projected: Projected) -> MaskedAttention:
     """Show the maps; return the attention as it is under the mask with the clicks in it."""
     made = lab.allowed(
         choice.kind,
@@ -41,10 +41,12 @@ def maps(choice: Choice, projected: Projected) -> Flow:
     return flow
 
 
-def _facts(flow: Flow, projected: Projected, edited: tuple[Cell, ...], version: str) -> None:
+def _facts(
+    flow: MaskedAttention, projected: Projected, edited: tuple[SheetCell, ...], version: str
+) -> None:
     n, total = int(flow.allowed.sum()), flow.allowed.size
     words = _("**{n}** of {total} pairs are allowed.").format(n=n, total=total)
-    blind = [projected.query[place] for place in flow.blind]
+    blind = [projected.query[query] for query in flow.blind]
     if blind:
         words += " " + ngettext(
             "**{n} query may attend to nothing** and gets zeros: {which}.",
@@ -63,21 +65,21 @@ def _facts(flow: Flow, projected: Projected, edited: tuple[Cell, ...], version: 
             )
 
 
-def was_clicked(choice: Choice, projected: Projected) -> bool:
+def was_clicked(choice: MaskChoice, projected: Projected) -> bool:
     """Return whether the mask is not the one of its kind any more."""
     return bool(_edits(_version(choice, projected)))
 
 
-def _version(choice: Choice, projected: Projected) -> str:
+def _version(choice: MaskChoice, projected: Projected) -> str:
     sizes = (choice.segments, choice.window, choice.prefix)
     parts = (choice.kind, projected.query, projected.key, *sizes)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _edits(version: str) -> tuple[Cell, ...]:
+def _edits(version: str) -> tuple[SheetCell, ...]:
     kept_version, cells = st.session_state.get(_EDITS, ("", ()))
     return cells if kept_version == version else ()
 
 
-def _remember(version: str, cells: tuple[Cell, ...]) -> None:
+def _remember(version: str, cells: tuple[SheetCell, ...]) -> None:
     st.session_state[_EDITS] = (version, cells)

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.masks import controls, lab, traps
 from pages.masks import traps as masks_traps
-from pages.masks.controls import Choice
+from pages.masks.controls import MaskChoice
 from pages.ui import show
 from tfm_core.inspect.masks.lab import Projected
 
@@ -32,7 +32,7 @@ def page() -> None:
     st.fragment(_lab)(choice, controls.projected(choice))
 
 
-def _lab(choice: Choice, projected: Projected) -> None:
+def _lab(choice: MaskChoice, projected: Projected) -> None:
     flow = lab.maps(choice, projected)
     section = st.segmented_control(
         _("What goes wrong, and how to write it"),

@@ -9,26 +9,28 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _, content
-from pages.masks.controls import Choice
+from pages.masks.controls import MaskChoice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import traps
-from tfm_core.inspect.masks.lab import PAD_TOKEN, Array, Flow, Projected
+from tfm_core.inspect.masks.lab import PAD_TOKEN, Array, MaskedAttention, Projected
 from tfm_core.plots import masks as plots
 
 
-def code(choice: Choice, projected: Projected, flow: Flow, *, was_clicked: bool) -> None:
+def code(
+    choice: MaskChoice, projected: Projected, flow: MaskedAttention, *, was_clicked: bool
+) -> None:
     """Show code that makes this mask, turns it into the other form and hands it to PyTorch."""
     st.markdown(content("masks_conventions"))
     st.dataframe(
         [
             {
-                _("where"): found.where,
-                _("True means"): found.true_means,
-                _("shape"): found.shape,
-                _("a float mask is"): found.additive,
+                _("where"): convention.where,
+                _("True means"): convention.true_means,
+                _("shape"): convention.shape,
+                _("a float mask is"): convention.additive,
             }
-            for found in mask_code.CONVENTIONS
+            for convention in mask_code.CONVENTIONS
         ],
         hide_index=True,
         width="stretch",
@@ -61,12 +63,12 @@ def wrong_axis(projected: Projected) -> None:
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose another mask than cross."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        found = traps.wrong_axis(projected, is_padding)
+        maps = traps.wrong_axis(projected, is_padding)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
     _side_by_side(
-        {_("Keys masked: right"): found.right, _("Queries masked: wrong"): found.wrong},
+        {_("Keys masked: right"): maps.right, _("Queries masked: wrong"): maps.wrong},
         projected.query,
         projected.key,
         [
@@ -74,7 +76,7 @@ def wrong_axis(projected: Projected) -> None:
             _(
                 "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
                 "are empty instead."
-            ).format(leaked=show.percent(found.leaked)),
+            ).format(leaked=show.percent(maps.leaked)),
         ],
         "axis",
     )
@@ -86,15 +88,15 @@ def half_precision(projected: Projected) -> None:
     row = projected.scores[0]
     rows = [
         {
-            _("type"): found.dtype,
-            _("masked with"): {"lowest": _("finfo.min")}.get(found.fill, found.fill),
-            _("stored as"): _("refused") if found.stored is None else _short(found.stored),
-            _("leak"): "–" if found.stored is None else _short(found.leak),
-            _("all forbidden"): _weights(found.blind),
-            _("forbidden twice"): _weights(found.twice),
-            _("what to expect"): _(found.verdict),
+            _("type"): result.dtype,
+            _("masked with"): {"lowest": _("finfo.min")}.get(result.fill, result.fill),
+            _("stored as"): _("refused") if result.stored is None else _short(result.stored),
+            _("leak"): "–" if result.stored is None else _short(result.leak),
+            _("all forbidden"): _weights(result.blind),
+            _("forbidden twice"): _weights(result.twice),
+            _("what to expect"): _(result.verdict),
         }
-        for found in traps.precision(row)
+        for result in traps.precision(row)
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
     st.caption(
@@ -107,19 +109,19 @@ def half_precision(projected: Projected) -> None:
     )
 
 
-def blind_row(projected: Projected, flow: Flow) -> None:
+def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     """Show a row where nothing is allowed, by who computes the softmax."""
     st.markdown(content("masks_blind_row"))
-    place = flow.blind[0] if flow.blind else 0
-    found = traps.blind_row(projected, place)
+    query = flow.blind[0] if flow.blind else 0
+    maps = traps.blind_row(projected, query)
     names = {
         "naive": _("−inf, then softmax"),
         "-1e9": _("−1e9, then softmax"),
         "ours": _("this app"),
     }
     _side_by_side(
-        {names[name]: weights[None] for name, weights in found.items()},
-        [projected.query[place]],
+        {names[name]: weights[None] for name, weights in maps.items()},
+        [projected.query[query]],
         projected.key,
         [
             _("0/0 is not a number, and it spreads to the whole output."),
@@ -146,10 +148,10 @@ def _side_by_side(
     captions: Sequence[str],
     name: str,
 ) -> None:
-    for place, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
+    for index, (column, title) in enumerate(zip(st.columns(len(maps)), maps, strict=True)):
         with column:
             drawn = plots.weight_map(maps[title], query, key, title, state.theme())
-            show.figure(drawn, captions[place], key=f"masks-{name}-{place}")
+            show.figure(drawn, captions[index], key=f"masks-{name}-{index}")
 
 
 def _short(value: float) -> str:

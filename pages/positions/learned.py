@@ -8,12 +8,13 @@ import streamlit as st
 from pages.i18n import _
 from pages.positions.waves import base, width
 from pages.ui import runs_access, show, state
-from tfm_core.config.choices import PATCH_POSITIONS
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
 from tfm_core.probe.labels import has_cls
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.tasks import TASK_KINDS
 
 _STEP = "positions-step"
 
@@ -39,10 +40,11 @@ def _unlearned(family: str, position: str) -> str:
     """Say why a model has no table of positions."""
     if family == "recurrent":
         return _("The current run is an RNN: it reads in order and has no positions to learn.")
-    if position == "none":
+    kind = POSITIONS[position]
+    if kind.acts_on == "nothing":
         return _("The current run has no positions at all.")
     rule = _("The current run has {kind} positions: nothing is learned about them.")
-    return rule.format(kind=_(PATCH_POSITIONS[position].label).lower())
+    return rule.format(kind=_(kind.label).lower())
 
 
 def _table(run: Run, steps: list[int], names: list[str]) -> None:
@@ -52,7 +54,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with right:
         step = _step(steps)
     table = positions.learned_table(run.snapshot(step), name)
-    is_of_patches = run.experiment.task.kind != "text" and name == "positions"
+    is_of_patches = _reads_pixels(run) and name == "positions"
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -126,7 +128,7 @@ def patches() -> None:
     chosen = st.select_slider(
         _("The patch (row, column)"), names, names[len(names) // 2], key=f"positions-patch-{side}"
     )
-    place = names.index(chosen)
+    index = names.index(chosen)
     flat = positions.patch_table(side, d_model, chosen_base, is_2d=False)
     tables = {
         _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
@@ -135,12 +137,14 @@ def patches() -> None:
         _("Waves counted through, row after row: what lies below is far away."): flat,
     }
     if own is not None and own[1] == side:
-        words = _("Learned by the current run, at step {n}: nobody told it of rows and columns.")
+        words = _(
+            "Learned by the current run, at step {n}: it was never told about rows and columns."
+        )
         tables[words.format(n=f"{own[2]:,}")] = own[0]
     columns = st.columns(len(tables))
     for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):
         with column:
-            like = positions.cosines(table)[place].reshape(side, side)
+            like = positions.cosines(table)[index].reshape(side, side)
             drawn = plots.matrix(
                 like,
                 _("column"),
@@ -154,9 +158,13 @@ def patches() -> None:
     show.code(positions.source_of("positions:sinusoidal_2d"))
 
 
+def _reads_pixels(run: Run) -> bool:
+    return TASK_KINDS[run.experiment.task.kind].reads == "pixels"
+
+
 def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
     """Return the learned patch table of a run without CLS, patches to a side, and its step."""
-    if run is None or run.experiment.task.kind == "text":
+    if run is None or not _reads_pixels(run):
         return None
     try:
         steps = run.snapshot_steps()
@@ -186,8 +194,8 @@ def _step(steps: list[int]) -> int:
 def _none(sentence: str) -> None:
     show.empty(sentence, _("Train one with learned positions"), "train")
     for run in runs_access.store().list():
-        is_learned = run.problem is None and run.experiment.model.position == "learned"
-        if is_learned and run.snapshot_steps():
+        has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
+        if has_table and run.snapshot_steps():
             st.button(
                 _("Look at “{name}”").format(name=run.meta.name),
                 icon=":material/visibility:",

@@ -7,11 +7,12 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import comparison, page_table, run_words, runs_access, show, state
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.tasks import TASK_KINDS
 
 FIRST_STEPS = 600
 _STEPS, _RACE = "positions-steps", "positions-race"
@@ -69,16 +70,16 @@ def _experiment() -> tuple[Experiment | None, str]:
         words = _("The task and sizes of the current run, **{name}**, with each kind of positions.")
         return run.experiment, words.format(name=run_words.escape(run.meta.name))
     try:
-        found = Experiment.parse(state.draft())
+        experiment = Experiment.parse(state.draft())
     except ConfigError as error:
         words = _("The configuration on the Train page is not valid: {why}")
         return None, words.format(why=_(error))
     words = _("The configuration of the Train page, **{task}**, with each kind of positions.")
-    return found, words.format(task=_(found.task.facts.label))
+    return experiment, words.format(task=_(experiment.task.facts.label))
 
 
 def _start(experiment: Experiment, steps: int) -> None:
-    """Queue one run a kind; a refusal is said in its words, and what is queued stays."""
+    """Queue one run a kind; shows why one is refused; those queued before it stay."""
     try:
         racers = position_race.racers(experiment, steps=steps)
         for name, racer in reversed(racers.items()):  # the newest stands first in every list
@@ -154,7 +155,7 @@ def _measure(experiment: Experiment) -> tuple[str, str]:
         return "sequence_accuracy", _("whole sequences right")
     if answer == "text":
         return "accuracy", _("next tokens right")
-    is_pictured = experiment.task.kind == "image"
+    is_pictured = TASK_KINDS[experiment.task.kind].reads == "pixels"
     return "accuracy", _("pictures right") if is_pictured else _("labels right")
 
 
@@ -163,28 +164,29 @@ def _beyond(race: Race) -> None:
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return
-    found: dict[str, Extrapolation] = {}
+    lines: dict[str, Extrapolation] = {}
     for name, run in race.runs.items():
         if run.has_checkpoint and not run.status.is_active:
             try:
                 with st.spinner(_("Measuring longer sequences …")):
-                    found[name] = _measured(run.id, run.checkpoint_step or 0, run)
+                    lines[name] = _measured(run.id, run.checkpoint_step or 0, run)
             except ValueError as error:
                 show.problem(error)
-    if not found:
+    if not lines:
         st.info(
             _("How far beyond its trained length each goes is measured when it has finished."),
             icon=":material/hourglass_empty:",
         )
         return
     series = {
-        name: (_(POSITIONS[name].label), each.lengths, each.tokens) for name, each in found.items()
+        name: (_(POSITIONS[name].label), each.lengths, each.tokens) for name, each in lines.items()
     }
-    trained = next(iter(found.values())).trained
+    trained = next(iter(lines.values())).trained
     show.live_figure(
         plots.race(series, _("source length (tokens)"), _("tokens right"), trained=trained),
         _(
-            "Right of the line nobody was trained: answers written token by token to {n} sequences "
+            "Right of the line no model was trained: answers written token by token to {n} "
+            "sequences "
             "of each length. An answer that stops at the trained length still has half of its "
             "tokens right at twice that length. Which kind falls first, and which last?"
         ).format(n=position_race.PER_LENGTH),

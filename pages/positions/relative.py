@@ -23,8 +23,8 @@ def rotary() -> None:
         chosen_base = base("rotary")
     with third:
         n = length("rotary", 48)
-    place = st.slider(_("Position of the token"), 0, n - 1, min(5, n - 1), key="positions-turn")
-    shown = list(range(max(0, place - 3), place + 1))
+    position = st.slider(_("Position of the token"), 0, n - 1, min(5, n - 1), key="positions-turn")
+    shown = list(range(max(0, position - 3), position + 1))
     turns = tables.turns(shown, d_head, chosen_base)[:, :_CLOCKS]
     show.figure(
         plots.hands(turns, shown),
@@ -112,7 +112,7 @@ def alibi() -> None:
                 _("distance (tokens)"),
             ),
             _(
-                "What the last query pays to keys of equal score: steep heads read the last few "
+                "How the last query weights keys of equal score: steep heads read the last few "
                 "tokens, flat heads nearly all of them."
             ),
             key="positions-alibi-weights",

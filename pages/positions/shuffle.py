@@ -7,11 +7,11 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import run_words, runs_access, show, state, typed
 from tfm_core.config import ImageTaskConfig
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 
 MAX_TEXT = 300
 EXAMPLE = "dog bites man and man runs"
@@ -19,7 +19,7 @@ _TEXT, _SEED = "positions-text", "positions-shuffle"
 
 
 def view() -> None:
-    """Ask for a sentence, shuffle it, and show who noticed."""
+    """Ask for a sentence, shuffle it, and show which models notice."""
     pictured = _current()
     if pictured is not None and pictured.experiment.task.kind == "image":
         _picture(pictured)
@@ -54,7 +54,7 @@ def view() -> None:
         show.problem(error)
         return
     order = shuffle.shuffled(len(tokens), seed)
-    moved = [tokens[place] for place in order] if own is None else own[2]
+    moved = [tokens[index] for index in order] if own is None else own[2]
     st.markdown(_("Shuffled: **{words}**").format(words=run_words.escape(" ".join(moved))))
     _bars(tokens, order, run, own)
     if own is not None:
@@ -66,15 +66,15 @@ def _bars(
     tokens: tuple[str, ...],
     order: list[int],
     run: Run | None,
-    own: tuple[shuffle.Noticed, shuffle.Answers, tuple[str, ...]] | None,
+    own: tuple[shuffle.Noticed, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
 ) -> None:
-    bars = {}
-    for found in shuffle.untrained(tokens, order):
-        if found.name == shuffle.CAUSAL:
-            label = _("None, with a causal mask")
+    bars: dict[str, tuple[str | None, float]] = {}
+    for result in shuffle.untrained(tokens, order):
+        if result.name == shuffle.CAUSAL:
+            name, label = None, _("None, with a causal mask")
         else:
-            label = _(POSITIONS[found.name].label)
-        bars[label] = (found.name, float(found.change.mean()))
+            name, label = result.name, _(POSITIONS[result.name].label)
+        bars[label] = (name, float(result.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
         if run.experiment.model.family == "recurrent":
@@ -92,7 +92,7 @@ def _bars(
     )
 
 
-def _answers(answers: shuffle.Answers) -> None:
+def _answers(answers: shuffle.ShuffledAnswers) -> None:
     with st.container(border=True):
         st.markdown(
             _(
@@ -112,19 +112,19 @@ def _picture(run: Run) -> None:
             return
         left, right = st.columns([4, 1], vertical_alignment="bottom")
         with left:
-            place = st.slider(
+            index = st.slider(
                 _("Picture of the current run"), 1, len(images), key="shuffle-picture"
             )
         with right:
             _button("shuffle-patches")
-        picture = images[place - 1]
-        found = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
+        picture = images[index - 1]
+        result = shuffle.of_picture(run, picture, st.session_state.get(_SEED, 0))
     except ValueError as error:
         show.problem(error)
         return
     names = run.experiment.task_as(ImageTaskConfig).facts.class_names
     with st.container(horizontal=True):
-        for drawn, probabilities in ((picture, found.before), (found.moved, found.after)):
+        for drawn, probabilities in ((picture, result.before), (result.moved, result.after)):
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
             said = f"{names[best]}, {show.percent(float(probabilities[best]))}"

@@ -28,7 +28,7 @@ def base(key: str) -> float:
             persist_state="session",
             help=_(
                 "The slowest wave takes almost 2π times this many tokens. A small base makes far "
-                "places look like near ones; a large one leaves most pairs still."
+                "positions look like near ones; a large one leaves most pairs still."
             ),
         )
     )
@@ -135,7 +135,7 @@ def _products(table: tables.Array) -> None:
 
 
 def _row(table: tables.Array) -> None:
-    place = st.slider(
+    position = st.slider(
         _("One position"),
         0,
         len(table) - 1,
@@ -144,7 +144,7 @@ def _row(table: tables.Array) -> None:
         help=_("At position 0 every sine is 0 and every cosine is 1."),
     )
     show.figure(
-        plots.row(table, place),
+        plots.row(table, position),
         _("The vector that is added to a token at this position, across its dimensions."),
         key="positions-row-figure",
     )

@@ -10,7 +10,7 @@ from pages.practice import steps
 from pages.practice.steps import Runs
 from pages.ui import show
 from tfm_core.config import to_json
-from tfm_core.inspect.practice import judgement, saving
+from tfm_core.inspect.practice import evaluation, saving
 from tfm_core.inspect.practice.saving import RoundTrip
 from tfm_core.runs.run import Run
 
@@ -19,10 +19,10 @@ _MODEL_WIDTH, _DIFFERENCE_WIDTH, _DIGIT_WIDTH = 220, 110, 64  # pixels: all ten 
 
 def view(runs: Runs) -> None:
     """Save and load on press, and compare."""
-    found = steps.chosen(runs)
-    if found is None:
+    picked = steps.chosen(runs)
+    if picked is None:
         return
-    run = found[1]
+    run = picked[1]
     pressed = st.button(
         _("Save, build a fresh model, load, compare"),
         type="primary",
@@ -33,7 +33,7 @@ def view(runs: Runs) -> None:
         return
     try:
         with st.spinner(_("Saving and loading …")):
-            done = _round_trip(run.id, judgement.best_mark(run), run)
+            done = _round_trip(run.id, evaluation.best_mark(run), run)
     except ValueError as error:
         show.problem(error)
         return

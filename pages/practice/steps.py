@@ -7,23 +7,15 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.i18n import N_, _, content
-from pages.ui import page_table, run_actions, run_words, runs_access, show, state, url_choice
-from tfm_core.inspect.practice import judgement, lesson
-from tfm_core.inspect.practice.judgement import Judgement
+from pages.practice.link import STEP
+from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
+from tfm_core.inspect.practice import evaluation, lesson
+from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
 from tfm_core.machine import slowness
 from tfm_core.runs.run import Run
 
 Runs = dict[Kind, Run]
-STEPS = {
-    "split": N_("1 Split"),
-    "train": N_("2 Train and watch"),
-    "early": N_("3 Stop early"),
-    "augment": N_("4 Augment"),
-    "errors": N_("5 Look at errors"),
-    "save": N_("6 Save and load"),
-    "test": N_("7 Test, once"),
-}
 NAMES: dict[Kind, str] = {
     "plain": N_("No augmentation"),
     "early": N_("No augmentation, stopped early"),
@@ -31,7 +23,7 @@ NAMES: dict[Kind, str] = {
 }
 TICK = 1.5  # seconds between two looks at runs that train
 _BY_RUN: dict[str, Kind] = {"train": "plain", "early": "early", "augment": "augmented"}
-_STEP, _DONE = "practice-step", "practice-done"
+_DONE = "practice-done"
 
 
 def runs() -> Runs:
@@ -39,19 +31,17 @@ def runs() -> Runs:
     return lesson.find(runs_access.store().list())
 
 
-def choose(found: Runs) -> str:
+def choose(runs: Runs) -> str:
     """Choose a step; a sign stands before those that are done."""
-    done = {name for name in STEPS if _is_done(name, found)}
-    picked = url_choice.choice(
-        _("Step"), STEPS, key=_STEP, query="step", old=_STEP, is_labelled=False
-    )
+    done = {name for name in STEP.names if _is_done(name, runs)}
+    picked = view_link.choice(_("Step"), STEP, is_labelled=False)
     marks = " ".join(
-        f":green-badge[:material/check_circle: {place}]"
+        f":green-badge[:material/check_circle: {number}]"
         if name in done
-        else f":gray-badge[:material/radio_button_unchecked: {place}]"
-        for place, name in enumerate(STEPS, 1)
+        else f":gray-badge[:material/radio_button_unchecked: {number}]"
+        for number, name in enumerate(STEP.names, 1)
     )
-    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEPS)))
+    st.markdown(f"{marks} " + _("{n} of {all} done").format(n=len(done), all=len(STEP.names)))
     return picked
 
 
@@ -72,7 +62,7 @@ def mark(name: str) -> None:
 
 
 def mark_done(name: str) -> None:
-    """Remember that a step was taken, and draw the page anew with its sign."""
+    """Mark a step as done, and rerun the page to show the mark."""
     if not is_marked(name):
         mark(name)
         st.rerun()
@@ -83,9 +73,9 @@ def is_marked(name: str) -> bool:
     return name in st.session_state.get(_DONE, set())
 
 
-def starter(kinds: list[Kind], label: str, found: Runs) -> None:
+def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
     """Offer to train those of the kinds that are not there yet, or again what broke down."""
-    missing = [kind for kind in kinds if kind not in found or found[kind].status.can_resume]
+    missing = [kind for kind in kinds if kind not in runs or runs[kind].status.can_resume]
     if not missing:
         return
     seconds = sum(lesson.SECONDS[kind] for kind in missing) * slowness()
@@ -99,9 +89,9 @@ def starter(kinds: list[Kind], label: str, found: Runs) -> None:
         st.rerun()
 
 
-def live(kinds: list[Kind], found: Runs, draw: Callable[[Runs], None]) -> None:
+def live(kinds: list[Kind], runs: Runs, draw: Callable[[Runs], None]) -> None:
     """Draw runs that are there, again and again while one of them trains."""
-    shown = {kind: found[kind] for kind in kinds if kind in found}
+    shown = {kind: runs[kind] for kind in kinds if kind in runs}
     is_live = any(run.status.is_active for run in shown.values())
 
     def part() -> None:
@@ -116,17 +106,17 @@ def live(kinds: list[Kind], found: Runs, draw: Callable[[Runs], None]) -> None:
     st.fragment(part, run_every=TICK if is_live else None)()
 
 
-def chosen(found: Runs) -> tuple[Kind, Run] | None:
+def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     """Return the run that validation chooses, and say so; or say what is missing."""
     ready = {
         kind: (run, runs_access.curves(run))
-        for kind, run in lesson.finished(found).items()
-        if judgement.has_best(run)
+        for kind, run in lesson.finished(runs).items()
+        if evaluation.has_best(run)
     }
     best = lesson.chosen(ready)
     if best is None:
         st.info(_("This step needs a run that is finished: train one first."))
-        starter(["plain"], _("Train the guided run"), found)
+        starter(["plain"], _("Train the guided run"), runs)
         return None
     kind, step, loss = best
     st.markdown(
@@ -140,25 +130,25 @@ def chosen(found: Runs) -> tuple[Kind, Run] | None:
             n=_("one run") if len(ready) == 1 else _("{n} runs").format(n=len(ready)),
         )
     )
-    return kind, found[kind]
+    return kind, runs[kind]
 
 
-def judged(run: Run, split: str) -> Judgement:
+def evaluated(run: Run, split: str) -> Evaluation:
     """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
-        return _judged(run.id, judgement.best_mark(run), split, run)
+        return _evaluated(run.id, evaluation.best_mark(run), split, run)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
-def _judged(run_id: str, mark: int, split: str, _run: Run) -> Judgement:
-    return judgement.judge(_run, split)
+def _evaluated(run_id: str, mark: int, split: str, _run: Run) -> Evaluation:
+    return evaluation.evaluate(_run, split)
 
 
-def _is_done(name: str, found: Runs) -> bool:
+def _is_done(name: str, runs: Runs) -> bool:
     kind = _BY_RUN.get(name)
     if kind is not None:
-        return kind in lesson.finished(found)
-    return is_marked(name) or (name == "split" and "plain" in found)
+        return kind in lesson.finished(runs)
+    return is_marked(name) or (name == "split" and "plain" in runs)
 
 
 def _where(kind: Kind, run: Run) -> None:

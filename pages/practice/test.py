@@ -9,7 +9,7 @@ from pages.practice import steps
 from pages.practice.steps import NAMES, Runs
 from pages.ui import show
 from tfm_core.inspect.practice import intervals
-from tfm_core.inspect.practice.judgement import Judgement
+from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.plots import practice as plots
 
 _TRIES = (1, 2, 5, 10, 20, 50, 100)
@@ -17,8 +17,8 @@ _TRIES = (1, 2, 5, 10, 20, 50, 100)
 
 def view(runs: Runs) -> None:
     """Open the test split for the one model that validation chose."""
-    found = steps.chosen(runs)
-    if found is None:
+    picked = steps.chosen(runs)
+    if picked is None:
         return
     if not steps.is_marked("test"):
         st.button(
@@ -32,26 +32,26 @@ def view(runs: Runs) -> None:
         )
         return
     try:
-        promised = steps.judged(found[1], "validation")
-        tested = steps.judged(found[1], "test")
+        promised = steps.evaluated(picked[1], "validation")
+        tested = steps.evaluated(picked[1], "test")
     except ValueError as error:
         show.problem(error)
         return
     rows = [
-        (label, judged.split, judged.n_right, len(judged.labels))
-        for label, judged in ((_("validation"), promised), (_("test"), tested))
+        (label, evaluated.split, evaluated.n_right, len(evaluated.labels))
+        for label, evaluated in ((_("validation"), promised), (_("test"), tested))
     ]
     show.figure(
         plots.promises(rows),
         _("The mark is what was measured, the line where the truth lies with 95 % confidence."),
         key="practice-promise",
     )
-    st.markdown(f"**{_(NAMES[found[0]])}** " + _verdict(promised, tested))
+    st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
     _luck(tested)
     show.code(intervals.best_of)
 
 
-def _verdict(promised: Judgement, tested: Judgement) -> str:
+def _verdict(promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
     words = _(
         "was promised **{promise}** by validation; the test says **{truth}** ({low} to {high}, "
@@ -73,7 +73,7 @@ def _verdict(promised: Judgement, tested: Judgement) -> str:
     ).format(n=f"{len(promised.labels):,}")
 
 
-def _luck(tested: Judgement) -> None:
+def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
         _("If you had tried so many equally good models and reported the best on the test set"),
         _TRIES,

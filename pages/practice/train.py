@@ -109,8 +109,8 @@ def _one(shown: Runs) -> None:
 
 def _side_by_side(shown: Runs) -> None:
     for column in ("loss", "accuracy"):
-        for place, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
-            with place:
+        for area, (kind, run) in zip(st.columns(len(shown)), shown.items(), strict=True):
+            with area:
                 curves_of(run, column, name=kind)
     gaps, is_harder = [], False
     for kind, run in shown.items():
@@ -162,8 +162,8 @@ def _draw_early(shown: Runs) -> None:
     with right:
         curves_of(run, "accuracy", name="early")
     curves = runs_access.curves(run)
-    place, status = curves.best_validation(), run.status
-    if place is None or status.is_active:
+    best, status = curves.best_validation(), run.status
+    if best is None or status.is_active:
         return
     saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
     st.markdown(
@@ -174,8 +174,8 @@ def _draw_early(shown: Runs) -> None:
         ).format(
             step=f"{status.step:,}",
             saved=show.percent(saved),
-            best=f"{int(curves.validation['step'][place]):,}",
-            accuracy=show.percent(float(curves.validation["accuracy"][place])),
+            best=f"{int(curves.validation['step'][best]):,}",
+            accuracy=show.percent(float(curves.validation["accuracy"][best])),
             last=show.percent(float(curves.validation["accuracy"][-1])),
         )
     )

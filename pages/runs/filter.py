@@ -41,12 +41,12 @@ def choose(runs: list[Run]) -> list[Run]:
             key="runs-kind",
             label_visibility="collapsed",
         )
-    found = [run for run in kinds.get(kind or "", runs) if matches(run, words or "")]
-    n_pages = -(-len(found) // PER_PAGE)
+    matching = [run for run in kinds.get(kind or "", runs) if matches(run, words or "")]
+    n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
-        return found
+        return matching
     page = st.pagination(n_pages, key="runs-page") or 1
-    return found[(page - 1) * PER_PAGE : page * PER_PAGE]
+    return matching[(page - 1) * PER_PAGE : page * PER_PAGE]
 
 
 def matches(run: Run, words: str) -> bool:

@@ -6,16 +6,15 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.speed import state as speed_state
-from pages.speed.state import Asked
-from pages.ui import model_choice, run_words, runs_access, show, state, url_choice
+from pages.speed.link import COMPARE
+from pages.speed.state import BenchmarkRequest
+from pages.ui import model_choice, run_words, runs_access, show, state, view_link
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
 
-_KEY, _QUERY = "speed-compare", "compare"
 
-
-def pick() -> Asked | None:
-    """Draw the choices; None where there is nothing to measure, which is then said."""
+def pick() -> BenchmarkRequest | None:
+    """Draw the choices; None, with a sentence on the page, where nothing can be measured."""
     left, right = st.columns(2)
     with left:
         chosen = model_choice.chosen()
@@ -31,36 +30,35 @@ def pick() -> Asked | None:
     device = state.device()
     label = run_words.escape(chosen.label)
     st.markdown(_(COMPARISONS[name].help))
-    return Asked(name, chosen.experiment, device, label)
+    return BenchmarkRequest(name, chosen.experiment, device, label)
 
 
 def _compare() -> str:
-    labels = {name: one.label for name, one in COMPARISONS.items()}
-    first = next(iter(labels))
-    url_choice.renamed(_QUERY, _QUERY, labels)
-    unknown = url_choice.read(_KEY, _QUERY, list(labels), first)
+    unknown = view_link.receive(COMPARE)
     picked = st.selectbox(
         _("What to compare"),
-        list(labels),
-        format_func=lambda name: _(labels[name]),
-        key=_KEY,
+        COMPARE.names,
+        format_func=lambda name: _(COMPARE.labels[name]),
+        key=COMPARE.key,
         persist_state="session",
         help=_("Each is measured on its own, in a process of its own."),
     )
-    url_choice.warn(unknown)
-    url_choice.say(_KEY, _QUERY, picked)
+    view_link.warn(unknown)
+    view_link.say(COMPARE, picked)
     return picked
 
 
-def press(asked: Asked) -> bool:
+def press(request: BenchmarkRequest) -> bool:
     """Offer to measure, or say why that makes no sense here; return whether it was offered."""
-    why = _why_not(asked.name, asked.experiment.model_dump_json(), asked.device, asked.experiment)
+    why = _why_not(
+        request.name, request.experiment.model_dump_json(), request.device, request.experiment
+    )
     if why is not None:
         st.info(_(why), icon=":material/info:")
         return False
-    comparison = COMPARISONS[asked.name]
-    is_busy = speed_state.asked() is not None
-    report = speed_state.result(asked)
+    comparison = COMPARISONS[request.name]
+    is_busy = speed_state.requested() is not None
+    report = speed_state.result(request)
     words = _("Measure again") if report is not None and report.timed else _("Measure")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -70,15 +68,17 @@ def press(asked: Asked) -> bool:
             key="speed-start",
             disabled=is_busy,
             on_click=speed_state.ask,
-            args=(asked,),
+            args=(request,),
         )
-        st.caption(_expectation(comparison.seconds, asked, needs_patience=comparison.needs_consent))
+        st.caption(
+            _expectation(comparison.seconds, request, needs_patience=comparison.needs_consent)
+        )
     return True
 
 
-def _expectation(seconds: int, asked: Asked, *, needs_patience: bool) -> str:
+def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: bool) -> str:
     words = _("{model}: about {n} s on {device}.").format(
-        n=seconds, device=show.device(asked.device), model=asked.label
+        n=seconds, device=show.device(request.device), model=request.label
     )
     if needs_patience:
         words += " " + _("Compiling keeps a core busy all the while.")

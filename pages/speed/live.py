@@ -1,4 +1,4 @@
-"""The measurement while it runs: its place in the line, its progress, the button that stops it."""
+"""The measurement while it runs: its path in the line, its progress, the button that stops it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ TICK = 0.7  # seconds between two looks
 
 
 def live() -> None:
-    """Show what this session measures, if anything; drawn anew every moment."""
-    if speed_state.asked() is not None:
+    """Show the running measurement of this session, if any; redrawn by a timer."""
+    if speed_state.requested() is not None:
         st.fragment(_progress, run_every=TICK)()
 
 
 def _progress() -> None:
-    asked = speed_state.asked()
-    if asked is None:  # stopped from a tick before
+    request = speed_state.requested()
+    if request is None:  # stopped from a tick before
         return
     measurement = speed_state.running()
     with st.container(border=True):
-        st.markdown(f"**{_(COMPARISONS[asked.name].label)}** · {asked.label}")
+        st.markdown(f"**{_(COMPARISONS[request.name].label)}** · {request.label}")
         if measurement is None:
             _begin()
         else:
-            report = measurement.look()
+            report = measurement.poll()
             if not measurement.is_running:
                 speed_state.keep(report)
                 state.draw_anew()
@@ -43,10 +43,10 @@ def _progress() -> None:
 
 
 def _begin() -> None:
-    asked = speed_state.asked()
-    assert asked is not None
+    request = speed_state.requested()
+    assert request is not None
     try:
-        measurement = speed_state.desk().begin(asked.name, asked.experiment, asked.device)
+        measurement = speed_state.runner().begin(request.name, request.experiment, request.device)
     except ValueError as error:
         st.progress(0.0, text=_("Waiting"))
         st.caption(_(error))

@@ -10,19 +10,21 @@ from pages.ui import show
 
 
 def page() -> None:
-    """Choose a comparison, measure it, read what it says."""
+    """Choose a comparison, run it, read the result."""
     show.header("speed")
-    asked = controls.pick()
-    if asked is None:
+    request = controls.pick()
+    if request is None:
         return
-    is_offered = controls.press(asked)
+    is_offered = controls.press(request)
     live.live()
-    report = state.result(asked)
+    report = state.result(request)
     if report is not None:
         result.result(report)
-    elif is_offered and state.asked() is None:
-        st.caption(_("Nothing is measured yet for this model: predict first who wins, then press."))
-    result.code(asked.name)
+    elif is_offered and state.requested() is None:
+        st.caption(
+            _("Nothing is measured yet for this model: predict first which wins, then press.")
+        )
+    result.code(request.name)
     table.table()
 
 

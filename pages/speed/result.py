@@ -8,10 +8,10 @@ import streamlit as st
 from pages.i18n import _
 from pages.speed import words as speed_words
 from pages.ui import show
-from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import ArmReport, Report
+from tfm_core.inspect.speed.report import CaseReport, Report
 from tfm_core.inspect.speed.source import source_of
 from tfm_core.plots import speed as plots
 
@@ -23,13 +23,13 @@ def result(report: Report) -> None:
     timed = report.timed
     if not timed:
         return
-    _equal([one for arm in timed for one in arm.equalities])
+    _equal([one for case in timed for one in case.equalities])
     st.header(_("2 · What is gained"), anchor=False)
     if COMPARISONS[report.name].x_title:
         _curves(report, timed)
     else:
-        for number, arm in enumerate(timed):
-            _pair(report, arm, number)
+        for number, case in enumerate(timed):
+            _pair(report, case, number)
     if report.peak_bytes:
         st.caption(
             _("Medians of {n} rounds; whiskers reach from the fastest to the slowest. The "
@@ -42,10 +42,10 @@ def result(report: Report) -> None:
         st.markdown(sentence)
 
 
-def _equal(found: list[Equality]) -> None:
+def _equal(equalities: list[Equality]) -> None:
     st.header(_("1 · The same numbers?"), anchor=False)
-    bad = [one for one in found if not one.is_equal]
-    worst = max(found, key=lambda one: one.difference / (one.tolerance or 1.0))
+    bad = [one for one in equalities if not one.is_equal]
+    worst = max(equalities, key=lambda one: one.difference / (one.tolerance or 1.0))
     rule = _(
         "Nearest to its limit: {what}, {difference:.2g} apart; rounding explains {tolerance:.1e}."
     )
@@ -56,9 +56,9 @@ def _equal(found: list[Equality]) -> None:
         st.error(_("**Not the same.** ") + words, icon=":material/error:")
     else:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
-    with st.expander(_("All {n} checks").format(n=len(found))):
+    with st.expander(_("All {n} checks").format(n=len(equalities))):
         frame = pd.DataFrame(
-            [(one.what, one.side, one.difference, one.tolerance) for one in found],
+            [(one.what, one.side, one.difference, one.tolerance) for one in equalities],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
         )
         form = st.column_config.NumberColumn(format="%.2e")
@@ -67,33 +67,33 @@ def _equal(found: list[Equality]) -> None:
         )
 
 
-def _pair(report: Report, arm: ArmReport, number: int) -> None:
-    labels = {side: speed_words.side_label(report.name, side) for side in arm.sides}
-    st.markdown(f"**{_(arm.part[:1].upper() + arm.part[1:])}**")
-    numbers = speed_words.places(report.name, arm)
-    seconds = {labels[side]: arm.time(side) for side in arm.sides}
-    gains = {labels[side]: arm.gain(side) for side in arm.sides[1:]}
+def _pair(report: Report, case: CaseReport, number: int) -> None:
+    labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
+    st.markdown(f"**{_(case.part[:1].upper() + case.part[1:])}**")
+    numbers = speed_words.indices(report.name, case)
+    seconds = {labels[side]: case.time(side) for side in case.sides}
+    gains = {labels[side]: case.gain(side) for side in case.sides[1:]}
     show.figure(
         plots.times(seconds, gains, report.clock, numbers),
-        speed_words.gain(report, arm),
+        speed_words.gain(report, case),
         key=f"speed-times-{number}",
     )
-    if any(arm.n_bytes.values()):
+    if any(case.n_bytes.values()):
         show.figure(
-            plots.counted({labels[side]: arm.n_bytes[side] for side in arm.sides}, numbers),
+            plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
             _("Counted exactly: what autograd keeps between forward and backward, without the "
               "weights. This is what limits batch and length on a GPU."),
             key=f"speed-bytes-{number}",
         )  # fmt: skip
 
 
-def _curves(report: Report, timed: list[ArmReport]) -> None:
+def _curves(report: Report, timed: list[CaseReport]) -> None:
     x_title = _(COMPARISONS[report.name].x_title)
-    x = [arm.x or 0.0 for arm in timed]
+    x = [case.x or 0.0 for case in timed]
     lines = {}
     for side in timed[0].sides:
         label = speed_words.side_label(report.name, side)
-        lines[label] = (x, [speed_words.scaled(arm.time(side), 1000) for arm in timed])
+        lines[label] = (x, [speed_words.scaled(case.time(side), 1000) for case in timed])
     y_title = _("milliseconds ({clock})").format(clock=report.clock)
     crossing = speed_words.crossing(report) if report.name == "gpu" else None
     show.figure(
@@ -102,18 +102,18 @@ def _curves(report: Report, timed: list[ArmReport]) -> None:
         key="speed-curve",
     )
     if report.name == "batch":
-        rates = [speed_words.rate(arm.time(arm.reference), arm.x or 1.0) for arm in timed]
+        rates = [speed_words.rate(case.time(case.reference), case.x or 1.0) for case in timed]
         figure = plots.curves(
             {_("examples a second"): (x, rates)}, x_title, _("examples a second"), "examples/s"
         )
         show.figure(
-            figure, _("Where the line flattens, a larger batch gains no more."), "speed-rate"
+            figure, _("Where the line flattens, a larger batch gains nothing more."), "speed-rate"
         )
     if any(timed[0].n_bytes.values()):
         kept = {
             speed_words.side_label(report.name, side): (
                 x,
-                [Spread.of([arm.n_bytes[side] / 2**20]) for arm in timed],
+                [Spread.of([case.n_bytes[side] / 2**20]) for case in timed],
             )
             for side in timed[0].sides
         }
@@ -129,6 +129,6 @@ def _curves(report: Report, timed: list[ArmReport]) -> None:
 def code(name: str) -> None:
     """Show the source of both sides."""
     with st.expander(_("The code of both sides"), icon=":material/code:"):
-        for label, place in COMPARISONS[name].code.items():
-            st.markdown(f"**{_(label)}** · `{place.replace(':', '.')}`")
-            st.code(source_of(place), language="python")
+        for label, path in COMPARISONS[name].code.items():
+            st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
+            st.code(source_of(path), language="python")

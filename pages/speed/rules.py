@@ -63,6 +63,6 @@ RULES = {
     ),
     "compile": N_(
         "**Leave it** while you try things out: every change, and every new shape of a batch, "
-        "compiles anew. It is for long trainings of larger models, mostly on GPUs."
+        "compiles again. It is for long training runs of larger models, mostly on GPUs."
     ),
 }

@@ -11,13 +11,13 @@ from tfm_core.config import Experiment, to_json
 from tfm_core.inspect.speed.report import Report
 
 if TYPE_CHECKING:
-    from tfm_core.inspect.speed.desk import Desk, Measurement
+    from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner
 
 _ASKED, _RUNNING, _FOUND = "speed-asked", "speed-running", "speed-found"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class BenchmarkRequest:
     """A comparison of the registry, on a model and a device; ``label`` names the model."""
 
     name: str
@@ -32,54 +32,54 @@ class Asked:
 
 
 @st.cache_resource(show_spinner=False)
-def desk() -> Desk:
-    """Return the one place of this server where measurements run."""
-    from tfm_core.inspect.speed.desk import Desk
+def runner() -> BenchmarkRunner:
+    """Return the benchmark runner of this server."""
+    from tfm_core.inspect.speed.runner import BenchmarkRunner
 
-    return Desk()
-
-
-def ask(asked: Asked) -> None:
-    """Want a measurement; it begins as soon as the place is free."""
-    st.session_state[_ASKED] = asked
+    return BenchmarkRunner()
 
 
-def asked() -> Asked | None:
+def ask(request: BenchmarkRequest) -> None:
+    """Request a measurement; it begins as soon as no other one runs."""
+    st.session_state[_ASKED] = request
+
+
+def requested() -> BenchmarkRequest | None:
     """Return what runs or waits for this session."""
     return st.session_state.get(_ASKED)
 
 
-def running() -> Measurement | None:
+def running() -> BenchmarkProcess | None:
     """Return the measurement of this session, if it has begun."""
     return st.session_state.get(_RUNNING)
 
 
-def begun(measurement: Measurement) -> None:
-    """Remember that the place is this session's."""
+def begun(measurement: BenchmarkProcess) -> None:
+    """Remember the measurement that this session has started."""
     st.session_state[_RUNNING] = measurement
 
 
 def keep(report: Report) -> None:
-    """Keep what was found for what was asked, and want nothing more."""
-    wanted = asked()
-    if wanted is not None:
-        results()[wanted.key] = (wanted.label, report)
+    """Store the report of the running benchmark, and clear the request."""
+    request = requested()
+    if request is not None:
+        results()[request.key] = (request.label, report)
     forget()
 
 
 def forget() -> None:
-    """Want nothing more."""
+    """Clear the request."""
     st.session_state.pop(_ASKED, None)
     st.session_state.pop(_RUNNING, None)
 
 
 def results() -> dict[str, tuple[str, Report]]:
     """Return everything found in this session: key -> name of the model, report."""
-    found: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
-    return found
+    reports: dict[str, tuple[str, Report]] = st.session_state.setdefault(_FOUND, {})
+    return reports
 
 
-def result(wanted: Asked) -> Report | None:
-    """Return what was found for the same question, if it was asked."""
-    found = results().get(wanted.key)
-    return None if found is None else found[1]
+def result(request: BenchmarkRequest) -> Report | None:
+    """Return the last report of the same request, if there is one."""
+    entry = results().get(request.key)
+    return None if entry is None else entry[1]

@@ -14,11 +14,11 @@ from tfm_core.inspect.speed.report import Report, to_csv
 
 def table() -> None:
     """Show one line for each measurement, and offer every round as CSV."""
-    found = [(label, report) for label, report in state.results().values() if report.timed]
-    if not found:
+    timed = [(label, report) for label, report in state.results().values() if report.timed]
+    if not timed:
         return
     st.header(_("Measured in this session"), anchor=False)
-    rows = [row for label, report in found for row in _rows(label, report)]
+    rows = [row for label, report in timed for row in _rows(label, report)]
     columns = [
         _("comparison"),
         _("times as fast"),
@@ -33,7 +33,7 @@ def table() -> None:
     st.dataframe(frame, hide_index=True, column_config={name: form for name in numbers})
     st.download_button(
         _("Every round, as CSV"),
-        to_csv([report for _label, report in found]),
+        to_csv([report for _label, report in timed]),
         "speed.csv",
         "text/csv",
         icon=":material/download:",
@@ -42,16 +42,18 @@ def table() -> None:
 
 
 def _rows(label: str, report: Report) -> list[tuple[str, float, str, float, float, str]]:
-    arm = report.timed[-1]
+    case = report.timed[-1]
     name = _(COMPARISONS[report.name].label)
-    if len(arm.sides) == 1:
+    if len(case.sides) == 1:
         first = report.timed[0]
-        gain = (first.time(arm.reference).median * (arm.x or 1)) / arm.time(arm.reference).median
-        side = _("{n:,.0f} at a time").format(n=arm.x or 1)
+        gain = (first.time(case.reference).median * (case.x or 1)) / case.time(
+            case.reference
+        ).median
+        side = _("{n:,.0f} at a time").format(n=case.x or 1)
         return [(name, gain, side, gain, gain, label)]
     rows = []
-    for side in arm.sides[1:]:
-        found = arm.gain(side)
+    for side in case.sides[1:]:
+        ratio = case.gain(side)
         words = speed_words.side_label(report.name, side)
-        rows.append((name, found.median, words, found.low, found.high, label))
+        rows.append((name, ratio.median, words, ratio.low, ratio.high, label))
     return rows

@@ -9,7 +9,7 @@ from pages.speed.rules import RULES, WHY_SLOWER
 from pages.ui import show
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import ArmReport, Report
+from tfm_core.inspect.speed.report import CaseReport, Report
 
 NOTHING = 0.05
 """A ratio nearer to 1 than this is called no difference."""
@@ -22,10 +22,10 @@ def side_label(name: str, side: str) -> str:
     return _(COMPARISONS[name].sides[side])
 
 
-def places(name: str, arm: ArmReport) -> list[int]:
-    """Return where the sides of an arm stand among all of their comparison."""
+def indices(name: str, case: CaseReport) -> list[int]:
+    """Return where the sides of an case stand among all of their comparison."""
     known = list(COMPARISONS[name].sides)
-    return [known.index(side) if side in known else i for i, side in enumerate(arm.sides)]
+    return [known.index(side) if side in known else i for i, side in enumerate(case.sides)]
 
 
 def scaled(spread: Spread, factor: float) -> Spread:
@@ -43,26 +43,26 @@ def crossing(report: Report) -> float | None:
     from tfm_core.inspect.speed.accelerator import crossover
 
     cpu, gpu = (
-        {arm.x or 0.0: arm.time(side).median for arm in report.timed} for side in ("cpu", "gpu")
+        {case.x or 0.0: case.time(side).median for case in report.timed} for side in ("cpu", "gpu")
     )
     return crossover(cpu, gpu)
 
 
-def gain(report: Report, arm: ArmReport) -> str:
-    """Say the ratios of an arm, round by round, as the caption of its figure."""
-    if len(arm.sides) == 1:
+def gain(report: Report, case: CaseReport) -> str:
+    """Say the ratios of an case, round by round, as the caption of its figure."""
+    if len(case.sides) == 1:
         return _("Read off what one more example costs: little at first, then its full share.")
     parts = []
-    for side in arm.sides[1:]:
-        found = arm.gain(side)
+    for side in case.sides[1:]:
+        ratio = case.gain(side)
         label = side_label(report.name, side)
-        how = _("{ratio} as fast") if found.median >= 1 else _("only {ratio} as fast")
-        if is_nothing(found):
+        how = _("{ratio} as fast") if ratio.median >= 1 else _("only {ratio} as fast")
+        if is_nothing(ratio):
             how = _("no difference that stands out, {ratio}")
-        parts.append(f"“{label}” {how.format(ratio=found.show('x'))}")
-    where = "" if arm.x is None else _(" at {x:,.0f}").format(x=arm.x)
+        parts.append(f"“{label}” {how.format(ratio=ratio.show('x'))}")
+    where = "" if case.x is None else _(" at {x:,.0f}").format(x=case.x)
     return _("Beside “{first}”{where}: ").format(
-        first=side_label(report.name, arm.reference), where=where
+        first=side_label(report.name, case.reference), where=where
     ) + "; ".join(parts)
 
 
@@ -72,38 +72,38 @@ def verdict(report: Report) -> list[str]:
 
 
 def _found(report: Report) -> list[str]:
-    arm = report.timed[-1]
+    case = report.timed[-1]
     if report.name == "attention":
         return _attention(report)
     if report.name == "compile":
-        return _compile(arm)
+        return _compile(case)
     if report.name == "checkpointing":
-        return _checkpointing(arm)
+        return _checkpointing(case)
     if report.name == "batch":
         return _batch(report)
     if report.name == "length":
         return _length(report)
     if report.name == "gpu":
         return _gpu(report)
-    return [_one(report, arm, side) for side in arm.sides[1:]]
+    return [_one(report, case, side) for side in case.sides[1:]]
 
 
-def _one(report: Report, arm: ArmReport, side: str) -> str:
-    found, label = arm.gain(side), side_label(report.name, side)
-    if is_nothing(found):
+def _one(report: Report, case: CaseReport, side: str) -> str:
+    ratio, label = case.gain(side), side_label(report.name, side)
+    if is_nothing(ratio):
         return _("Here **{label}** made no difference that stands out ({ratio}).").format(
-            label=label, ratio=found.show("x")
+            label=label, ratio=ratio.show("x")
         )
-    if found.median > 1:
-        return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=found.show("x"))
+    if ratio.median > 1:
+        return _("Here **{label}** was {ratio} as fast.").format(label=label, ratio=ratio.show("x"))
     return _("Here **{label}** was slower: {ratio} as fast. {why}").format(
-        label=label, ratio=found.show("x"), why=_(WHY_SLOWER.get(report.name, ""))
+        label=label, ratio=ratio.show("x"), why=_(WHY_SLOWER.get(report.name, ""))
     )
 
 
-def is_nothing(found: Spread) -> bool:
+def is_nothing(ratio: Spread) -> bool:
     """Whether a ratio is too near to 1, or its rounds too far apart on both sides of it."""
-    return abs(math.log(found.median)) < NOTHING or found.low < 1 < found.high
+    return abs(math.log(ratio.median)) < NOTHING or ratio.low < 1 < ratio.high
 
 
 def _attention(report: Report) -> list[str]:
@@ -112,19 +112,19 @@ def _attention(report: Report) -> list[str]:
     words = _(
         "The kernel that ran was **{backend}**, on queries of shape (B, H, Q, D) = {shape}."
     ).format(backend=facts.get("backend"), shape=facts.get("shape"))
-    found = [words, _one(report, alone, "fused")]
+    sentences = [words, _one(report, alone, "fused")]
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
-        found.append(
+        sentences.append(
             _("Of the whole pass attention is a part only, so the whole gains less: "
               "{ratio}.").format(ratio=whole.show("x"))
         )  # fmt: skip
-    return found
+    return sentences
 
 
-def _compile(arm: ArmReport) -> list[str]:
-    first = float(arm.facts["first_seconds"])
-    eager, compiled = arm.time("eager").median, arm.time("compiled").median
+def _compile(case: CaseReport) -> list[str]:
+    first = float(case.facts["first_seconds"])
+    eager, compiled = case.time("eager").median, case.time("compiled").median
     words = _("The first pass took **{first}**, a pass after it {after:.3g} ms.").format(
         first=show.duration(first), after=1000 * compiled
     )
@@ -138,8 +138,8 @@ def _compile(arm: ArmReport) -> list[str]:
     ]  # fmt: skip
 
 
-def _checkpointing(arm: ArmReport) -> list[str]:
-    kept, slower = arm.n_bytes, arm.gain("checkpointed").median
+def _checkpointing(case: CaseReport) -> list[str]:
+    kept, slower = case.n_bytes, case.gain("checkpointed").median
     return [
         _("Here it kept **{less:.1f} times fewer bytes** ({after} instead of {before}) and took "
           "{longer:.2f} times as long.").format(
@@ -153,7 +153,7 @@ def _checkpointing(arm: ArmReport) -> list[str]:
 
 def _batch(report: Report) -> list[str]:
     timed = report.timed
-    rates = [(arm.x or 1.0) / arm.time(arm.reference).median for arm in timed]
+    rates = [(case.x or 1.0) / case.time(case.reference).median for case in timed]
     best = max(range(len(rates)), key=rates.__getitem__)
     return [
         _("Here {x:,.0f} at a time gave most: {rate:,.0f} examples a second, **{times:.1f} times "
@@ -167,10 +167,10 @@ def _length(report: Report) -> list[str]:
     timed = report.timed
     if len(timed) < 2:
         return []
-    found = []
+    sentences = []
     for side in timed[0].sides:
         before, after = timed[-2].time(side).median, timed[-1].time(side).median
-        found.append(
+        sentences.append(
             _("From {a:,.0f} to {b:,.0f} tokens **{label}** takes {times:.1f} times as long, and "
               "keeps {kept:.1f} times the bytes.").format(
                 a=timed[-2].x or 0, b=timed[-1].x or 0, label=side_label(report.name, side),
@@ -178,12 +178,12 @@ def _length(report: Report) -> list[str]:
                 kept=timed[-1].n_bytes[side] / max(1, timed[-2].n_bytes[side]),
             )
         )  # fmt: skip
-    return found
+    return sentences
 
 
 def _gpu(report: Report) -> list[str]:
-    found = crossing(report)
-    if found is None:
+    crossed = crossing(report)
+    if crossed is None:
         return [_("Here the GPU was not faster at any size measured: each operation waits for its "
                   "launch, and the CPU is done by then.")]  # fmt: skip
-    return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=found)]
+    return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=crossed)]

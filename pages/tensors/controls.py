@@ -2,125 +2,140 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.i18n import N_, _
-from pages.ui import typed, url_choice
+from pages.i18n import _
+from pages.tensors.link import OPERATION, OWN, TOLD, elsewhere, key_of
+from pages.ui import typed, view_link
+from pages.ui.view_link import Choice, Text
 from tfm_core.inspect.tensors import text
 from tfm_core.inspect.tensors.mistakes import MISTAKES, Mistake
-from tfm_core.inspect.tensors.operations import OPERATIONS, Operation, Parameter, Values
-from tfm_core.inspect.tensors.sight import PREPARED, Dtype, Source, read
-
-_CONTENT = {"arange": N_("0, 1, 2 …"), "own": N_("Own numbers")}
-_OWN = "own"
-_LONGEST = 40  # characters of a shape or a parameter
+from tfm_core.inspect.tensors.operations import OPERATIONS, Parameter, TensorOperation, Values
+from tfm_core.inspect.tensors.sight import Dtype, InputSpec, read
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """An operation with everything that it is told."""
+class OperationSetup:
+    """An operation with its inputs and parameters."""
 
-    operation: Operation
-    source: Source
+    operation: TensorOperation
+    source: InputSpec
     values: Values
     second: tuple[int, ...] | None
 
 
-def operation() -> Operation:
+def operation() -> TensorOperation:
     """Choose the operation; a link may hold it."""
-    picked = st.pills(
-        _("Operation"), list(OPERATIONS), default="view", required=True, key="op",
-        bind="query-params",
-    )  # fmt: skip
-    return OPERATIONS[picked if picked in OPERATIONS else "view"]
+    unknown = view_link.receive(OPERATION)
+    picked = st.pills(_("Operation"), OPERATION.names, required=True, key=OPERATION.query)
+    view_link.warn(unknown)
+    chosen = OPERATIONS[picked if picked in OPERATIONS else OPERATION.first]
+    view_link.forget(elsewhere(chosen))
+    view_link.say(OPERATION, chosen.name)
+    return chosen
 
 
-def asked(chosen: Operation) -> Asked:
+def asked(chosen: TensorOperation) -> OperationSetup:
     """Ask for the inputs and parameters. Raises ValueError, in a sentence."""
-    source = Source((1,))
+    source = InputSpec((1,))
     second = None
     if chosen.kind != "makes":
         source = _source(chosen)
     if chosen.second is not None:
-        second = text.shape_of(_field(chosen, "second", _("Shape of b"), chosen.second), "b")
-    return Asked(chosen, source, read(chosen, _typed(chosen)), second)
+        second = text.shape_of(_shape(chosen, "second", _("Shape of b")), "b")
+    return OperationSetup(chosen, source, read(chosen, _typed(chosen)), second)
 
 
-def _typed(chosen: Operation) -> dict[str, str]:
-    found = {}
+def _typed(chosen: TensorOperation) -> dict[str, str]:
+    typed = {}
     for start in range(0, len(chosen.parameters), 2):
         pair = chosen.parameters[start : start + 2]
         for column, one in zip(st.columns(len(pair)), pair, strict=True):
             with column:
-                found[one.name] = _parameter(chosen, one)
-    return found
+                typed[one.name] = _parameter(chosen, one)
+    return typed
 
 
-def _parameter(chosen: Operation, one: Parameter) -> str:
-    key = key_of(chosen, one.name)
-    if one.choices:
-        picked = st.selectbox(_(one.label), one.choices, key=key, bind="query-params")
-        return str(picked)
-    text = st.text_input(_(one.label), one.default, key=key, help=_(one.help), bind="query-params")
-    return typed.within(text, _LONGEST)
+def _parameter(chosen: TensorOperation, one: Parameter) -> str:
+    told = TOLD[chosen.name][one.name]
+    if isinstance(told, Choice):
+        return _choice(_(one.label), told)
+    return _text(_(one.label), told, _(one.help))
 
 
-def _field(chosen: Operation, name: str, label: str, default: str) -> str:
-    text = st.text_input(
-        label, default, key=key_of(chosen, name), bind="query-params",
-        help=_("One to four whole numbers, at most 64 elements: 2, 3."),
+def _choice(label: str, parameter: Choice, help: str | None = None) -> str:
+    unknown = view_link.receive(parameter)
+    picked = st.selectbox(
+        label, parameter.names, key=parameter.query, help=help,
+        format_func=lambda name: _(parameter.labels.get(name, name)),
     )  # fmt: skip
-    return typed.within(text, _LONGEST)
+    view_link.warn(unknown)
+    view_link.say(parameter, picked)
+    return str(picked)
 
 
-def _source(chosen: Operation) -> Source:
+def _text(label: str, parameter: Text, help: str) -> str:
+    cut = view_link.receive(parameter)
+    text = st.text_input(label, key=parameter.query, help=help)
+    view_link.warn(cut)
+    view_link.say(parameter, text)
+    return typed.within(text, parameter.most)
+
+
+def _shape(chosen: TensorOperation, name: str, label: str) -> str:
+    words = _("One to four whole numbers, at most 64 elements: 2, 3.")
+    return _text(label, _written(chosen, name), words)
+
+
+def _source(chosen: TensorOperation) -> InputSpec:
     left, right = st.columns(2)
     with left:
-        shape = text.shape_of(_field(chosen, "shape", _("Shape of x"), chosen.shape))
+        shape = text.shape_of(_shape(chosen, "shape", _("Shape of x")))
     with right:
-        prepared = st.selectbox(
-            _("x is then"), list(PREPARED), key=key_of(chosen, "prepared"), bind="query-params",
-            format_func=_, help=_("A transposed or cut tensor reads its memory in another order."),
+        prepared = _choice(
+            _("x is then"), _named(chosen, "prepared"),
+            _("A transposed or cut tensor reads its memory in another order."),
         )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        key = key_of(chosen, "content")
-        content = url_choice.choice(_("Content"), _CONTENT, key=key, query=key, old=key)
-        dtype = st.segmented_control(
-            _("Type"), ["float32", "int64"], default="float32", required=True,
-            key=key_of(chosen, "dtype"), bind="query-params",
-        )  # fmt: skip
-    numbers = _numbers(chosen, shape) if content == _OWN else None
+        content = view_link.choice(_("Content"), _named(chosen, "content"))
+        dtype = view_link.choice(_("Type"), _named(chosen, "dtype"))
+    numbers = _numbers(chosen, shape) if content == OWN else None
     whole: Dtype = "int64" if dtype == "int64" else "float32"
     if whole == "int64" and numbers is not None and any(n != int(n) for n in numbers):
         raise ValueError(_("int64 holds whole numbers only: write 2, not 2.5, or take float32."))
-    return Source(shape, numbers, whole, prepared if prepared in PREPARED else "as it is")
+    return InputSpec(shape, numbers, whole, prepared)
 
 
-def _numbers(chosen: Operation, shape: tuple[int, ...]) -> tuple[float, ...]:
+def _named(chosen: TensorOperation, name: str) -> Choice:
+    found = TOLD[chosen.name][name]
+    assert isinstance(found, Choice)
+    return found
+
+
+def _written(chosen: TensorOperation, name: str) -> Text:
+    found = TOLD[chosen.name][name]
+    assert isinstance(found, Text)
+    return found
+
+
+def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ...]:
     count = 1
     for size in shape:
         count *= size
-    default = ", ".join(str(n) for n in range(count))
-    written = st.text_input(
-        _("Numbers"), default, key=key_of(chosen, "numbers"), bind="query-params",
-        help=_("As many as the shape has room for, parted by commas or spaces."),
-    )  # fmt: skip
-    return text.numbers_of(typed.within(written, 10 * _LONGEST), count)
+    counted = ", ".join(str(n) for n in range(count))
+    parameter = replace(_written(chosen, "numbers"), first=counted)
+    words = _("As many as the shape has room for, parted by commas or spaces.")
+    return text.numbers_of(_text(_("Numbers"), parameter, words), count)
 
 
-def key_of(chosen: Operation, name: str) -> str:
-    """Return the name of a control of an operation, which is also its name in a link."""
-    return f"{chosen.name.replace(' ', '-').lower()}-{name}"
-
-
-def own_mistakes(chosen: Operation) -> None:
+def own_mistakes(chosen: TensorOperation) -> None:
     """Offer the famous errors of one operation, one press each."""
-    found = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
-    if found:
+    names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
+    if names:
         st.caption(_("Famous errors, one press each"))
-        _buttons(found, "own")
+        _buttons(names, "own")
 
 
 def gallery() -> None:
@@ -149,6 +164,6 @@ def _set_up(mistake: Mistake) -> None:
         settings = {name: settings[name] for name in (one.name for one in chosen.parameters)}
     if chosen.second is not None:
         settings["second"] = mistake.second or chosen.second
-    st.session_state["op"] = chosen.name
+    st.session_state[OPERATION.query] = chosen.name
     for name, value in settings.items():
         st.session_state[key_of(chosen, name)] = value

@@ -10,22 +10,22 @@ from pages.ui import page_table, show
 from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
-from tfm_core.inspect.tensors.operations import Operation
-from tfm_core.inspect.tensors.sight import Look, Sight
-from tfm_core.plots import tensor_sight as plots
-from tfm_core.plots.sheet import Board, Line
-from tfm_core.plots.tensor_sight import Colours, Place
+from tfm_core.inspect.tensors.operations import TensorOperation
+from tfm_core.inspect.tensors.sight import OperationResult, TensorView
+from tfm_core.plots import tensor_ops as plots
+from tfm_core.plots.sheet import Board, SheetLine
+from tfm_core.plots.tensor_ops import Colours, Index
 
 _PICK = "tensors-pick"
 
 
-def code(seen: Sight) -> None:
+def code(seen: OperationResult) -> None:
     """Show the lines that ran, and where the models have them."""
     st.code(seen.code, language="python", wrap_lines=True)
     used(seen.operation)
 
 
-def used(operation: Operation) -> None:
+def used(operation: TensorOperation) -> None:
     """Say where the app's models use an operation, with a link to that step."""
     st.markdown(_("**In the models:** {where}").format(where=_(operation.where)))
     if operation.step is not None:
@@ -39,7 +39,7 @@ def used(operation: Operation) -> None:
         )
 
 
-def refused(seen: Sight) -> None:
+def refused(seen: OperationResult) -> None:
     """Show what PyTorch said, word for word, and what it means here."""
     st.error(
         _("**PyTorch refuses.** {why}").format(why=escape(seen.explanation)),
@@ -49,20 +49,20 @@ def refused(seen: Sight) -> None:
     colours = Colours(tuple(look.storage.size for look in seen.before), len(seen.before) > 1)
     boards = tuple(plots.tensor_board(one, one.name, colours) for one in seen.before)
     if boards:
-        number_sheet([Line(_("What it was given"), boards)], key="tensors-given")
+        number_sheet([SheetLine(_("What it was given"), boards)], key="tensors-given")
 
 
-def result(seen: Sight) -> None:
+def result(seen: OperationResult) -> None:
     """Show the tensors before and after, the memory behind them, and the order of reading."""
     after = seen.after
     assert after is not None
     kind = seen.operation.kind
-    place, used_places, told = _picked(seen, after)
+    index, used_indices, told = _picked(seen, after)
     sizes = tuple(look.storage.size for look in seen.before)
     with_origin = len(sizes) > 1 or any(_is_own(look) for look in seen.before)
-    inputs = Colours(sizes, with_origin, used=used_places)
+    inputs = Colours(sizes, with_origin, used=used_indices)
     is_new = kind in {"computes", "makes", "places"}
-    output = Colours(sizes, with_origin and not is_new, is_new, place, used_places)
+    output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
     sentence = {
         "moves": _("Follow a colour: pointing at an element lights it up wherever it went."),
         "fills": _("Hatched elements are new; the others stayed where they were."),
@@ -73,13 +73,13 @@ def result(seen: Sight) -> None:
     boards = [plots.tensor_board(one, one.name, inputs) for one in seen.before]
     boards.append(
         plots.tensor_board(
-            after, "y", output, name="y" if place is not None else "", sign="→" if boards else "",
+            after, "y", output, name="y" if index is not None else "", sign="→" if boards else "",
             extra=_sharing(seen),
         )
     )  # fmt: skip
     title = _("Before and after") if seen.before else _("What was made")
     number_sheet(
-        [Line(title, tuple(boards), sentence, told)], key="tensors-sheet",
+        [SheetLine(title, tuple(boards), sentence, told)], key="tensors-sheet",
         on_pick=lambda _board, row, column: _remember(after, row, column),
     )  # fmt: skip
     _say(seen)
@@ -88,12 +88,12 @@ def result(seen: Sight) -> None:
     memory(seen, after, inputs, output)
 
 
-def _is_own(look: Look) -> bool:
+def _is_own(look: TensorView) -> bool:
     """Say whether the numbers differ from their places, so that places must be written too."""
     return bool((look.storage != look.storage_origins).any())
 
 
-def _sharing(seen: Sight) -> tuple[str, ...]:
+def _sharing(seen: OperationResult) -> tuple[str, ...]:
     return tuple(
         _("shares memory with {name}").format(name=look.name)
         if shared
@@ -102,7 +102,7 @@ def _sharing(seen: Sight) -> tuple[str, ...]:
     )
 
 
-def _say(seen: Sight) -> None:
+def _say(seen: OperationResult) -> None:
     said = notes.note(seen)
     if said:
         st.info(_(said), icon=":material/lightbulb:")
@@ -115,7 +115,7 @@ def _say(seen: Sight) -> None:
         st.markdown(_("Measured: {found}.").format(found=notes.statistics(seen)))
 
 
-def _loops(seen: Sight) -> None:
+def _loops(seen: OperationResult) -> None:
     equation = seen.values["equation"]
     _parts, _out, summed = products.letters(equation)
     inputs = [look.values for look in seen.before]
@@ -135,7 +135,7 @@ def _loops(seen: Sight) -> None:
     st.code(products.loops_code(equation, inputs), language="python")
 
 
-def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
+def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Colours) -> None:
     """Show the flat memory of each tensor and the order in which it is read."""
     boards: list[Board] = [
         plots.memory_board(one, _("Memory of {name}").format(name=one.name), inputs)
@@ -148,7 +148,7 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
         "Memory is one long row. The small number says when a place is read; strides say how far "
         "to jump for one step along each axis."
     )
-    number_sheet([Line(_("In memory"), tuple(boards), words)], key="tensors-memory")
+    number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
     looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
     if looks and seen.operation.kind == "moves":
         show.figure(
@@ -161,36 +161,38 @@ def memory(seen: Sight, after: Look, inputs: Colours, output: Colours) -> None:
         )
 
 
-def _picked(seen: Sight, after: Look) -> tuple[Place | None, frozenset[int], tuple[str, ...]]:
+def _picked(
+    seen: OperationResult, after: TensorView
+) -> tuple[Index | None, frozenset[int], tuple[str, ...]]:
     """Return the element of a product that is looked at, what it is made of, and its arithmetic."""
     if seen.operation.kind != "computes" or after.values.size == 0:
         return None, frozenset(), ()
-    kept: Place = st.session_state.get(_PICK, ())
-    place = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
-    place = tuple(min(i, size - 1) for i, size in zip(place, after.shape, strict=True))
+    kept: Index = st.session_state.get(_PICK, ())
+    index = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
+    index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
     shapes = [look.shape for look in seen.before]
-    found = products.terms(seen.operation.name, seen.values, shapes, place)
-    used_places = frozenset(
+    terms = products.terms(seen.operation.name, seen.values, shapes, index)
+    used_indices = frozenset(
         int(look.origins[at])
-        for term in found
+        for term in terms
         for look, at in zip(seen.before, term, strict=False)
     )  # fmt: skip
     factors = [
         [float(look.values[at]) for look, at in zip(seen.before, term, strict=False)]
-        for term in found
+        for term in terms
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
     left, right = [a for a, _b in pairs], [b for _a, b in pairs]
-    at = "".join(f"[{i}]" for i in place)
-    return place, used_places, (f"y{at} = " + _written(left, right, float(after.values[place])),)
+    at = "".join(f"[{i}]" for i in index)
+    return index, used_indices, (f"y{at} = " + _written(left, right, float(after.values[index])),)
 
 
 def _written(left: list[float], right: list[float], total: float) -> str:
     return product(left, right, total, is_whole=True)
 
 
-def _remember(after: Look, row: int, column: int) -> None:
-    st.session_state[_PICK] = plots.place_of(after, row, column)
+def _remember(after: TensorView, row: int, column: int) -> None:
+    st.session_state[_PICK] = plots.index_at(after, row, column)
 
 
 def numpy() -> None:

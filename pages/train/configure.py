@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.train import corpus_text, start, transfer
-from pages.ui import controls, drafts, show, state, url_config
+from pages.ui import controls, drafts, show, state, url_config, view_link
 from pages.ui.fields import settings_of
 from tfm_core.presets import PRESETS
 
@@ -136,7 +136,7 @@ def _read_link() -> None:
     if st.session_state.get(_LINK_READ):
         return
     st.session_state[_LINK_READ] = True
-    query = url_config.settings_in(st.query_params.to_dict())
+    query = url_config.settings_in(view_link.query())
     if query:
         values, sentences = url_config.read(query)
         state.set_draft(values)
@@ -147,7 +147,7 @@ def _link_problems() -> None:
     sentences = st.session_state.get(_LINK_PROBLEMS)
     if not sentences:
         return
-    words = [_("Some of what the link asks for cannot be; the rest is set as it says:")]
+    words = [_("Some of what the link asks for is not possible; the rest is set as it says:")]
     words += [f"- {controls.plain(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
     st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)

@@ -101,7 +101,7 @@ def _word(run: Run, status: Status) -> None:
             st.info(run_words.escape(_(status.reason)), icon=":material/stop_circle:")
         elif status.state == "paused":
             st.info(
-                _("Paused. Step learns from one batch, Resume goes on."),
+                _("Paused. Step learns from one batch, Resume continues."),
                 icon=":material/pause_circle:",
             )
 

@@ -1,4 +1,4 @@
-"""What a run says and where it looks: predictions on its probe, and one attention map, live."""
+"""Live predictions of a run on its probe, and one attention map."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import page_table, show, state
+from pages.ui.task_panels import example_name, panels
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import Floats, head_map
@@ -35,7 +36,7 @@ def part(run: Run) -> None:
     try:
         probe = _probe(str(run.folder))
         snapshot = _snapshot(str(run.folder), steps[-1])
-        said = _said(run, probe, snapshot)
+        said: str = panels(run.experiment).part("predictions")(run, snapshot.step)
     except ValueError as error:
         show.problem(error)
         return
@@ -45,14 +46,20 @@ def part(run: Run) -> None:
     _attention(run, probe, snapshot)
 
 
-def _said(run: Run, probe: Probe, snapshot: Snapshot) -> str:
-    """Return HTML: the predictions on the probe. Raises ValueError, in a sentence."""
-    folder, step = str(run.folder), snapshot.step
-    if probe.kind == "text":
-        return _texts(folder, step)
-    if probe.kind == "caption":
-        return _captions(folder, step)
-    return _pictures(folder, step, run.experiment.task_as(ImageTaskConfig).facts.class_names)
+def texts(run: Run, step: int) -> str:
+    """Return HTML: what a model writes, token by token."""
+    return _texts(str(run.folder), step)
+
+
+def captions(run: Run, step: int) -> str:
+    """Return HTML: how a model describes pictures."""
+    return _captions(str(run.folder), step)
+
+
+def pictures(run: Run, step: int) -> str:
+    """Return HTML: pictures with the likeliest classes. Raises ValueError, in a sentence."""
+    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
+    return _pictures(str(run.folder), step, names)
 
 
 def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
@@ -102,20 +109,10 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
         _("Example"),
         range(len(probe.items)),
         key=_EXAMPLE,
-        format_func=lambda n: _example_words(run, probe, n),
+        format_func=lambda n: example_name(run.experiment, probe.items[n], n + 1, is_short=True),
         persist_state="session",
     )
     return module, head, example
-
-
-def _example_words(run: Run, probe: Probe, n: int) -> str:
-    item = probe.items[n]
-    if probe.kind == "text":
-        return f"{n + 1}: {item['src_text']}"
-    if probe.kind == "caption":
-        return _("Picture {n}: {label}").format(n=n + 1, label=item["tgt_text"])
-    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
-    return _("Picture {n}: {label}").format(n=n + 1, label=names[item["label"]])
 
 
 def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: int) -> None:

@@ -1,4 +1,4 @@
-"""The buttons of a run: what can be asked of it in the state that it is in."""
+"""The buttons of a run: those that apply in its current state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ASKS = (
         "resume",
         N_("Resume"),
         ":material/play_arrow:",
-        N_("Go on where it stands."),
+        N_("Continue from where it paused."),
         frozenset({"paused"}),
     ),
     Ask(
@@ -140,7 +140,7 @@ def _ask(run: Run, kind: RequestKind) -> None:
 
 
 def _await_answer(run: Run, before: Status) -> None:
-    """Give the worker the moment that a step takes, so that the page drawn next shows its answer.
+    """Wait for the worker about as long as a step takes, so that the next rerun shows its answer.
 
     A slower answer is shown by a later look.
     """

@@ -58,11 +58,11 @@ def _why_not(checked: Checked) -> None:
         setting.path: setting.label
         for setting in settings_of(drafts.family_of(state.draft()), drafts.task_of(state.draft()))
     }
-    places = dict.fromkeys(
+    sections = dict.fromkeys(
         known.get(problem.field, problem.field or _("the configuration"))
         for problem in checked.problems
     )
-    sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(places))
+    sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(sections))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{controls.plain(sentence)}**]")
         for problem in checked.problems:
@@ -70,7 +70,7 @@ def _why_not(checked: Checked) -> None:
 
 
 def _needs(experiment: Experiment) -> None:
-    """Say what the run needs as soon as it is known; until then look again and again."""
+    """Show what the run needs as soon as it is known, polling until then."""
     future = forecast.estimate(experiment, state.device())
     was_known = future.done()
 
@@ -87,22 +87,22 @@ def _needs(experiment: Experiment) -> None:
 
 def _needs_words(experiment: Experiment, future: Any) -> str:
     try:
-        found = forecast.answer(future)
+        estimate = forecast.answer(future)
     except ValueError as error:
         return f":red[:material/error: {controls.plain(_(error))}]"
     except Exception:  # a guess that fails must not keep anyone from starting
         return _("What it will need could not be worked out; it can be started all the same.")
-    assert found is not None
+    assert estimate is not None
     words = _(
         "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
         "{steps} steps in about **{time}**"
     )
     return words.format(
-        n=show.count(found.n_parameters),
-        memory=show.size(found.memory_bytes),
-        step=show.size(found.step_bytes),
+        n=show.count(estimate.n_parameters),
+        memory=show.size(estimate.memory_bytes),
+        step=show.size(estimate.step_bytes),
         steps=f"{experiment.training.steps:,}",
-        time=show.duration(found.seconds),
+        time=show.duration(estimate.seconds),
     )
 
 
@@ -119,11 +119,11 @@ def _device() -> None:
             st.caption(_("Looking for GPUs …"))
             return
         try:
-            found = forecast.answer(future) or []
+            devices = forecast.answer(future) or []
         except Exception:  # the CPU is always there; why the look failed is in the server's log
-            found = []
+            devices = []
             st.caption(_("Other devices could not be looked for; the CPU can be used."))
-        usable = {device.name: device for device in found if device.available}
+        usable = {device.name: device for device in devices if device.available}
         names = list(usable) or ["cpu"]
         if st.session_state.get(_DEVICE) not in names:
             st.session_state[_DEVICE] = state.device() if state.device() in names else names[0]
@@ -136,7 +136,7 @@ def _device() -> None:
             on_change=_take_device,
             persist_state="session",
         )
-        for device in found:
+        for device in devices:
             if not device.available:
                 why = _(device.reason or "")
                 st.caption(f":material/block: {device.label} ({device.name}): {why}")
@@ -174,7 +174,7 @@ def _take_device() -> None:
 
 
 def _start(experiment: Experiment, preset: str | None) -> None:
-    """Create the run, let it wait for a worker, and look at it. A refusal is said in its words."""
+    """Create the run, queue it and open it; shows why if it is refused."""
     on_cpu = state.device() == "cpu"
     run = run_actions.begin(
         experiment,

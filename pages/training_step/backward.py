@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state as training_step_state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from pages.ui import show, state
 from tfm_core.plots import training_step as plots
 from tfm_core.plots.palette import INKS, LINES
@@ -27,25 +27,25 @@ _TALL = 12  # groups of a graph that gets a window of its own to scroll in
 _WINDOW = 32  # rows and columns of the heatmap
 
 
-def view(place: Place) -> None:
+def view(model_at: ModelAtStep) -> None:
     """Show the graph, then every parameter's gradient, then one of them."""
-    _graph(place)
-    found = training_step_state.kept("gradients", place, (), _gradients)
-    names = list(found)
-    norms = np.array([np.linalg.norm(one) for one in found.values()], np.float32)
+    _graph(model_at)
+    gradients = training_step_state.kept("gradients", model_at, (), _gradients)
+    names = list(gradients)
+    norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
     show.figure(
-        plots.gradient_norms(names, norms, [one.size for one in found.values()]),
+        plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
         _("One bar for each parameter, from the input down to the output. A bar of nothing learns "
           "nothing in this step."),
         key="training-step-norms",
     )  # fmt: skip
-    _heatmap(found)
+    _heatmap(gradients)
 
 
-def _graph(place: Place) -> None:
+def _graph(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step.fold import fold, groups_of
 
-    graph: Graph = training_step_state.kept("graph", place, (), _make_graph)
+    graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
     st.markdown(
         _("`loss.backward()` walks this graph from the top: **{n} operations**, each handing its "
           "gradient to those that made its inputs. It was read from `loss.grad_fn`.").format(
@@ -71,13 +71,13 @@ def _graph(place: Place) -> None:
     )  # fmt: skip
 
 
-def _heatmap(found: dict[str, np.ndarray]) -> None:
+def _heatmap(gradients: dict[str, np.ndarray]) -> None:
     name = st.selectbox(
         _("One gradient as a map"),
-        [name for name, one in found.items() if one.ndim >= 1],
+        [name for name, one in gradients.items() if one.ndim >= 1],
         key="training-step-parameter",
     )
-    values = found[name]
+    values = gradients[name]
     flat = values.reshape(len(values), -1) if values.ndim > 1 else values[None, :]
     row, column = np.unravel_index(np.abs(flat).argmax(), flat.shape)
     tops = [

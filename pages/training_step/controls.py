@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import MOST_STEPS, Place
+from pages.training_step.state import MOST_STEPS, ModelAtStep
 from pages.ui import model_choice, show
 from pages.ui.model_choice import Chosen
 from tfm_core.plots import training_step as plots
@@ -21,7 +21,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 
 def pick() -> Chosen | None:
-    """Draw the choice of the model; None, which is then said, where nothing can be trained."""
+    """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
     chosen = model_choice.chosen()
     if chosen.experiment is None:
         st.info(
@@ -33,11 +33,11 @@ def pick() -> Chosen | None:
     return chosen
 
 
-def where(chosen: Chosen, place: Place) -> None:
+def where(chosen: Chosen, model_at: ModelAtStep) -> None:
     """Say which weights these are, and which step comes next. Raises ValueError."""
-    step = state.with_trainer(place, lambda trainer: trainer.step)
-    n = len(place.rates)
-    if place.checkpoint:
+    step = state.with_trainer(model_at, lambda trainer: trainer.step)
+    n = len(model_at.rates)
+    if model_at.checkpoint:
         words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
     else:
         words = _("The first weights of this configuration; the next step is **step {next}**.")
@@ -47,10 +47,10 @@ def where(chosen: Chosen, place: Place) -> None:
     st.markdown(words)
 
 
-def rate(place: Place) -> float:
+def rate(model_at: ModelAtStep) -> float:
     """Draw the learning rate and the buttons; return the rate of the step to come."""
     left, right = st.columns(2, vertical_alignment="bottom")
-    scheduled, is_over = state.with_trainer(place, _scheduled)
+    scheduled, is_over = state.with_trainer(model_at, _scheduled)
     with left:
         follows = st.toggle(
             _("The schedule's learning rate: {rate}").format(rate=f"{scheduled:.3g}"),
@@ -73,7 +73,7 @@ def rate(place: Place) -> float:
             )
     chosen = scheduled if follows else picked
     with st.container(horizontal=True):
-        _buttons(place, chosen)
+        _buttons(model_at, chosen)
     return chosen
 
 
@@ -88,15 +88,15 @@ def _scheduled(trainer: Trainer) -> tuple[float, bool]:
     return scheduled_rate(trainer), trainer.step >= trainer.experiment.training.steps
 
 
-def _buttons(place: Place, rate: float) -> None:
-    n = len(place.rates)
+def _buttons(model_at: ModelAtStep, rate: float) -> None:
+    n = len(model_at.rates)
     st.button(
         _("Take this step"),
         type="primary",
         icon=":material/skip_next:",
         key="training-step-take",
         on_click=state.push,
-        args=(place, rate),
+        args=(model_at, rate),
         disabled=n >= MOST_STEPS,
         help=_("{n} steps at most; the Train page takes thousands.").format(n=MOST_STEPS)
         if n >= MOST_STEPS
@@ -107,7 +107,7 @@ def _buttons(place: Place, rate: float) -> None:
         icon=":material/undo:",
         key="training-step-undo",
         on_click=state.pop,
-        args=(place,),
+        args=(model_at,),
         disabled=not n,
     )
     st.button(
@@ -115,18 +115,18 @@ def _buttons(place: Place, rate: float) -> None:
         icon=":material/first_page:",
         key="training-step-clear",
         on_click=state.clear,
-        args=(place,),
+        args=(model_at,),
         disabled=n < 2,
     )
 
 
-def history(place: Place) -> None:
+def history(model_at: ModelAtStep) -> None:
     """Show the losses of the steps taken here."""
-    if not place.rates:
+    if not model_at.rates:
         return
     before, after = [], []
-    for count in range(1, len(place.rates) + 1):
-        at = Place(place.text, place.checkpoint, place.mark, place.rates[:count])
+    for count in range(1, len(model_at.rates) + 1):
+        at = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:count])
         step = state.taken(at)
         before.append(step.loss_before)
         after.append(step.loss_after)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.plots import training_step as plots
 from tfm_core.plots.png import picture_url
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 _SHOWN = 64  # rows of the table
 
 
-def batch(place: Place) -> None:
+def batch(model_at: ModelAtStep) -> None:
     """Show the rows of the next batch, and the loss of each."""
-    rows, losses, loss = state.kept("batch", place, (), _batch)
+    rows, losses, loss = state.kept("batch", model_at, (), _batch)
     st.markdown(
-        _("The loop drew **{n} examples** by their places in the shuffled training set, and sent "
-          "them through the model at once.").format(n=len(rows.places))
+        _("The loop drew **{n} examples** by their numbers in the shuffled training set, and sent "
+          "them through the model at once.").format(n=len(rows.indices))
     )  # fmt: skip
     if losses is None:
         st.info(_("The loss of this model is no cross-entropy, so it has one number only."))
@@ -49,10 +49,10 @@ def _names(rows: Rows) -> list[str]:
 
 
 def _table(rows: Rows, losses: Floats | None) -> None:
-    columns: dict[str, Sequence[object] | Floats] = {_("place"): rows.places[:_SHOWN]}
+    columns: dict[str, Sequence[object] | Floats] = {_("number"): rows.indices[:_SHOWN]}
     config = {
-        _("place"): st.column_config.NumberColumn(
-            width="small", help=_("Its place in the training set, from 0.")
+        _("number"): st.column_config.NumberColumn(
+            width="small", help=_("Its number in the training set, from 0.")
         )
     }
     if losses is not None:  # before the sentences, which may be wider than the page
@@ -65,13 +65,13 @@ def _table(rows: Rows, losses: Floats | None) -> None:
         columns[_("input")] = rows.inputs[:_SHOWN]
     columns[_("target")] = rows.targets[:_SHOWN]
     st.dataframe(pd.DataFrame(columns), hide_index=True, column_config=config, height=320)
-    if len(rows.places) > _SHOWN:
-        st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.places)))
+    if len(rows.indices) > _SHOWN:
+        st.caption(_("The first {n} of {total}.").format(n=_SHOWN, total=len(rows.indices)))
 
 
-def loss(place: Place) -> None:
+def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
-    counted = state.kept("counted", place, (), _counted)
+    counted = state.kept("counted", model_at, (), _counted)
     if counted is None:
         st.info(_("The loss of this model is no cross-entropy, so there are no classes to show."))
         return
@@ -98,69 +98,69 @@ def loss(place: Place) -> None:
         st.caption(_("No answer of this example counts in this step; choose another one."))
         return
     number = there[at or 0]
-    found = state.kept("answer", place, (number,), lambda trainer: _answer(trainer, number))
+    answer = state.kept("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
     if rows.pictures is not None:
         st.image(picture_url(rows.pictures[example]), width=84, caption=rows.targets[example])
     show.figure(
-        plots.answer(found),
+        plots.answer(answer),
         _("The likeliest of {n} classes; the green one with the tick is right.").format(
-            n=f"{found.n_classes:,}"
+            n=f"{answer.n_classes:,}"
         ),
         key="training-step-answer",
     )
-    _arithmetic(found)
+    _arithmetic(answer)
 
 
-def _arithmetic(found: Answer) -> None:
-    place = found.names.index(found.target)
-    logit, p = float(found.logits[place]), float(found.probabilities[place])
+def _arithmetic(answer: Answer) -> None:
+    index = answer.names.index(answer.target)
+    logit, p = float(answer.logits[index]), float(answer.probabilities[index])
     st.markdown(
         _("1. **Logits** come out of the model; that of “{target}” is {logit:.4f}.\n"
           "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
           "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n"
           "3. **The loss** is what is missing to certainty: -log p = **{loss:.4f} nats**.").format(
-            target=found.target.replace("`", ""), logit=logit, log_sum=found.log_sum,
-            log_p=-found.loss, p=p, loss=found.loss,
+            target=answer.target.replace("`", ""), logit=logit, log_sum=answer.log_sum,
+            log_p=-answer.loss, p=p, loss=answer.loss,
         )
     )  # fmt: skip
     frame = pd.DataFrame({
-        _("class"): found.names,
-        _("logit"): found.logits,
-        _("log p"): found.log_probabilities,
-        _("p"): found.probabilities,
+        _("class"): answer.names,
+        _("logit"): answer.logits,
+        _("log p"): answer.log_probabilities,
+        _("p"): answer.probabilities,
     })  # fmt: skip
     form = st.column_config.NumberColumn(format="%.4f")
     forms = {name: form for name in frame.columns[1:-1]}
     forms[_("p")] = st.column_config.NumberColumn(format="%.4g")  # small ones are not 0
     st.dataframe(frame, hide_index=True, column_config=forms)
-    if found.smoothing:
+    if answer.smoothing:
         st.caption(
             _("Label smoothing of {share} also asks for a little of every other class; the loss of "
-              "the batch holds that part too.").format(share=found.smoothing)
+              "the batch holds that part too.").format(share=answer.smoothing)
         )  # fmt: skip
 
 
 def _batch(trainer: Trainer) -> tuple[Rows, Floats | None, float]:
     from tfm_core.inspect.training_step.batch import answers, batch_rows, example_losses
 
-    rows, found = batch_rows(trainer), answers(trainer)
-    if found is None:
+    rows, scored = batch_rows(trainer), answers(trainer)
+    if scored is None:
         return rows, None, 0.0
-    return rows, example_losses(found, len(rows.places)), found.loss
+    return rows, example_losses(scored, len(rows.indices)), scored.loss
 
 
 def _counted(trainer: Trainer) -> tuple[Rows, list[list[int]]] | None:
     from tfm_core.inspect.training_step.batch import answers, batch_rows
 
-    rows, found = batch_rows(trainer), answers(trainer)
-    if found is None:
+    rows, scored = batch_rows(trainer), answers(trainer)
+    if scored is None:
         return None
-    return rows, [found.of(example) for example in range(len(rows.places))]
+    return rows, [scored.of(example) for example in range(len(rows.indices))]
 
 
 def _answer(trainer: Trainer, number: int) -> Answer:
     from tfm_core.inspect.training_step.batch import answers, one_answer
 
-    found = answers(trainer)
-    assert found is not None
-    return one_answer(trainer, found, number)
+    scored = answers(trainer)
+    assert scored is not None
+    return one_answer(trainer, scored, number)

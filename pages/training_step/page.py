@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import N_, _
+from pages.i18n import _
 from pages.training_step import backward, controls, forward, state, update, ways
-from pages.ui import show, url_choice
-
-STAGES = {
-    "batch": N_("Batch and forward"),
-    "loss": N_("Loss"),
-    "backward": N_("Backward"),
-    "update": N_("Update"),
-    "after": N_("After it"),
-    "ways": N_("Module or function"),
-    "mistakes": N_("Famous mistakes"),
-}
+from pages.training_step.link import STAGE
+from pages.ui import show, view_link
 
 
 def page() -> None:
@@ -25,27 +16,27 @@ def page() -> None:
     chosen = controls.pick()
     if chosen is None:
         return
-    place = state.place_of(chosen)
+    model_at = state.model_at_step(chosen)
     try:
         with st.spinner(_("The step …"), show_time=False):
-            controls.where(chosen, place)
-        rate = controls.rate(place)
-        stage = url_choice.choice(_("Stage"), STAGES, key="training-step-stage", query="stage")
+            controls.where(chosen, model_at)
+        rate = controls.rate(model_at)
+        stage = view_link.choice(_("Stage"), STAGE)
         if stage == "batch":
-            forward.batch(place)
+            forward.batch(model_at)
         elif stage == "loss":
-            forward.loss(place)
+            forward.loss(model_at)
         elif stage == "backward":
-            backward.view(place)
+            backward.view(model_at)
         elif stage == "update":
-            update.one_weight(place, rate)
+            update.one_weight(model_at, rate)
         elif stage == "after":
-            update.after(place, rate)
+            update.after(model_at, rate)
         elif stage == "ways":
-            ways.two_ways(place, rate)
+            ways.two_ways(model_at, rate)
         else:
-            ways.mistakes(place)
-        controls.history(place)
+            ways.mistakes(model_at)
+        controls.history(model_at)
     except ValueError as error:
         show.problem(error)
 

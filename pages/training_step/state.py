@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ModelAtStep:
     """A model, at a checkpoint or new, and the learning rates of the steps taken from there."""
 
     text: str
@@ -44,75 +44,77 @@ class Place:
         return f"{self.checkpoint} {self.mark} {self.text}"
 
 
-def place_of(chosen: Chosen) -> Place:
+def model_at_step(chosen: Chosen) -> ModelAtStep:
     """Return where the session stands with a model that can be trained."""
     assert chosen.experiment is not None
     text, checkpoint, mark = to_json(chosen.experiment), "", 0
     if chosen.run is not None and chosen.run.has_checkpoint:
         checkpoint = str(chosen.run.folder / "checkpoints" / "last")
         mark = trained.checkpoint_mark(chosen.run)
-    place = Place(text, checkpoint, mark)
-    return Place(text, checkpoint, mark, tuple(_taken().get(place.subject, ())))
+    model_at = ModelAtStep(text, checkpoint, mark)
+    return ModelAtStep(text, checkpoint, mark, tuple(_taken().get(model_at.subject, ())))
 
 
-def push(place: Place, rate: float) -> None:
+def push(model_at: ModelAtStep, rate: float) -> None:
     """Take a step."""
-    _taken()[place.subject] = [*place.rates, rate][:MOST_STEPS]
+    _taken()[model_at.subject] = [*model_at.rates, rate][:MOST_STEPS]
 
 
-def pop(place: Place) -> None:
+def pop(model_at: ModelAtStep) -> None:
     """Undo the last step."""
-    _taken()[place.subject] = list(place.rates[:-1])
+    _taken()[model_at.subject] = list(model_at.rates[:-1])
 
 
-def clear(place: Place) -> None:
+def clear(model_at: ModelAtStep) -> None:
     """Go back to where the model began."""
-    _taken().pop(place.subject, None)
+    _taken().pop(model_at.subject, None)
 
 
-def with_trainer(place: Place, work: Callable[[Trainer], T]) -> T:
-    """Return what a piece of work finds out about the trainer at a place.
+def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
+    """Return what a piece of work finds out about the trainer of a model.
 
     Raises ValueError, in a sentence, where there can be none.
     """
     with _lock:
-        return work(_at(place)[0])
+        return work(_at(model_at)[0])
 
 
-def taken(place: Place) -> Taken:
-    """Return the last step taken at a place; the place has some. Raises ValueError."""
+def taken(model_at: ModelAtStep) -> Taken:
+    """Return the step last taken from a model that has some rates. Raises ValueError."""
     with _lock:
-        found = _at(place)[1]
-    assert found is not None
-    return found
+        step = _at(model_at)[1]
+    assert step is not None
+    return step
 
 
-def after(place: Place, rate: float) -> Place:
-    """Return the place one more step on."""
-    return Place(place.text, place.checkpoint, place.mark, (*place.rates, rate))
+def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
+    """Return the model one more step on."""
+    return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
 
 
-def kept(name: str, place: Place, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
-    """Return what a piece of work found, worked out once for a place and a key."""
+def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
+    """Return what a piece of work found, computed once for a model and a key."""
     with _lock:
-        found: T = _kept(name, place, key, work)
-    return found
+        value: T = _kept(name, model_at, key, work)
+    return value
 
 
 @st.cache_resource(show_spinner=False, max_entries=24)
-def _kept(name: str, place: Place, key: tuple[Any, ...], _work: Callable[[Trainer], Any]) -> Any:
-    return _work(_at(place)[0])
+def _kept(
+    name: str, model_at: ModelAtStep, key: tuple[Any, ...], _work: Callable[[Trainer], Any]
+) -> Any:
+    return _work(_at(model_at)[0])
 
 
 @st.cache_resource(show_spinner=False, max_entries=48)
-def _at(place: Place) -> tuple[Trainer, Taken | None]:
+def _at(model_at: ModelAtStep) -> tuple[Trainer, Taken | None]:
     from tfm_core.inspect.training_step.step import start, take
 
-    if not place.rates:
-        folder = Path(place.checkpoint) if place.checkpoint else None
-        return start(Experiment.model_validate_json(place.text), folder), None
-    before = Place(place.text, place.checkpoint, place.mark, place.rates[:-1])
-    return take(_at(before)[0], place.rates[-1])
+    if not model_at.rates:
+        folder = Path(model_at.checkpoint) if model_at.checkpoint else None
+        return start(Experiment.model_validate_json(model_at.text), folder), None
+    before = ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, model_at.rates[:-1])
+    return take(_at(before)[0], model_at.rates[-1])
 
 
 def _taken() -> dict[str, list[float]]:

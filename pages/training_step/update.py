@@ -11,7 +11,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
-from pages.training_step.state import Place
+from pages.training_step.state import ModelAtStep
 from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.plots import training_step as plots
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 TRIED = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in (1, 3)), 10.0)
 
 
-def one_weight(place: Place, rate: float) -> None:
+def one_weight(model_at: ModelAtStep, rate: float) -> None:
     """Show the optimiser's lines for one weight, and its real result beside them."""
     from tfm_core.inspect.training_step.update import one_weight as lines_of
 
-    optimiser = OPTIMISERS[Experiment.model_validate_json(place.text).training.optimizer]
-    taken = state.taken(state.after(place, rate))
+    optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
+    taken = state.taken(state.after(model_at, rate))
     name, at = _weight(taken)
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
     st.markdown(
@@ -66,10 +66,10 @@ def _weight(taken: Taken) -> tuple[str, tuple[int, ...]]:
     shape = tuple(taken.gradients[name].shape)
     largest = int(taken.gradients[name].abs().argmax())
     first = tuple(int(i) for i in np.unravel_index(largest, shape))
-    place = list(first)
+    index = list(first)
     for number, (column, size) in enumerate(zip((middle, right), shape, strict=False)):
         with column:
-            place[number] = (
+            index[number] = (
                 st.number_input(
                     _("Row") if number == 0 else _("Column"),
                     1,
@@ -79,12 +79,12 @@ def _weight(taken: Taken) -> tuple[str, tuple[int, ...]]:
                 )
                 - 1
             )
-    return name, tuple(place)
+    return name, tuple(index)
 
 
-def after(place: Place, rate: float) -> None:
+def after(model_at: ModelAtStep, rate: float) -> None:
     """Show the loss of the same batch after the step, for this rate and for others."""
-    taken = state.taken(state.after(place, rate))
+    taken = state.taken(state.after(model_at, rate))
     left, middle, right = st.columns(3)
     left.metric(_("Loss before (nats)"), f"{taken.loss_before:.4g}")
     change = taken.loss_after - taken.loss_before
@@ -95,7 +95,7 @@ def after(place: Place, rate: float) -> None:
         delta_color="inverse",
     )
     right.metric(_("Learning rate"), f"{rate:.3g}")
-    losses = state.kept("rates", place, (), _losses)
+    losses = state.kept("rates", model_at, (), _losses)
     show.figure(
         plots.rates(TRIED, losses, taken.loss_before, rate),
         _("The same gradient, followed further and further: too short gains little, too far "

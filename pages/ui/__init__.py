@@ -1,1 +1,1 @@
-"""What the pages share."""
+"""What two or more pages share: state, links, controls, run lists."""

@@ -18,13 +18,13 @@ TICK = 2.0
 
 def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str) -> Group:
     """Return one of the groups, the newest first; ask which where there are several."""
-    place = 0
+    index = 0
     if len(groups) > 1:
         names = [name_of(group) for group in groups]
-        place = st.selectbox(
+        index = st.selectbox(
             _("Comparison"), range(len(groups)), format_func=names.__getitem__, key=key
         )
-    return groups[place or 0]
+    return groups[index or 0]
 
 
 def is_live(runs: Iterable[Run]) -> bool:

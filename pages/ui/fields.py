@@ -61,27 +61,25 @@ def settings_of(family: str, task_name: str) -> list[Setting]:
     if task_name in CORPUS_TASKS:
         told = CORPUS_TASKS[task_name].settings
         task = [setting for setting in task if setting.name in told]
-    found = [
+    settings = [
         *_section("model", MODEL_CONFIGS[family]),
         *task,
         *_section("training", TrainingConfig),
         _setting("seed", Experiment.model_fields["seed"]),
     ]
     if getattr(TASK_FACTS[task_name], "answer", "") != "label":
-        found = [setting for setting in found if setting.path != "model.pooling"]
-    return [
-        _sized(setting, task_name) if setting.path == "task.size" else setting for setting in found
-    ]
+        settings = [setting for setting in settings if setting.path != "model.pooling"]
+    return [_sized(one, task_name) if one.path == "task.size" else one for one in settings]
 
 
 def _section(section: str, config: type[Config]) -> list[Setting]:
     """Return the settings of a config: sizes first, switches last, the rest as they are written."""
-    found = [
+    entries = [
         _setting(f"{section}.{name}", info)
         for name, info in config.model_fields.items()
         if name not in _TAGS and not (section == "task" and name == "name")
     ]
-    return sorted(found, key=_rank)  # stable
+    return sorted(entries, key=_rank)  # stable
 
 
 def _rank(setting: Setting) -> int:

@@ -1,4 +1,4 @@
-"""What a run would need, and where it could train: asked of torch on a thread of its own.
+"""What a run would need, and where it could train: computed with torch on its own thread.
 
 The first question loads torch, which takes seconds; the page is drawn meanwhile, and a fragment
 looks again until the answer is there.
@@ -30,7 +30,7 @@ _REMEMBERED = 64
 _TRIES = 2  # the first one of a process is slow, and another process may be busy for a moment
 
 
-class Asked:
+class ForecastQueue:
     """Answers by question, worked out one after the other."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Asked:
         return future
 
     def wait(self) -> None:
-        """Wait until everything asked so far is answered."""
+        """Wait until all pending questions are answered."""
         self._pool.submit(lambda: None).result()
 
     def _work(self, work: Callable[[], Any]) -> Any:
@@ -117,7 +117,7 @@ def devices() -> Future[list[Device]]:
 
 
 def wait() -> None:
-    """Wait until everything asked so far is answered: then no thread is at work."""
+    """Wait until all pending questions are answered: then no thread is at work."""
     _asked().wait()
 
 
@@ -127,5 +127,5 @@ def answer(future: Future[Any]) -> Any | None:
 
 
 @st.cache_resource(show_spinner=False)
-def _asked() -> Asked:
-    return Asked()
+def _asked() -> ForecastQueue:
+    return ForecastQueue()

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import runs_access, show
-from tfm_core.plots.curves import Mark, Measurements, learning_curve
+from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
@@ -130,30 +130,30 @@ def _measured(name: str, curves: Curves, split: str, column: str) -> Measurement
 
 def best(curves: Curves, column: str) -> Measurements | None:
     """Return the validation with the lowest loss so far, after step 0, as a series of one point."""
-    place = curves.best_validation()
-    if place is None:
+    best = curves.best_validation()
+    if best is None:
         return None
-    row = slice(place, place + 1)
+    row = slice(best, best + 1)
     steps = curves.validation["step"][row]
     name = _("best: step {n}").format(n=f"{int(steps[0]):,}")
     return Measurements(name, steps, curves.validation[column][row])
 
 
-def _loss_marks(started: dict[str, object]) -> list[Mark]:
+def _loss_marks(started: dict[str, object]) -> list[ReferenceLine]:
     marks = []
     start, floor = started.get("start_loss"), started.get("floor")
     if isinstance(start, float):
-        marks.append(Mark(start, _("guessing: {x}").format(x=f"{start:.2f}")))
+        marks.append(ReferenceLine(start, _("guessing: {x}").format(x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
         words = _("lowest possible: {x}").format(x=f"{floor:.2f}")
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        marks.append(Mark(float(floor), words, is_floor=has_room))
+        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
     return marks
 
 
-def _chance_marks(started: dict[str, object]) -> list[Mark]:
+def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
     chance = started.get("chance")
     if not isinstance(chance, float):
         return []
-    return [Mark(chance, _("guessing: {x}").format(x=show.percent(chance)))]
+    return [ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance)))]

@@ -5,12 +5,13 @@ The address bar says which: ``show=gpt2-xl``, ``show=run&run=...``, or the setti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, runs_access, state, url_choice, url_config
+from pages.ui import controls, drafts, runs_access, state, url_config, view_link
+from pages.ui.view_link import Choice
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
@@ -18,12 +19,19 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 DRAFT, RUN = "draft", "run"
-_KEY = "model-choice"
-_OTHER = "model-compare"
+_NAMES = (DRAFT, RUN, *ARCHITECTURES)
+SHOW = Choice("show", names=_NAMES, first=DRAFT, key="model-choice")
+VERSUS = Choice("versus", names=_NAMES, first="", key="model-compare")
 _LAST = "model-last-valid"
 _MIRRORED = "model-mirrored"
 _RUN_SEEN = "model-run-seen"
-_SHOW, _VERSUS = "show", "versus"  # in the link
+
+
+@dataclass(frozen=True, slots=True)
+class ModelView:
+    """Which model a page shows; of the draft the address says the settings (``url_config``)."""
+
+    show: str = view_link.linked(SHOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +57,23 @@ def chosen() -> Chosen:
     run = _current_run()
     names = _names(run)
     if _opens_run(run):
-        st.session_state[_KEY] = RUN
+        st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
-    unknown = url_choice.read(_KEY, _SHOW, names, RUN if run is not None else DRAFT)
+    first = DRAFT if run is None else RUN
+    unknown = view_link.receive(replace(SHOW, names=tuple(names), first=first))
     picked = st.selectbox(
         _("Which model"),
         names,
         format_func=lambda name: _label(name, run),
-        key=_KEY,
+        key=SHOW.key,
         persist_state="session",
         help=_(
             "The configuration that you edit, the current run's, or a published model at its "
             "real size: those are laid out without taking memory."
         ),
     )
-    for problem in (unknown if missing is None else missing, *problems):
-        url_choice.warn(problem)
+    for problem in (missing or unknown, *problems):
+        view_link.warn(problem)
     _say(picked, run)
     return _resolve(picked, run)
 
@@ -76,39 +85,39 @@ def _names(run: Run | None) -> list[str]:
 def _opens_run(run: Run | None) -> bool:
     """Whether a link was just opened that names a run and says no more."""
     seen = st.session_state.get(_RUN_SEEN)
-    st.session_state[_RUN_SEEN] = found = None if run is None else run.id
+    st.session_state[_RUN_SEEN] = run_id = None if run is None else run.id
     return (
-        found is not None
-        and found != seen
-        and "run" in st.query_params
-        and not (_SHOW in st.query_params or url_config.settings_in(st.query_params.to_dict()))
+        run_id is not None
+        and run_id != seen
+        and state.names_run()
+        and not (SHOW.query in view_link.query() or url_config.settings_in(view_link.query()))
     )
 
 
 def _read_draft() -> list[str]:
     """Take the configuration of a link that was just opened, and say what in it cannot be."""
-    query = url_config.settings_in(st.query_params.to_dict())
+    query = url_config.settings_in(view_link.query())
     if not query or query == st.session_state.get(_MIRRORED):
         return []
     values, sentences = url_config.read(query)
     state.set_draft(values)
-    if _SHOW not in st.query_params:
-        st.session_state[_KEY] = DRAFT
-    return [controls.plain(sentence) for sentence in sentences]
+    if SHOW.query not in view_link.query():
+        st.session_state[SHOW.key] = DRAFT
+    return sentences
 
 
 def _say(picked: str, run: Run | None) -> None:
     """Keep the address bar in step, so that it opens this model for anybody."""
-    url_choice.say(_KEY, _SHOW, None if picked == DRAFT else picked)
+    view_link.say(SHOW, picked)
     if picked == DRAFT:
         url_config.mirror(state.draft())
     else:
         url_config.clear()
-    st.session_state[_MIRRORED] = url_config.settings_in(st.query_params.to_dict())
+    st.session_state[_MIRRORED] = url_config.settings_in(view_link.query())
     if picked == RUN and run is not None:
-        st.query_params["run"] = run.id
+        state.name_run(run.id)
     elif not state.shows_run():
-        st.query_params.pop("run", None)
+        state.name_run(None)
 
 
 def _resolve(name: str, run: Run | None) -> Chosen:
@@ -118,8 +127,8 @@ def _resolve(name: str, run: Run | None) -> Chosen:
     is_run = name == RUN and run is not None
     experiment = run.experiment if is_run and run is not None else _draft()
     label = _label(name, run)
-    found = of_experiment(experiment, label)
-    return Chosen(name, label, found.model, found.shape, found, experiment, run if is_run else None)
+    one = of_experiment(experiment, label)
+    return Chosen(name, label, one.model, one.shape, one, experiment, run if is_run else None)
 
 
 def _draft() -> Experiment:
@@ -144,7 +153,7 @@ def _label(name: str, run: Run | None) -> str:
 
 def _missing() -> str | None:
     """Return why a link that asks for a run's model cannot be followed; None if it does not."""
-    if st.query_params.get(_SHOW) != RUN:
+    if view_link.query().get(SHOW.query) != RUN:
         return None
     run_id = state.current_run_id()
     why = _("The link names no run that is here.")
@@ -165,16 +174,16 @@ def other() -> Chosen | None:
     """Draw the choice of a model to compare with; None while nothing is compared."""
     run = _current_run()
     names = _names(run)
-    unknown = url_choice.read(_OTHER, _VERSUS, names, None)
+    unknown = view_link.receive(replace(VERSUS, names=tuple(names)))
     picked = st.selectbox(
         _("Compare with"),
         names,
         format_func=lambda name: _label(name, run),
-        key=_OTHER,
+        key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
         help=_("Shows both side by side, and says in words what differs."),
     )
-    url_choice.warn(unknown)
-    url_choice.say(_OTHER, _VERSUS, picked)
+    view_link.warn(unknown)
+    view_link.say(VERSUS, picked or "")
     return None if picked is None else _resolve(picked, run)

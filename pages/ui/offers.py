@@ -23,12 +23,12 @@ def presets(
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
         st.markdown(_(sentence), width="content")
         with st.container(horizontal=True, horizontal_alignment="center"):
-            for place, name in enumerate(names):
+            for index, name in enumerate(names):
                 if st.button(
                     _("Train “{name}”, about {time}").format(
                         name=_(PRESETS[name].label), time=takes(name)
                     ),
-                    type="secondary" if place else "primary",
+                    type="secondary" if index else "primary",
                     icon=":material/play_arrow:",
                     key=f"{key}-{name}",
                 ):

@@ -14,24 +14,24 @@ from pages.ui import walk_state
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Question, Seen, Step
+    from tfm_core.inspect.walk.steps import Question, Seen, WalkStep
 
 
-def navigation(steps: tuple[Step, ...], number: int) -> None:
+def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     """Back, the list of steps, next. number: of the step that is shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
-    place, last = number - 1, len(names) - 1
+    index, last = number - 1, len(names) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(_("Back"), "arrow_back", "Left", names[max(0, place - 1)], place == 0)
-        _move(_("Next"), "arrow_forward", "Right", names[min(last, place + 1)], place == last)
-        walk_state.hold("walk-list", names[place])
+        _move(_("Back"), "arrow_back", "Left", names[max(0, index - 1)], index == 0)
+        _move(_("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last)
+        walk_state.hold("walk-list", names[index])
         st.selectbox(
             _("Step"),
             names,
             format_func=titles.__getitem__,
             key="walk-list",
-            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[place])),
+            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[index])),
         )
     st.progress(number / len(names))
 
@@ -48,17 +48,17 @@ def _move(label: str, icon: str, shortcut: str, to: str, is_end: bool) -> None:
     )
 
 
-def is_guessed(step: Step, subject_name: str, example: int) -> bool:
+def is_guessed(step: WalkStep, subject_name: str, example: int) -> bool:
     """Return whether the shapes behind the step may be shown: they are asked for in some steps."""
     asks_shape = any(option.startswith("(") for option in step.question.options)
     return not asks_shape or _name(step, subject_name, example) in walk_state.answers()
 
 
-def _name(step: Step, subject_name: str, example: int) -> str:
+def _name(step: WalkStep, subject_name: str, example: int) -> str:
     return f"{subject_name} {step.name} {example}"
 
 
-def shapes(step: Step, subject: Subject, *, with_after: bool) -> None:
+def shapes(step: WalkStep, subject: Subject, *, with_after: bool) -> None:
     """Show the tensors before and after, their axes named and with their numbers."""
     with st.container(border=True):
         if step.before:
@@ -77,7 +77,7 @@ def _shape(tensor: Seen) -> str:
     return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**"
 
 
-def _legend(step: Step, subject: Subject) -> str:
+def _legend(step: WalkStep, subject: Subject) -> str:
     from tfm_core.inspect.walk.steps import axis_words
 
     said = axis_words(subject.reader)
@@ -85,7 +85,7 @@ def _legend(step: Step, subject: Subject) -> str:
     return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
 
 
-def words(step: Step, subject: Subject, names: Sequence[str]) -> None:
+def words(step: WalkStep, subject: Subject, names: Sequence[str]) -> None:
     """Show the line of PyTorch, and the paragraph that is true of this model's settings.
 
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
@@ -121,7 +121,7 @@ def _filled(text: str, facts: Mapping[str, int | str]) -> str:
     return text
 
 
-def question(step: Step, subject_name: str, example: int) -> None:
+def question(step: WalkStep, subject_name: str, example: int) -> None:
     """Ask for the step's prediction, then reveal."""
     ask(step.question, _name(step, subject_name, example))
 
@@ -167,7 +167,7 @@ def _input(asked: Question, key: str) -> str | float | None:
 
 
 def _score() -> None:
-    found = walk_state.answers()
-    if found:
+    given = walk_state.answers()
+    if given:
         rule = _("Score: {right} of {count} right at the first try.")
-        st.caption(rule.format(right=sum(found.values()), count=len(found)))
+        st.caption(rule.format(right=sum(given.values()), count=len(given)))

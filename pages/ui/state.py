@@ -1,4 +1,4 @@
-"""What a session remembers. The only module that knows the keys of ``st.session_state``."""
+"""What a session remembers across pages: the current run, its runs, the draft, notices."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from pages.components import served
-from pages.ui import page_table, runs_access
+from pages.ui import page_table, runs_access, view_link
 from tfm_core.config.codec import values_to_query
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
 
 FIRST_PRESET = "vit-digits"
+
+RUN_QUERY = "run"
+"""What the address calls the current run."""
 
 _RUN = "current_run"
 _DRAFT = "draft"
@@ -29,7 +32,7 @@ _OWN_TEXT = "own_text"
 
 def current_run_id() -> str | None:
     """Return the run this session looks at: the link's if that exists, else the last chosen."""
-    linked = st.query_params.get("run")
+    linked = st.query_params.get(RUN_QUERY)
     if linked is not None and _exists(linked):
         st.session_state[_RUN] = linked
     chosen = st.session_state.get(_RUN)
@@ -46,24 +49,31 @@ def started_runs() -> list[str]:
 
 def unknown_run_in_link() -> str | None:
     """Return the run id that the link asks for and that does not exist, if so."""
-    linked = st.query_params.get("run")
+    linked = st.query_params.get(RUN_QUERY)
     return None if linked is None or _exists(linked) else linked
 
 
 def set_current_run(run_id: str | None) -> None:
     """Look at ``run_id`` from now on (``None``: at no run), and say so in the address bar."""
     st.session_state[_RUN] = run_id
-    if run_id is None:
-        st.query_params.pop("run", None)
-    else:
-        st.query_params["run"] = run_id
+    name_run(run_id)
+
+
+def names_run() -> bool:
+    """Return whether the address names a run."""
+    return RUN_QUERY in st.query_params
+
+
+def name_run(run_id: str | None) -> None:
+    """Name a run in the address, or none, whichever is looked at."""
+    view_link.put({RUN_QUERY: run_id})
 
 
 def keep_run_in_link() -> None:
     """Name the current run in the address bar of the pages that show it, for a reload or a copy."""
     chosen = current_run_id()
-    if chosen is not None and shows_run() and "run" not in st.query_params:
-        st.query_params["run"] = chosen
+    if chosen is not None and shows_run() and not names_run():
+        name_run(chosen)
 
 
 def draft() -> dict[str, Any]:

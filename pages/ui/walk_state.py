@@ -1,46 +1,62 @@
-"""Where the walk stands and how the predictions went.
-
-The link holds ``step=scores`` and ``block=2``.
-"""
+"""Where the walk stands and how the predictions went; the link holds ``step=scores``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.ui import view_link
+from pages.ui.view_link import Choice, Unfit, one_of, whole
 
 _STEP = "walk-step"
 _PLACE = "walk-place"
 _ANSWERS = "walk-answers"
-_QUERY = "step"
-_BLOCK = "block"
+STEP = "step"  # in the link
 
 
-def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str | None]:
+@dataclass(frozen=True)
+class StepName(Choice):
+    """The name of a step. numbered: the steps that an older link counts, from 1."""
+
+    numbered: tuple[str, ...] = ()
+
+    def parse(self, text: str) -> str:
+        """Return the name; a number is one of an older link, and the nearest step there is."""
+        if text in self.names:
+            return text
+        rule, number = one_of(self.names), whole(text)
+        if number is None:
+            raise Unfit(rule)
+        known = [n for n, name in enumerate(self.numbered, 1) if name in self.names]
+        found = nearest(number, known)
+        if found != number:
+            raise Unfit(rule, self.numbered[found - 1])
+        return self.numbered[found - 1]
+
+
+def current(names: Sequence[str], numbered: Sequence[str]) -> tuple[int, str]:
     """Return the number of the step to show, from 1, and a sentence where the link asks for none.
 
     names: of the model's steps, in order. numbered: the steps that an older link, which has a
     number, counts from 1.
     """
-    linked = st.query_params.get(_QUERY)
-    last = st.session_state.get(_STEP)
-    if linked is not None and linked.isascii() and linked.isdigit() and len(linked) <= 4:
-        number = nearest(int(linked), [n for n, name in enumerate(numbered, 1) if name in names])
-        asked, is_there = numbered[number - 1], number == int(linked)
+    parameter = StepName(STEP, first=names[0], names=tuple(names), numbered=tuple(numbered))
+    text = parameter.found_in(view_link.query())
+    last = st.session_state.get(_STEP, names[0])
+    asked = last if text is None else text
+    nearest_name = names[0]
+    if asked == last:  # where the model changed: as far on as before
+        nearest_name = names[min(st.session_state.get(_PLACE, 0), len(names) - 1)]
+    if text is None:
+        shown, problem = (asked if asked in names else nearest_name), ""
     else:
-        asked = linked or last or names[0]
-        is_there = linked is None or linked in names
-    if asked in names:
-        place = names.index(asked)
-    else:  # where the model changed: as far on as before
-        place = min(st.session_state[_PLACE], len(names) - 1) if asked == last else 0
-    st.session_state[_STEP], st.session_state[_PLACE] = asked, place
-    if linked is None or is_there:
-        return place + 1, None
-    rule = _("There is no step {text} in the walk of this model; step {number} is shown.")
-    return place + 1, rule.format(text=f"“{linked[:20]}”", number=place + 1)
+        shown, problem = parameter.follow(text, nearest_name)
+    place = names.index(shown)
+    st.session_state[_STEP] = asked if asked == last else shown
+    st.session_state[_PLACE] = place
+    return place + 1, problem
 
 
 def nearest(wanted: int, numbers: Sequence[int]) -> int:
@@ -51,32 +67,7 @@ def nearest(wanted: int, numbers: Sequence[int]) -> int:
 def go(name: str) -> None:
     """Show a step, and say so in the link."""
     st.session_state[_STEP] = name
-    st.query_params[_QUERY] = name
-
-
-def read_block(key: str, count: int) -> str | None:
-    """Make the widget ``key`` show the block (from 0) that the link asks for; call it before.
-
-    Returns a sentence where the link asks for one that does not exist.
-    """
-    linked = st.query_params.get(_BLOCK)
-    if linked is None or linked == st.session_state.get(f"{key}-linked"):
-        return None
-    digits = linked.isascii() and linked.isdigit() and len(linked) <= 4
-    if digits and 1 <= int(linked) <= count:
-        st.session_state[key] = int(linked) - 1
-        return None
-    rule = _("This model has blocks 1 to {count}, and no block {text}.")
-    return rule.format(count=count, text=f"“{linked[:20]}”")
-
-
-def say_block(key: str, place: int) -> None:
-    """Put the block (from 0) into the link; the first one is not said."""
-    if place:
-        st.query_params[_BLOCK] = str(place + 1)
-    else:
-        st.query_params.pop(_BLOCK, None)
-    st.session_state[f"{key}-linked"] = st.query_params.get(_BLOCK)
+    view_link.put({STEP: name})
 
 
 def picked(key: str, name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import question, show, walk_state
+from pages.ui import question, show, view_link, walk_state
 from pages.walk import old_links, picture, source, tensor
 
 
@@ -27,8 +27,7 @@ def page() -> None:
     steps = walk(subject, layer=layer, example=example)
     names = [step.name for step in steps]
     number, problem = walk_state.current(names, old_links.steps_of(subject.config))
-    if problem is not None:
-        st.warning(problem, icon=":material/link_off:")
+    view_link.warn(problem)
     step = steps[number - 1]
     question.navigation(steps, number)
     st.header(f"{number} · {_(step.title)}", anchor=False)
@@ -36,10 +35,10 @@ def page() -> None:
         st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
-        place = st.container()
+        area = st.container()
         question.words(step, subject, names)
         question.question(step, name, example)
-        with place:  # drawn last: an answer just given reveals the shapes
+        with area:  # drawn last: an answer just given reveals the shapes
             question.shapes(step, subject, with_after=question.is_guessed(step, name, example))
     with seen:
         if step.name == "patches":

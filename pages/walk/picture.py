@@ -15,7 +15,7 @@ from tfm_core.plots.caption_strip import caption_strip
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Step
+    from tfm_core.inspect.walk.steps import WalkStep
 
 
 def cut(subject: Subject, example: int) -> None:
@@ -31,21 +31,21 @@ def cut(subject: Subject, example: int) -> None:
     )
 
 
-def looks(subject: Subject, step: Step, example: int) -> None:
+def looks(subject: Subject, step: WalkStep, example: int) -> None:
     """Show where each word looks, over the picture, in the head that the map is shown of."""
     if subject.described is None or subject.pictures is None:
         return
     from tfm_core.inspect.walk.captions import word_maps
 
     head = tensor.chosen_head(subject)
-    found = word_maps(subject, step, example, head)
+    maps = word_maps(subject, step, example, head)
     figure = caption_strip(
-        found.maps, subject.pictures[example], found.words, found.boxes, state.theme(),
-        notes=found.writes,
+        maps.maps, subject.pictures[example], maps.words, maps.boxes, state.theme(),
+        notes=maps.writes,
     )  # fmt: skip
     words = _(
-        "The weights of head {n} over the picture: under each picture the word that asks, and the "
-        "one that is to be written next. Outlined: the digit that this next word names."
+        "The weights of head {n} over the picture: under each picture the word that attends, and "
+        "the one that is to be written next. Outlined: the digit that this next word names."
     )
     show.figure(figure, words.format(n=head + 1), key="walk-looks")
 

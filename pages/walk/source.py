@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import model_choice, url_choice
+from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
+from pages.walk.link import BOOK, MINE, SOURCE
 from tfm_core.config import Experiment
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-
-_MINE, _BOOK = "mine", "book"
-_KEY = "walk-source"  # of the widget, and in the link
 
 
 def pick() -> tuple[str, Subject]:
@@ -24,29 +22,25 @@ def pick() -> tuple[str, Subject]:
 
     Raises ValueError, in a sentence, where it cannot be walked through.
     """
-    names = {_MINE: _("A model of mine"), _BOOK: _("The example of the texts")}
-    if st.query_params.get("source") == _BOOK:  # a link to a step that every model must have
-        st.session_state["walk-source"] = _BOOK
-        del st.query_params["source"]
     left, right = st.columns([2, 3], vertical_alignment="bottom")
-    unknown = url_choice.read(_KEY, _KEY, list(names), _MINE)
+    unknown = view_link.receive(SOURCE)
     with left:
         picked = st.segmented_control(
             _("Walk through"),
-            list(names),
-            format_func=names.__getitem__,
+            SOURCE.names,
+            format_func=lambda name: _(SOURCE.labels[name]),
             required=True,
-            key=_KEY,
+            key=SOURCE.query,
             persist_state="session",
             help=_(
                 "The example: 128 sentences of 28 and 29 tokens, d_model 512, 8 heads. It is laid "
                 "out by its shapes alone and costs nothing."
             ),
         )
-    url_choice.warn(unknown)
-    url_choice.say(_KEY, _KEY, _BOOK if picked == _BOOK else None)
-    if picked == _BOOK:
-        return _BOOK, _book()
+    view_link.warn(unknown)
+    view_link.say(SOURCE, picked or MINE)
+    if picked == BOOK:
+        return BOOK, _book()
     with right:
         chosen = model_choice.chosen()
     return _of(chosen)
@@ -57,8 +51,8 @@ def _of(chosen: Chosen) -> tuple[str, Subject]:
         return chosen.name, _published(chosen.name)
     if chosen.run is not None and chosen.run.has_checkpoint:
         path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
-        found = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
-        return f"{chosen.run.id} {path.stat().st_mtime_ns}", found
+        walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
+        return f"{chosen.run.id} {path.stat().st_mtime_ns}", walked
     text = chosen.experiment.model_dump_json()
     return text, _untrained(text)
 
@@ -79,10 +73,10 @@ def _published(name: str) -> Subject:
     from tfm_core.inspect.walk.subject import by_shape
 
     known = ARCHITECTURES[name]
-    found = by_shape(
+    walked = by_shape(
         known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
     )
-    return with_note(found, _("A published model at its real size: shapes only, no numbers."))
+    return with_note(walked, _("A published model at its real size: shapes only, no numbers."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -90,10 +84,12 @@ def _untrained(text: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
 
-    found = subject(Experiment.model_validate_json(text))
-    if found.is_real:
-        return with_note(found, _("This model is untrained: its numbers are those it starts with."))
-    return with_note(found, _("This model is large: it is walked through by its shapes."))
+    walked = subject(Experiment.model_validate_json(text))
+    if walked.is_real:
+        return with_note(
+            walked, _("This model is untrained: its numbers are those it starts with.")
+        )
+    return with_note(walked, _("This model is large: it is walked through by its shapes."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -105,8 +101,8 @@ def _trained(folder: str, changed: int, _run: Run) -> Subject:
     model, step = load_model(_run.experiment, _run.folder / "checkpoints" / "last")
     try:
         probe = _run.probe()
-        found = subject(_run.experiment, model, items=probe.items, images=probe.images)
+        walked = subject(_run.experiment, model, items=probe.items, images=probe.images)
     except ValueError:  # no probe yet
-        found = subject(_run.experiment, model)
+        walked = subject(_run.experiment, model)
     words = _("The last checkpoint of the run, at step {step} of its training.")
-    return with_note(found, words.format(step=f"{step:,}"))
+    return with_note(walked, words.format(step=f"{step:,}"))

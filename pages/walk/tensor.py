@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show, state, walk_state
+from pages.ui import show, state, view_link
+from pages.walk.link import BLOCK
 from tfm_core.plots import walk as plots
 
 if TYPE_CHECKING:
     from tfm_core.inspect.walk.forward import Subject
-    from tfm_core.inspect.walk.steps import Seen, Slice, Step
+    from tfm_core.inspect.walk.steps import Seen, Slice, WalkStep
 
 _WIDE = 64  # more columns than that get a slider of their own
 _MOST = 256
@@ -25,7 +27,7 @@ def example_picker(subject: Subject) -> int:
     return st.selectbox(
         _("Example"),
         range(subject.n_examples),
-        format_func=lambda place: _example_name(subject, place),
+        format_func=lambda index: _example_name(subject, index),
         key=f"walk-example-{subject.n_examples}",
         persist_state="session",
     )
@@ -37,25 +39,25 @@ def layer_picker(subject: Subject) -> int:
 
     count = n_blocks(subject.config)
     key = f"walk-layer-{count}"
-    problem = walk_state.read_block(key, count)
-    place = 0
+    block = replace(BLOCK, high=count - 1)
+    problem = view_link.receive(block, key)
+    index = 0
     if count > 1:
-        place = st.selectbox(
+        index = st.selectbox(
             _("Block"),
             range(count),
             width=150,
-            format_func=lambda place: str(place + 1),
+            format_func=lambda index: str(index + 1),
             key=key,
             persist_state="session",
             help=_("The block whose inside the steps show; of a stack with fewer, its last one."),
         )
-    if problem is not None:
-        st.warning(problem, icon=":material/link_off:")
-    walk_state.say_block(key, place)
-    return place
+    view_link.warn(problem)
+    view_link.say(block, index)
+    return index
 
 
-def tensor(step: Step, subject: Subject, example: int) -> None:
+def tensor(step: WalkStep, subject: Subject, example: int) -> None:
     """Show one tensor of the step, cut as the user likes."""
     every = {one.name: one for one in (*step.after, *step.extra, *step.before)}
     first = step.shown or step.after[0].name
@@ -74,19 +76,19 @@ def tensor(step: Step, subject: Subject, example: int) -> None:
             icon=":material/straighten:",
         )
         return
-    found = _slice(chosen, subject, example)
-    rows, columns = _names(chosen, found, subject, example)
+    cut = _slice(chosen, subject, example)
+    rows, columns = _names(chosen, cut, subject, example)
     figure = plots.tensor_map(
-        found.values,
+        cut.values,
         rows,
         columns,
-        row_title=_axis_title(found.row_axis, subject),
-        column_title=_axis_title(found.column_axis, subject),
+        row_title=_axis_title(cut.row_axis, subject),
+        column_title=_axis_title(cut.column_axis, subject),
         theme=state.theme(),
-        is_whole_number=found.is_whole_number,
+        is_whole_number=cut.is_whole_number,
     )
     caption = _("{name}: point at a cell for its exact value. {shape} numbers are shown.")
-    shape = " x ".join(map(str, found.values.shape))
+    shape = " x ".join(map(str, cut.values.shape))
     show.live_figure(figure, caption.format(name=chosen.name, shape=shape), key="walk-map")
 
 
@@ -100,8 +102,8 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
     from tfm_core.inspect.walk.steps import cut, extent, picked_axes
 
     at = {"B": example}
-    for place in picked_axes(chosen):
-        axis, size = chosen.axes[place], chosen.shape[place]
+    for index in picked_axes(chosen):
+        axis, size = chosen.axes[index], chosen.shape[index]
         if axis != "B" and size > 1:
             label = {"H": _("Head"), "C": _("Channel")}.get(axis, axis)
             at[axis] = st.selectbox(
@@ -125,19 +127,15 @@ def _range(label: str, size: int) -> tuple[int, int]:
     return first - 1, min(last, first - 1 + _MOST)
 
 
-def _names(
-    chosen: Seen, found: Slice, subject: Subject, example: int
-) -> tuple[list[str], list[str]]:
+def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[list[str], list[str]]:
     axes, words = ("1", *chosen.axes)[-2:], ("", *chosen.words)[-2:]
     names = []
-    for axis, list_name, start, size in zip(
-        axes, words, found.starts, found.values.shape, strict=True
-    ):
+    for axis, list_name, start, size in zip(axes, words, cut.starts, cut.values.shape, strict=True):
         tokens = subject.tokens(list_name, example) if list_name else None
         if chosen.axes[0] == "B" and len(chosen.axes) == 2:
             tokens = None if list_name not in {"vocabulary", "classes"} else tokens
-        places = range(start, start + size)
-        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in places])
+        positions = range(start, start + size)
+        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in positions])
     return names[0], names[1]
 
 
@@ -146,7 +144,7 @@ def chosen_head(subject: Subject) -> int:
     return int(st.session_state.get(f"walk-H-{subject.config.n_heads}", 0))
 
 
-def mistake(subject: Subject, step: Step, example: int) -> None:
+def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     """Show what dividing by sqrt(d_model) would do to a head's weights."""
     if not subject.is_real:
         return
@@ -154,13 +152,13 @@ def mistake(subject: Subject, step: Step, example: int) -> None:
 
     st.markdown(_("**A mistake worth seeing: dividing by sqrt(d_model)**"))
     head = chosen_head(subject)
-    found = scales(subject, f"{step.block}.self_attention", example, head)
+    both = scales(subject, f"{step.block}.self_attention", example, head)
     weights = next(one for one in step.after if one.name == "weights")
     names = subject.tokens(weights.words[-2], example) or []
     figure = plots.entropies(
-        found.right_bits.numpy(),
-        found.wrong_bits.numpy(),
-        found.most.numpy(),
+        both.right_bits.numpy(),
+        both.wrong_bits.numpy(),
+        both.most.numpy(),
         list(names),
     )
     words = _(
@@ -169,21 +167,21 @@ def mistake(subject: Subject, step: Step, example: int) -> None:
         "keys."
     ).format(
         head=head + 1,
-        right=float(found.right_bits.mean()),
-        wrong=float(found.wrong_bits.mean()),
+        right=float(both.right_bits.mean()),
+        wrong=float(both.wrong_bits.mean()),
         small=subject.block.d_head**0.5,
         large=subject.config.d_model**0.5,
     )
     show.live_figure(figure, words, key="walk-mistake")
 
 
-def _example_name(subject: Subject, place: int) -> str:
+def _example_name(subject: Subject, index: int) -> str:
     if subject.pictures is not None:
-        name = " ".join(subject.truth[place]) if subject.truth else ""
+        name = " ".join(subject.truth[index]) if subject.truth else ""
         if subject.described is not None:
-            name = subject.described.truth[place]
-        return _("Picture {n}: {name}").format(n=place + 1, name=name).removesuffix(": ")
-    src = [word for word in subject.tokens("src", place) or () if word != "<pad>"]
+            name = subject.described.truth[index]
+        return _("Picture {n}: {name}").format(n=index + 1, name=name).removesuffix(": ")
+    src = [word for word in subject.tokens("src", index) or () if word != "<pad>"]
     if not src:  # a language model: its text is all there is
-        src = [word for word in subject.tokens("tgt", place) or () if word != "<pad>"]
-    return f"{place + 1}: {' '.join(src)}"
+        src = [word for word in subject.tokens("tgt", index) or () if word != "<pad>"]
+    return f"{index + 1}: {' '.join(src)}"

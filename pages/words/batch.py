@@ -80,7 +80,7 @@ def _what_happened(made: Batch) -> None:
     st.markdown(
         _(
             "Shape **({n}, {length})**: {share} of the cells are padding, computed for nothing. "
-            "Attention compares {pairs} pairs of places a head."
+            "Attention compares {pairs} pairs of positions a head."
         ).format(
             n=n,
             length=length,
@@ -88,7 +88,7 @@ def _what_happened(made: Batch) -> None:
             pairs=show.count(n * length * length),
         )
     )
-    lost = [(place, words) for place, words in enumerate(made.cut, 1) if words]
+    lost = [(number, words) for number, words in enumerate(made.cut, 1) if words]
     if not lost:
         st.caption(_("Nothing was cut: the rectangle is as long as the longest sentence."))
         return
@@ -99,8 +99,8 @@ def _what_happened(made: Batch) -> None:
         total,
     ).format(n=total)
     parts = [
-        _("sentence {n} lost “{words}”").format(n=place, words=run_words.escape(" ".join(words)))
-        for place, words in lost
+        _("sentence {n} lost “{words}”").format(n=number, words=run_words.escape(" ".join(words)))
+        for number, words in lost
     ]
     st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")
 

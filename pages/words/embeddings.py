@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _
-from pages.ui import offers, run_words, runs_access, show, state, url_choice
+from pages.i18n import _
+from pages.ui import offers, run_words, runs_access, show, state, view_link
+from pages.words.link import TABLE
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
-from tfm_core.inspect.text.embeddings import Table
+from tfm_core.inspect.text.embeddings import EmbeddingTable
 from tfm_core.inspect.text.word_classes import by_class
 from tfm_core.plots import embeddings as plots
 from tfm_core.runs.run import Run
 
 PRESET = "translate"
-_SIDES = {"src_embedding": N_("Source words"), "tgt_embedding": N_("Target words")}
 
 
 def view() -> None:
@@ -24,12 +26,12 @@ def view() -> None:
     table = table_to_show()
     if table is None:
         return
-    place = _word(table)
-    _lookup(table, place)
-    _alike(table, place)
+    index = _word(table)
+    _lookup(table, index)
+    _alike(table, index)
 
 
-def table_to_show() -> Table | None:
+def table_to_show() -> EmbeddingTable | None:
     """Return the chosen table of the current run, or say what is missing and offer to make it."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
@@ -43,13 +45,8 @@ def table_to_show() -> Table | None:
         names = embeddings.names_of(run)
         name = names[0] if names else ""
         if len(names) > 1:
-            name = url_choice.choice(
-                _("Table"),
-                {each: _SIDES.get(each, each) for each in names},
-                key="words-table",
-                query="table",
-                old="words-table",
-            )
+            table_of = replace(TABLE, names=tuple(names), first=name)
+            name = view_link.choice(_("Table"), table_of)
         with st.spinner(_("Reading the table …")):
             table = _table(run.id, checkpoint_mark(run), name, run)
     except ValueError as error:
@@ -66,24 +63,24 @@ def table_to_show() -> Table | None:
     return table
 
 
-def _word(table: Table) -> int:
+def _word(table: EmbeddingTable) -> int:
     choices = by_class(table.classes)
     picked = st.selectbox(
         _("Word"),
         choices,
-        format_func=lambda place: f"{table.tokens[place]} ({table.classes[place]})",
+        format_func=lambda index: f"{table.tokens[index]} ({table.classes[index]})",
         key=f"words-word-{table.name}-{len(table.tokens)}",
         help=_("Type to find one."),
     )
     return choices[0] if picked is None else int(picked)
 
 
-def _lookup(table: Table, place: int) -> None:
+def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
-    found = embeddings.look_up(last, place)
-    name = run_words.escape(table.tokens[place])
+    lookup = embeddings.look_up(last, index)
+    name = run_words.escape(table.tokens[index])
     show.figure(
-        plots.lookup(last, found, table.tokens, state.theme()),
+        plots.lookup(last, lookup, table.tokens, state.theme()),
         _(
             "On the left the one-hot vector of the word: 1 in its row, 0 elsewhere. Times the "
             "table it picks exactly that row."
@@ -94,12 +91,12 @@ def _lookup(table: Table, place: int) -> None:
         _(
             "**one-hot × table** costs {n} multiplications, **table[{id}]** none. Largest "
             "difference of the two vectors for “{word}”: **{difference:g}**."
-        ).format(n=f"{found.n_products:,}", id=place, word=name, difference=found.difference)
+        ).format(n=f"{lookup.n_products:,}", id=index, word=name, difference=lookup.difference)
     )
     show.code(embeddings.look_up)
 
 
-def _alike(table: Table, place: int) -> None:
+def _alike(table: EmbeddingTable, index: int) -> None:
     st.header(_("Words that grew alike"), anchor=False)
     order = by_class(table.classes)
     for column, at, title in zip(
@@ -109,7 +106,7 @@ def _alike(table: Table, place: int) -> None:
         with column:
             step = f"{table.steps[at]:,}"
             st.markdown(f"**{title}** " + _("(step {n})").format(n=step))
-            st.dataframe(_nearest(table, at, place), hide_index=True, key=f"words-near{at}")
+            st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(
                 plots.likeness(cosines(values), table.tokens, order, state.theme()),
@@ -121,15 +118,15 @@ def _alike(table: Table, place: int) -> None:
             )
 
 
-def _nearest(table: Table, at: int, place: int) -> pd.DataFrame:
-    found = embeddings.neighbours(table.values[at], place, skip=table.n_special)
+def _nearest(table: EmbeddingTable, at: int, index: int) -> pd.DataFrame:
+    neighbours = embeddings.neighbours(table.values[at], index, skip=table.n_special)
     return pd.DataFrame(
         {
-            _("nearest to {word}").format(word=table.tokens[place]): [
-                table.tokens[i] for i, _like in found
+            _("nearest to {word}").format(word=table.tokens[index]): [
+                table.tokens[i] for i, _like in neighbours
             ],
-            _("class"): [table.classes[i] for i, _like in found],
-            _("cosine"): [round(like, 3) for _i, like in found],
+            _("class"): [table.classes[i] for i, _like in neighbours],
+            _("cosine"): [round(like, 3) for _i, like in neighbours],
         }
     )
 
@@ -153,5 +150,5 @@ def _recorded() -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
-def _table(run_id: str, mark: int, name: str, _run: Run) -> Table:
+def _table(run_id: str, mark: int, name: str, _run: Run) -> EmbeddingTable:
     return embeddings.table_of(_run, name)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import show
+from pages.ui import show, view_link
 from pages.words.embeddings import table_to_show
+from pages.words.link import DIMENSIONS
 from tfm_core.inspect.text import embeddings
 from tfm_core.plots import embeddings_moving as plots
 from tfm_core.probe.types import MOST_EMBEDDED
@@ -18,14 +19,7 @@ def view() -> None:
     if table is None:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="large"):
-        in_space = st.segmented_control(
-            _("Dimensions"),
-            ["2", "3"],
-            default="2",
-            required=True,
-            key="words-dimensions",
-            bind="query-params",
-        )
+        in_space = view_link.choice(_("Dimensions"), DIMENSIONS)
         has_labels = st.toggle(_("Labels"), True, key="words-labels", persist_state="session")
     projection = embeddings.principal(table.values[-1][table.n_special :])
     if not table.is_whole:
@@ -46,7 +40,7 @@ def view() -> None:
             "cover another shows when you point at it."
         ).format(
             n=in_space,
-            share=show.percent(float(projection.explained[: int(in_space or 2)].sum())),
+            share=show.percent(float(projection.explained[: int(in_space)].sum())),
         ),
         key=name,
     )

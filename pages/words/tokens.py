@@ -7,8 +7,9 @@ from collections import Counter
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import N_, _, content
-from pages.ui import show, url_choice
+from pages.i18n import _, content
+from pages.ui import show, view_link
+from pages.words.link import CORPUS, CUT
 from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text import bpe, tokenise
 from tfm_core.inspect.text.bpe import Bpe
@@ -19,17 +20,6 @@ EXAMPLE = (
     "The small dog sees the smallest dog. The dogs play in the park today. "
     "작은 개가 공원에서 논다. 큰 개가 공원에서 작은 개를 본다."
 )
-CUTS = {
-    "bpe": N_("Byte-pair encoding"),
-    "word": N_("Words"),
-    "character": N_("Characters"),
-    "byte": N_("Bytes"),
-}
-CORPORA = {
-    "text": N_("This text"),
-    "english": N_("Toy grammar, English"),
-    "korean": N_("Toy grammar, Korean"),
-}
 
 
 def view() -> None:
@@ -42,13 +32,10 @@ def view() -> None:
         persist_state="session",
     )
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-        cut = url_choice.choice(_("Cut by"), CUTS, key="words-cut", query="cut", old="words-cut")
-        corpus = url_choice.choice(
+        cut = view_link.choice(_("Cut by"), CUT)
+        corpus = view_link.choice(
             _("Vocabulary learned from"),
-            CORPORA,
-            key="words-corpus",
-            query="corpus",
-            old="words-corpus",
+            CORPUS,
             help=_("A vocabulary knows its corpus only: cut your text with another's and see."),
         )
         is_lower = st.toggle(
@@ -151,7 +138,7 @@ def _characters(text: str, source: str) -> None:
     st.markdown(
         _(
             "A small vocabulary and a long sequence: attention costs the square of the length, and "
-            "the model has to spell every word anew."
+            "the model has to spell out every word."
         )
     )
     show.code(tokenise.by_character)
@@ -192,7 +179,7 @@ def _others(text: str, source: str) -> dict[str, tuple[int, int]]:
 def _merge_table(learned: Bpe, k: int) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            _("done"): ["✓" if place < k else "" for place in range(len(learned.merges))],
+            _("done"): ["✓" if number < k else "" for number in range(len(learned.merges))],
             _("merge"): range(1, len(learned.merges) + 1),
             _("pair"): [
                 f"{bpe.shown(merge.left)} + {bpe.shown(merge.right)}" for merge in learned.merges

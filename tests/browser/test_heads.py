@@ -1,4 +1,4 @@
-"""Heads in a real browser: the film plays, lines are pinned, a cell opens, pages work offline."""
+"""Heads in a real browser: the animation plays, lines are pinned, pages work offline."""
 
 import re
 from pathlib import Path
@@ -22,12 +22,12 @@ COUNT_RUNS = """() => {
 }"""
 
 
-def await_film(tab: Tab, condition: str, arg: Any = None) -> Any:
+def await_animation(tab: Tab, condition: str, arg: Any = None) -> Any:
     """Wait for a JavaScript condition of ``step``, ``answer``, ``say``, ``press`` and ``arg``.
 
-    The page itself looks, in every frame that it draws, so that no step of the film is missed.
+    The page itself looks, in every frame that it draws, so that no step of it is missed.
     """
-    parts = [tab.main.locator(place).element_handle() for place in (".heads", ".say")]
+    parts = [tab.main.locator(selector).element_handle() for selector in (".heads", ".say")]
     return tab.page.wait_for_function(
         f"""([heads, said, arg]) => {{
             const text = place => heads.querySelector(place).textContent;
@@ -49,7 +49,7 @@ def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: 
     expect(heads.locator(".step")).to_have_text("Step 1,000")
     said = tab.main.locator(".lines .say").inner_text()
     play(tab)
-    await_film(tab, "step === 'Step 8' && say !== arg && answer.includes('not right')", said)
+    await_animation(tab, "step === 'Step 8' && say !== arg && answer.includes('not right')", said)
     expect(heads.locator(".step")).to_have_text("Step 1,000")
     expect(heads.locator(".answer")).to_contain_text("✓ right")
     expect(tab.main.locator(".lines .say")).to_have_text(said)
@@ -59,7 +59,7 @@ def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
     tab.page.evaluate(COUNT_RUNS)
     play(tab)
-    assert await_film(tab, "step === 'Step 126' && {runs: window.runs}") == {"runs": 0}
+    assert await_animation(tab, "step === 'Step 126' && {runs: window.runs}") == {"runs": 0}
     expect(tab.main.locator(".heads .step")).to_have_text("Step 1,000")
     tab.page.wait_for_function("window.runs > 0")  # at its end the page follows
 
@@ -67,7 +67,7 @@ def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
 def test_where_the_film_is_paused_the_page_follows(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
     play(tab)
-    await_film(tab, "step === 'Step 4' && (press('Pause'), true)")
+    await_animation(tab, "step === 'Step 4' && (press('Pause'), true)")
     expect(tab.main.locator(".heads .step")).to_have_text("Step 4")
     expect(tab.page).to_have_url(re.compile(r"\bstep=4\b"))
     expect(tab.main.get_by_text("Answer at step 4", exact=True)).to_be_visible()
@@ -81,7 +81,7 @@ def test_a_token_is_pinned_with_the_keyboard_and_the_link_keeps_it(open_tab: Ope
     tab.page.keyboard.press("ArrowDown")
     tab.page.keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile(r"\bpin=q3\b"))
-    expect(tab.main.locator(".lines .say")).to_contain_text("Asks “이” (3)")
+    expect(tab.main.locator(".lines .say")).to_contain_text("Attends from “이” (3)")
     tab.page.keyboard.press("Escape")
     expect(tab.page).not_to_have_url(re.compile(r"\bpin="))
 
@@ -112,7 +112,7 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
     page.get_by_role("gridcell", name="Layer 1, Head 3").click()
     expect(page.locator("#which")).to_have_text("Layer 1, head 3")
     page.locator(".lines text[data-side=q]").nth(1).hover()
-    expect(page.locator(".lines .say")).to_contain_text("Asks “선생님” (2)")
+    expect(page.locator(".lines .say")).to_contain_text("Attends from “선생님” (2)")
     page.get_by_role("slider").press("Home")
     expect(page.locator(".heads .step")).to_have_text("Step 0")
     apart.close()

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.browser
 
 
 def cell(tab: Tab, board: str, row: int, column: int) -> Locator:
-    place = f'[data-board="{board}"][data-row="{row}"][data-column="{column}"]'
-    return tab.main.locator(f".sheet button{place}")
+    selector = f'[data-board="{board}"][data-row="{row}"][data-column="{column}"]'
+    return tab.main.locator(f".sheet button{selector}")
 
 
 def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: OpenTab) -> None:

@@ -71,8 +71,10 @@ def test_the_example_of_the_texts_is_one_press_away(open_tab: OpenTab) -> None:
 def test_a_step_and_a_block_that_do_not_exist_are_sentences(open_tab: OpenTab) -> None:
     tab = open_tab("walk?show=bert-base&step=40&block=13")
     alerts = tab.main.get_by_role("alert")
-    expect(alerts.filter(has_text="This model has blocks 1 to 12")).to_be_visible()
-    expect(alerts.filter(has_text="There is no step “40”")).to_be_visible()
+    expect(
+        alerts.filter(has_text="block is “13” in the link, but must be from 1 to 12")
+    ).to_be_visible()
+    expect(alerts.filter(has_text="step is “40” in the link")).to_be_visible()
     at_step(tab, "17 · The whole forward pass")
 
 

@@ -21,7 +21,7 @@ def dots(n):
     return images
 
 
-def places(images):
+def lit(images):
     """Return row and column of the single lit pixel of each picture."""
     return [divmod(int(image.argmax()), SIDE) for image in images]
 
@@ -43,7 +43,7 @@ def test_whole_pixels_move_exactly(images):
 
 def test_whole_pixel_shifts_reach_every_distance_and_none_beyond():
     moved = augment(dots(400), shift=2, rotation=0, scale=0, generator=seeded())
-    assert set(places(moved)) == {(5 + dy, 5 + dx) for dy in range(-2, 3) for dx in range(-2, 3)}
+    assert set(lit(moved)) == {(5 + dy, 5 + dx) for dy in range(-2, 3) for dx in range(-2, 3)}
     assert torch.equal(moved.sum((1, 2, 3)), torch.ones(400))
 
 

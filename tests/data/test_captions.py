@@ -76,9 +76,9 @@ def test_what_a_caption_says_is_true_of_the_places(data):
     config = data.config
     for row in range(len(data.train)):
         scene, said = data.train.scene(row), data.train.captions[row]
-        named = [place for place in said.names if place is not None]
+        named = [i for i in said.names if i is not None]
         assert sorted(named) == list(range(config.n_digits))
-        first, *others = (scene[place] for place in named)
+        first, *others = (scene[i] for i in named)
         text = join(said.words, config)
         assert text == expected(config, first, others)
         for other in others:
@@ -168,12 +168,12 @@ def test_all_four_relations_are_drawn_about_as_often():
 def test_all_ink_lies_in_the_boxes_and_every_box_in_its_place(data):
     split = data.test
     rows = torch.arange(len(split))
-    digits, places = split.digits_of(rows), split.places[rows]
-    pictures, boxes = split.pictures(rows), ink_boxes(digits, places)
+    digits, squares = split.digits_of(rows), split.squares[rows]
+    pictures, boxes = split.pictures(rows), ink_boxes(digits, squares)
     for row in range(len(split)):
         left_over = pictures[row, 0].clone()
         for (left, top, right, bottom), (x, y, side) in zip(
-            boxes[row].tolist(), places[row].tolist(), strict=True
+            boxes[row].tolist(), squares[row].tolist(), strict=True
         ):
             assert x <= left < right <= x + side
             assert y <= top < bottom <= y + side
@@ -194,7 +194,7 @@ def test_changed_digits_stay_in_their_places():
     wild = [torch.full((31, 2), value) for value in (45.0, 1.5, 1.0, 7.0, -7.0)]
     picture = split.pictures(rows, Changes(*wild))
     allowed = torch.zeros(31, CANVAS, CANVAS, dtype=torch.bool)
-    for row, of_row in enumerate(split.places[rows].tolist()):
+    for row, of_row in enumerate(split.squares[rows].tolist()):
         for x, y, side in of_row:
             allowed[row, y : y + side, x : x + side] = True
     assert picture[:, 0][~allowed].max() == 0
@@ -206,9 +206,9 @@ def test_no_change_is_no_change_and_a_shift_moves_whole_pixels():
     rows, none = torch.arange(7), torch.zeros(7, 1)
     still = split.pictures(rows, Changes(none, none + 1, none, none, none))
     torch.testing.assert_close(still, split.pictures(rows), atol=1, rtol=0)
-    places = split.places[rows]
-    moved = compose(split.digits_of(rows), places, Changes(none, none + 0.5, none, none + 2, none))
-    stood = compose(split.digits_of(rows), places, Changes(none, none + 0.5, none, none, none))
+    squares = split.squares[rows]
+    moved = compose(split.digits_of(rows), squares, Changes(none, none + 0.5, none, none + 2, none))
+    stood = compose(split.digits_of(rows), squares, Changes(none, none + 0.5, none, none, none))
     torch.testing.assert_close(moved[..., 2:], stood[..., :-2], atol=1, rtol=0)
 
 
@@ -217,18 +217,18 @@ def test_many_scenes_are_told_plain_as_one_by_one():
     numbers = torch.randint(10, (500, 3), generator=generator)
     corner = torch.randint(0, 5, (500, 3, 2), generator=generator) * GRID
     side = torch.where(torch.randint(2, (500, 3, 1), generator=generator) == 1, LARGE, SMALL)
-    places = torch.cat([corner, side], -1)
+    squares = torch.cat([corner, side], -1)
     one_by_one = [
-        is_plain([Placed(n, *place) for n, place in zip(*pair, strict=True)])
-        for pair in zip(numbers.tolist(), places.tolist(), strict=True)
+        is_plain([Placed(n, *square) for n, square in zip(*pair, strict=True)])
+        for pair in zip(numbers.tolist(), squares.tolist(), strict=True)
     ]
-    assert plain(places, numbers).tolist() == one_by_one
+    assert plain(squares, numbers).tolist() == one_by_one
     assert 0 < sum(one_by_one) < 500
 
 
 def test_drawn_scenes_need_no_end():
-    chosen, places = draw_scenes(
+    chosen, squares = draw_scenes(
         torch.arange(10), 23, n_digits=3, sizes=False, generator=torch.Generator().manual_seed(1)
     )
     assert chosen.shape == (23, 3)
-    assert places.shape == (23, 3, 3)
+    assert squares.shape == (23, 3, 3)

@@ -42,7 +42,7 @@ def test_every_drawn_sentence_has_a_chance_and_fits_with_gaps(drawn):
     rng = random.Random(3)
     for words in drawn[:300]:
         hidden = set(rng.sample(range(len(words)), 2))
-        pattern = tuple(None if place in hidden else word for place, word in enumerate(words))
+        pattern = tuple(None if index in hidden else word for index, word in enumerate(words))
         found = completions(pattern)
         assert found[words] == pytest.approx(completions(words)[words])
         for other in found:
@@ -54,15 +54,15 @@ def test_a_gap_is_filled_with_exactly_the_words_that_make_a_sentence(drawn):
     """Brute force: every word of the vocabulary is tried, and its sentence's chance taken."""
     rng = random.Random(4)
     for words in drawn[:40]:
-        place = rng.randrange(len(words))
+        index = rng.randrange(len(words))
         tried = {}
         for word in english_sentences.WORDS:
-            sentence = (*words[:place], word, *words[place + 1 :])
+            sentence = (*words[:index], word, *words[index + 1 :])
             chance = completions(sentence).get(sentence)
             if chance is not None:
                 tried[word] = chance_in_data(chance, 1000)
-        src = (*words[:place], MASK, *words[place + 1 :])
-        found = posterior(src, 1000)[place]
+        src = (*words[:index], MASK, *words[index + 1 :])
+        found = posterior(src, 1000)[index]
         assert set(found) == set(tried)
         for word, share in found.items():
             assert share == pytest.approx(tried[word] / sum(tried.values()))

@@ -59,9 +59,9 @@ def test_the_rule(text, expected):
 def test_one_more_not_before_every_adjective_turns_the_label(pairs):
     for pair in pairs:
         turned = []
-        for place, word in enumerate(pair.src):
+        for index, word in enumerate(pair.src):
             begins = word in INTENSITIES or word in ADJECTIVES
-            if begins and (place == 0 or pair.src[place - 1] not in INTENSITIES):
+            if begins and (index == 0 or pair.src[index - 1] not in INTENSITIES):
                 turned.append("not")
             turned.append(word)
         assert judged(turned).label == OPPOSITE[pair.tgt[0]]
@@ -87,8 +87,8 @@ def test_words_that_do_not_decide_can_be_exchanged_and_those_that_do_are_named(p
     for pair in pairs:
         (decides,) = pair.alignment
         assert decides
-        for place in decides:
-            word = pair.src[place]
+        for index in decides:
+            word = pair.src[index]
             assert word in {*NEGATIONS, *ADJECTIVES, *INTENSITIES, BUT, ALTHOUGH}
         other = [things.get(word, word) for word in pair.src]
         assert judged(other).label == pair.tgt[0]
@@ -97,10 +97,10 @@ def test_words_that_do_not_decide_can_be_exchanged_and_those_that_do_are_named(p
 def test_an_adjective_that_does_not_decide_can_be_turned(pairs):
     for pair in pairs:
         (decides,) = pair.alignment
-        for place, word in enumerate(pair.src):
-            if place not in decides and ADJECTIVES.get(word):
+        for index, word in enumerate(pair.src):
+            if index not in decides and ADJECTIVES.get(word):
                 turned = "bad" if ADJECTIVES[word] > 0 else "good"
-                changed = [*pair.src[:place], turned, *pair.src[place + 1 :]]
+                changed = [*pair.src[:index], turned, *pair.src[index + 1 :]]
                 assert judged(changed).label == pair.tgt[0]
 
 

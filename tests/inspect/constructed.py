@@ -105,10 +105,10 @@ def constructed_snapshot(experiment: Experiment, items: list, step: int) -> Snap
         masks = [axes(experiment, item, name).may_attend for item in items]
         longest = np.max([mask.shape for mask in masks], axis=0)
         maps = np.zeros((len(items), heads, *longest), np.float16)
-        for place, mask in enumerate(masks):
+        for index, mask in enumerate(masks):
             weights = rng.random((heads, *mask.shape)) ** (1 + step) * mask
             weights /= weights.sum(-1, keepdims=True)
-            maps[place, :, : mask.shape[0], : mask.shape[1]] = weights
+            maps[index, :, : mask.shape[0], : mask.shape[1]] = weights
         attention[name] = maps
     if experiment.task.kind == "image":
         shares = rng.random((len(items), 10))

@@ -15,6 +15,8 @@ from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.layers.relative import Alibi, Rotation
 from tfm_core.probe.capture import capture
 
+pytestmark = pytest.mark.quick
+
 B, H, Q, K, D = 2, 3, 5, 7, 11
 D_MODEL = H * D
 
@@ -128,12 +130,12 @@ def test_rotary_positions_turn_each_pair_of_dimensions_by_its_own_angle(kind, wi
     turned, also_turned, _ = Rotation(6)(x, x)
     assert turned.dtype == kind
     assert torch.equal(turned, also_turned)
-    for place in range(7):
+    for position in range(7):
         for i in range(3):
-            angle = place * 10000.0 ** (-2 * i / 6)
+            angle = position * 10000.0 ** (-2 * i / 6)
             sin, cos = math.sin(angle), math.cos(angle)
-            even, odd = x[:, :, place, 2 * i].double(), x[:, :, place, 2 * i + 1].double()
-            pair = turned[:, :, place, 2 * i : 2 * i + 2].double()
+            even, odd = x[:, :, position, 2 * i].double(), x[:, :, position, 2 * i + 1].double()
+            pair = turned[:, :, position, 2 * i : 2 * i + 2].double()
             expected = torch.stack([even * cos - odd * sin, even * sin + odd * cos], -1)
             torch.testing.assert_close(pair, expected, atol=within, rtol=within)
 

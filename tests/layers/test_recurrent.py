@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from tfm_core.config.choices import RECURRENT_ATTENTIONS
-from tfm_core.layers.recurrent import SCORES, RecurrentAttention, Source
+from tfm_core.layers.recurrent import SCORES, EncodedSource, RecurrentAttention
+
+pytestmark = pytest.mark.quick
 
 D, B, Q, K = 7, 2, 3, 5
 
@@ -62,7 +64,7 @@ def test_weights_sum_to_one_and_hidden_words_get_exactly_nothing(name, states):
     attention = RecurrentAttention(made(name))
     mask = torch.ones(B, 1, K, dtype=torch.bool)
     mask[1, 0, 2:] = False
-    looked = attention(s, Source(h, mask, attention.prepare(h), h[:, 0]))
+    looked = attention(s, EncodedSource(h, mask, attention.prepare(h), h[:, 0]))
     torch.testing.assert_close(looked.weights.sum(-1), torch.ones(B, Q, dtype=torch.float64))
     assert (looked.weights[1, :, 2:] == 0).all()
     expected = sum(looked.weights[:, :, k, None] * h[:, None, k] for k in range(K))
@@ -73,5 +75,5 @@ def test_a_query_that_may_see_nothing_gets_zeros(states):
     s, h = states
     attention = RecurrentAttention(made("additive"))
     mask = torch.zeros(B, 1, K, dtype=torch.bool)
-    looked = attention(s, Source(h, mask, attention.prepare(h), h[:, 0]))
+    looked = attention(s, EncodedSource(h, mask, attention.prepare(h), h[:, 0]))
     assert (looked.context == 0).all()

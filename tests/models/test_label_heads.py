@@ -6,8 +6,11 @@ import torch
 from tests.models.variants import SMALL, SRC_WORDS, text_batch
 from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
+from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
-from tfm_core.models.labels import mean_pool
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
+
+pytestmark = pytest.mark.quick
 
 HEADS = ("mean", "cls")
 N_WORDS, N_LABELS = 7, 3
@@ -20,7 +23,7 @@ def model(head, **settings):
     return build_text(config, shape).eval()
 
 
-@pytest.mark.parametrize("position", ["none", "sinusoidal", "learned", "rotary", "alibi"])
+@pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 @pytest.mark.parametrize("head", HEADS)
 def test_padding_changes_nothing(head, position):
     read = model(head, position=position)
@@ -51,10 +54,10 @@ def test_every_word_counts_and_every_parameter_learns(head):
     src, tgt = text_batch()
     read = model(head)
     before = read(src, tgt)
-    for place in range(src.size(1)):
+    for position in range(src.size(1)):
         changed = src.clone()
-        changed[0, place] = changed[0, place] % (SRC_WORDS - 4) + 4
-        if changed[0, place] != src[0, place]:
+        changed[0, position] = changed[0, position] % (SRC_WORDS - 4) + 4
+        if changed[0, position] != src[0, position]:
             assert not torch.equal(read(changed, tgt)[0], before[0])
     before[..., -N_LABELS:].square().sum().backward()
     for name, parameter in read.named_parameters():
@@ -72,6 +75,6 @@ def test_the_mean_without_positions_sees_a_bag_of_words():
 def test_the_mean_is_that_of_the_kept_vectors():
     x = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(1))
     keep = torch.tensor([[True] * 5, [True, True, False, False, False]])
-    pooled = mean_pool(x, keep)
+    pooled = mean_of_tokens(x, keep)
     torch.testing.assert_close(pooled[0, 0], x[0].mean(0))
     torch.testing.assert_close(pooled[1, 0], x[1, :2].mean(0))

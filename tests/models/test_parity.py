@@ -11,7 +11,7 @@ from torch import nn
 from tfm_core.config import ViTConfig
 from tfm_core.data.torchvision_import import torchvision
 from tfm_core.layers.blocks import Block, Stack
-from tfm_core.layers.feed_forward import ACTIVATION_FUNCTIONS
+from tfm_core.layers.feed_forward import gelu_tanh
 from tfm_core.layers.masks import causal_mask
 from tfm_core.models.build import ImageShape, build_vit
 
@@ -39,12 +39,13 @@ def copy_block(ours, theirs):
     if ours.has_cross:
         copy_attention(ours.cross_attention, theirs.multihead_attn)
         norms.insert(1, ours.cross_attention_norm)
-    for place, norm in enumerate(norms, 1):
-        norm.load_state_dict(getattr(theirs, f"norm{place}").state_dict())
+    for index, norm in enumerate(norms, 1):
+        norm.load_state_dict(getattr(theirs, f"norm{index}").state_dict())
     ours.feed_forward.up.load_state_dict(theirs.linear1.state_dict())
     ours.feed_forward.down.load_state_dict(theirs.linear2.state_dict())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize("eps", [1e-12, 1e-5, 0.1])
 @pytest.mark.parametrize(
@@ -62,16 +63,18 @@ def test_equals_torch_encoder_layer(norm_first, activation, known, eps):
     torch.testing.assert_close(ours(x, mask=keep[:, None, None]), expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.quick
 def test_gelu_by_tanh_is_the_published_formula():
     x = torch.linspace(-7, 7, 1001, dtype=torch.float64)
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)  # Hendrycks & Gimpel 2016, section 2
     formula = 0.5 * x * (1 + inner.tanh())
-    ours = ACTIVATION_FUNCTIONS["gelu_tanh"](x)
+    ours = gelu_tanh(x)
     torch.testing.assert_close(ours, formula, atol=1e-12, rtol=0)
-    away = (ours - ACTIVATION_FUNCTIONS["gelu"](x)).abs().max()
+    away = (ours - F.gelu(x)).abs().max()
     assert 0.0004 < away < 0.0005  # as its help says
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_equals_torch_decoder_layer(norm_first):
     theirs = nn.TransformerDecoderLayer(
@@ -92,6 +95,7 @@ def test_equals_torch_decoder_layer(norm_first):
     torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.quick
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_equals_torch_transformer(norm_first):

@@ -46,8 +46,8 @@ def test_gpt2_adds_word_and_position_without_a_scale():
     by_tanh = partial(F.gelu, approximate="tanh")
     theirs = blocks(model.decoder, by_tanh, 1e-5, norm_first=True)
     ids = torch.randint(4, WORDS, (B, S))
-    words, places = model.tgt_embedding.table.weight, model.positions.table
-    x = words[ids] + places[:S]
+    words, positions = model.tgt_embedding.table.weight, model.positions.table
+    x = words[ids] + positions[:S]
     causal = nn.Transformer.generate_square_subsequent_mask(S)
     for block in theirs:
         x = block(x, src_mask=causal, is_causal=True)

@@ -10,10 +10,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui import runs_access
 from tests.pages.made_runs import made_run
+from tests.pages.opening import opened_at
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RunStore
-
-FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
 
 
 @pytest.fixture
@@ -29,17 +28,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
 @pytest.fixture
 def open_page(store: RunStore) -> Callable[..., AppTest]:
     """Open a page by its file below pages/, with the query of a link."""
-
-    def open_it(path: str = "home/page.py", **query: str) -> AppTest:
-        app = AppTest.from_file(str(FRAME), default_timeout=30)
-        app.run()
-        for name, value in query.items():
-            app.query_params[name] = value
-        if path != "home/page.py" or query:
-            app.switch_page(path).run()
-        return app
-
-    return open_it
+    return opened_at
 
 
 @pytest.fixture

@@ -102,8 +102,8 @@ def _measured(step: int, split: str, loss: float, right: float, *, text: bool) -
 
 def _look_at_text(run: Run, experiment: Experiment, steps: tuple[int, ...]) -> None:
     items = []
-    for place in range(3):
-        src = [*WORDS[place:], *WORDS[:place]]
+    for index in range(3):
+        src = [*WORDS[index:], *WORDS[:index]]
         tgt = src[::-1]
         items.append(
             {

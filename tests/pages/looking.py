@@ -1,21 +1,16 @@
 """Opening the attention page through the frame, and reading what it shows."""
 
 import json
-from pathlib import Path
 
 import numpy as np
-from streamlit.testing.v1 import AppTest
 
-FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
+from tests.pages.opening import opened_at
 
 
 def opened(run=None, **query):
-    at = AppTest.from_file(FRAME, default_timeout=30).run().switch_page("attention/page.py")
     if run is not None:
-        at.query_params["run"] = run.id
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
+        query["run"] = run.id
+    return opened_at("attention/page.py", **query)
 
 
 def said(at):
@@ -42,8 +37,8 @@ def unpacked(sent):
     return header, values.reshape(-1, *header["shape"])[header["frame"]]
 
 
-def film(at):
-    """Return the steps of the film that the browser can play, and its weights."""
+def animation(at):
+    """Return the steps of the animation that the browser can play, and its weights."""
     sent = part_of(at, "head_grid").bytes
     header, _values = unpacked(sent)
     values = np.frombuffer(sent[4 + int.from_bytes(sent[:4], "little") :], header["kind"])

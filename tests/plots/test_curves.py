@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfm_core.plots.curves import Mark, Measurements, learning_curve
+from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.plots.predictions import compare, picture_cards, text_rows
 from tfm_core.plots.thinning import MOST_POINTS, smooth, thin
 
@@ -111,14 +111,19 @@ def test_lines_differ_in_more_than_colour() -> None:
 
 
 def test_marks_stand_at_their_value_with_their_words() -> None:
-    figure = curve(marks=[Mark(2.3, "guessing: 2.30")])
+    figure = curve(marks=[ReferenceLine(2.3, "guessing: 2.30")])
     (shape,), (words,) = figure.layout.shapes, figure.layout.annotations
     assert shape.y0 == shape.y1 == 2.3
     assert words.text == "guessing: 2.30"
 
 
 def test_the_words_of_a_floor_stand_below_it_where_no_curve_goes() -> None:
-    figure = curve(marks=[Mark(2.3, "guessing"), Mark(1.6, "lowest possible", is_floor=True)])
+    figure = curve(
+        marks=[
+            ReferenceLine(2.3, "guessing"),
+            ReferenceLine(1.6, "lowest possible", is_lower_bound=True),
+        ]
+    )
     above, below = figure.layout.annotations
     assert (above.yanchor, below.yanchor) == ("bottom", "top")
 

@@ -50,7 +50,7 @@ def test_a_masked_cell_of_an_svg_is_grey():
 
 
 def test_a_large_map_is_one_picture_in_its_svg():
-    tokens = [str(place) for place in range(512)]
+    tokens = [str(index) for index in range(512)]
     drawn = map_svg(np.eye(512), tokens, tokens)
     assert len(drawn) < 200_000
     assert b"data:image/png;base64," in drawn

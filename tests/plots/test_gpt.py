@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tfm_core.inspect.text.gpt_reading import Digits, Looked
+from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.inspect.text.logit_lens import Lens
 from tfm_core.plots.gpt import before_and_after, digit_map, guesses, lens_map
 from tfm_core.plots.language import continuation_rows, surprise_text, written_text
@@ -16,7 +16,7 @@ def looked(depth=3, length=5):
     chances = np.random.default_rng(0).random((depth, length))
     says = tuple(tuple(f"{d}{t}" for t in range(length)) for d in range(depth))
     lens = Lens(np.zeros((depth, length), np.int32), chances, chances / 2, chances)
-    return Looked(7, ("<bos>", "a", " ", "\n", EVIL), says, lens)
+    return LensReading(7, ("<bos>", "a", " ", "\n", EVIL), says, lens)
 
 
 @pytest.mark.parametrize("theme", THEMES)

@@ -35,8 +35,8 @@ def test_the_overlay_lies_on_the_patches_of_the_picture(channels):
     image, veil, targets = figure.data
     assert np.asarray(image.z).shape == (28, 28, 3)
     assert list(veil.x) == [3.0, 10.0, 17.0, 24.0]  # the middle pixel of each 7-pixel patch
-    place = 1 * 4 + 2  # what a click on row 2, column 3 returns
-    assert (targets.x[place], targets.y[place]) == (17.0, 10.0)
-    assert targets.hovertext[place] == f"patch 2,3: weight {weights[1, 2]:.4f}"
+    index = 1 * 4 + 2  # what a click on row 2, column 3 returns
+    assert (targets.x[index], targets.y[index]) == (17.0, 10.0)
+    assert targets.hovertext[index] == f"patch 2,3: weight {weights[1, 2]:.4f}"
     outline = figure.layout.shapes[0]
     assert (outline.x0, outline.y0, outline.x1, outline.y1) == (13.5, 6.5, 20.5, 13.5)

@@ -6,16 +6,16 @@ import pytest
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand.attention import attend, mask_of
 from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.sight import Source, read, sight
+from tfm_core.inspect.tensors.sight import InputSpec, read, sight
 from tfm_core.inspect.tensors.text import shape_of
 from tfm_core.plots import by_hand as plots
-from tfm_core.plots import tensor_sight
+from tfm_core.plots import tensor_ops
 from tfm_core.plots.attention import SCALES
 from tfm_core.plots.by_hand_boards import Pick
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import contrast
 from tfm_core.plots.sheet import described, ink_on, mixed, written
-from tfm_core.plots.tensor_sight import FIRST, SECOND, Colours
+from tfm_core.plots.tensor_ops import FIRST, SECOND, Colours
 
 WORDS = ("I", "love", "AI")
 TITLES = ("1", "2", "3", "4")
@@ -74,11 +74,11 @@ def test_every_table_holds_the_numbers_of_the_attention(mask):
 def test_what_is_picked_is_framed_and_written_out():
     found, made = lines(mask_of("causal", 3), Pick(1, 0, 2))
     boards = boards_of(made)
-    for name, place in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
+    for name, cell in (("scores", (1, 0)), ("weights", (1, 0)), ("output", (1, 2))):
         cells = boards[name].panels[0].cells
         assert [
             (i, j) for i, row in enumerate(cells) for j, c in enumerate(row) if c.role == "picked"
-        ] == [place]
+        ] == [cell]
     assert [line.arithmetic[0][:4] for line in made] == ["q(lo", "0.00", "sum ", "outp"]
     assert f"{found.weights[1, 0]:.4f}" in made[2].arithmetic[-1]
 
@@ -91,7 +91,10 @@ def looked(name, **source):
     operation = OPERATIONS[name]
     second = None if operation.second is None else shape_of(operation.second)
     return sight(
-        name, Source(**{"shape": shape_of(operation.shape), **source}), read(operation, {}), second
+        name,
+        InputSpec(**{"shape": shape_of(operation.shape), **source}),
+        read(operation, {}),
+        second,
     )
 
 
@@ -99,14 +102,14 @@ def looked(name, **source):
 def test_every_operation_is_drawn_with_each_element_in_its_colour(name):
     seen = looked(name)
     colours = Colours(tuple(look.storage.size for look in seen.before), True)
-    board = tensor_sight.tensor_board(seen.after, "y", colours)
+    board = tensor_ops.tensor_board(seen.after, "y", colours)
     cells = [cell for panel in board.panels for row in panel.cells for cell in row]
     assert len(cells) == seen.after.values.size
     for cell, origin in zip(cells, seen.after.origins.ravel().tolist(), strict=True):
         if origin >= 0:
             assert cell.fill == (colours.fill(origin),) * 2
             assert f"e{origin}" in cell.links
-    memory = tensor_sight.memory_board(seen.after, "Memory", colours)
+    memory = tensor_ops.memory_board(seen.after, "Memory", colours)
     assert len(memory.panels[0].cells[0]) == seen.after.storage.size
     assert described([], {}) == []
 
@@ -120,18 +123,18 @@ def test_neighbouring_elements_of_two_inputs_differ_in_colour():
 @pytest.mark.parametrize("name", ["view", "einsum", "stack", "unsqueeze", "arange"])
 def test_a_click_finds_its_element(name):
     seen = looked(name)
-    place = tensor_sight.place_of
+    index_at = tensor_ops.index_at
     found, row = [], 0
-    for panel in tensor_sight.tensor_board(seen.after, "y", Colours((99, 99))).panels:
+    for panel in tensor_ops.tensor_board(seen.after, "y", Colours((99, 99))).panels:
         for cells in panel.cells:
-            found += [place(seen.after, row, column) for column in range(len(cells))]
+            found += [index_at(seen.after, row, column) for column in range(len(cells))]
             row += 1
     assert found == list(np.ndindex(*seen.after.shape))
 
 
 def test_the_order_of_reading_is_drawn_as_it_is():
     seen = looked("transpose")
-    figure = tensor_sight.reading([*seen.before, seen.after])
+    figure = tensor_ops.reading([*seen.before, seen.after])
     assert [line.name for line in figure.data] == ["x", "y"]
     assert figure.data[1].y.tolist() == [0, 3, 1, 4, 2, 5]
     assert figure.layout.xaxis.title.text

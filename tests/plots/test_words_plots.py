@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tfm_core.inspect.positions.tables import cosines
-from tfm_core.inspect.text.embeddings import Table, look_up, principal
+from tfm_core.inspect.text.embeddings import EmbeddingTable, look_up, principal
 from tfm_core.inspect.text.padding import batch
 from tfm_core.inspect.text.tokenise import Token
 from tfm_core.inspect.text.word_classes import CLASSES
@@ -14,7 +14,9 @@ from tfm_core.plots import embeddings, embeddings_moving, token_batch, tokens
 RNG = np.random.default_rng(5)
 WORDS = ("<pad>", "<bos>", "<eos>", "<unk>", "dog", "cat", "<b>")
 KINDS = (*["special"] * 4, "animals", "animals", "word")
-TABLE = Table("src", WORDS, KINDS, (0, 3, 11), RNG.normal(size=(3, 7, 5)).astype(np.float32), True)
+TABLE = EmbeddingTable(
+    "src", WORDS, KINDS, (0, 3, 11), RNG.normal(size=(3, 7, 5)).astype(np.float32), True
+)
 
 
 def test_chips_escape_what_people_type_and_mark_what_is_unknown():

@@ -6,10 +6,10 @@ import threading
 import pytest
 
 from tfm_core.runs import claim
-from tfm_core.runs.process import Mark, mark_of
+from tfm_core.runs.process import ProcessMark, mark_of
 from tfm_core.runs.status import Status, write_status
 
-DEAD = Mark(2**22 + 1, mark_of().host, 1.0)  # beyond the highest process number of Linux
+DEAD = ProcessMark(2**22 + 1, mark_of().host, 1.0)  # beyond the highest process number of Linux
 
 
 def test_a_held_run_is_not_given_to_another(tmp_path, neighbour):
@@ -33,7 +33,7 @@ def test_the_claim_of_a_dead_process_is_taken_over(tmp_path, neighbour):
 
 
 def test_a_claim_from_elsewhere_holds_while_its_heart_beats(tmp_path):
-    elsewhere = Mark(5, "another-machine")
+    elsewhere = ProcessMark(5, "another-machine")
     claim.take(tmp_path, elsewhere)
     write_status(tmp_path, Status("running", heartbeat=9e12))
     assert not claim.take(tmp_path, mark_of())
@@ -59,7 +59,7 @@ def test_of_many_that_find_the_same_dead_claim_one_wins(tmp_path):
 
     def race(number):
         barrier.wait()
-        if claim.take(tmp_path, Mark(number, "another-machine")):
+        if claim.take(tmp_path, ProcessMark(number, "another-machine")):
             won.append(number)
 
     threads = [threading.Thread(target=race, args=(number,)) for number in range(1, 9)]

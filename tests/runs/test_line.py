@@ -4,7 +4,7 @@ import pytest
 
 from tests.runs.waiting import tiny
 from tfm_core.runs.limits import LimitReached, Limits
-from tfm_core.runs.process import Mark, mark_of, this_host
+from tfm_core.runs.process import ProcessMark, mark_of, this_host
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.status import Status, write_status
 
@@ -106,7 +106,7 @@ def test_runs_elsewhere_count_while_their_heart_beats(store, idle):
     assert idle().n_running() == 1
     write_status(run.folder, Status("running", pid=5, host="another-machine", heartbeat=1.0))
     assert idle().n_running() == 0
-    assert run.status.mark == Mark(5, "another-machine")
+    assert run.status.mark == ProcessMark(5, "another-machine")
 
 
 def test_the_queue_is_sized_by_the_environment(store, monkeypatch):

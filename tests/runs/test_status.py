@@ -11,9 +11,11 @@ import pytest
 
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import requests
-from tfm_core.runs.process import Mark, is_alive, mark_of, this_host
+from tfm_core.runs.process import ProcessMark, is_alive, mark_of, this_host
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
 from tfm_core.sentences import N_, Sentence
+
+pytestmark = pytest.mark.quick
 
 
 @pytest.mark.parametrize("state", sorted(set(STATES) - ALIVE - {"interrupted"}))
@@ -47,7 +49,7 @@ def test_a_dead_process_is_not_alive_even_before_it_is_reaped():
 
 
 def test_a_worker_elsewhere_is_judged_by_its_heartbeat():
-    elsewhere = Mark(os.getpid(), "another-machine")
+    elsewhere = ProcessMark(os.getpid(), "another-machine")
     assert is_alive(elsewhere, heartbeat=time.time())
     assert not is_alive(elsewhere, heartbeat=time.time() - 31)
     assert not is_alive(elsewhere)

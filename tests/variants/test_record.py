@@ -6,9 +6,16 @@ from dataclasses import dataclass
 
 import pytest
 
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.record import Registry, UnknownVariant, Variant, resolve
 from tfm_core.variants.schedules import SCHEDULES
+from tfm_core.variants.stems import STEMS
+
+pytestmark = pytest.mark.quick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +57,11 @@ def test_a_registry_says_what_it_knows_and_takes_no_name_twice():
         Registry("cheese", brie, brie)
 
 
-@pytest.mark.parametrize("registry", [OPTIMISERS, SCHEDULES], ids=lambda each: each.subject)
+@pytest.mark.parametrize(
+    "registry",
+    [OPTIMISERS, SCHEDULES, PRECISIONS, NORMS, ACTIVATIONS, STEMS, POOLINGS],
+    ids=lambda each: each.subject,
+)
 def test_every_variant_stands_under_its_own_name_with_help_and_source(registry):
     for name, variant in registry.items():
         assert name == variant.name

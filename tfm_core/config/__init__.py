@@ -10,7 +10,6 @@ from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
     DEPTHS,
-    FAMILIES,
     MODEL_CONFIGS,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
@@ -20,11 +19,12 @@ from tfm_core.config.model import (
     TransformerConfig,
     ViTConfig,
 )
+from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
+    TASK_CONFIGS,
     TASK_FACTS,
     ImageTaskConfig,
-    SequenceTaskConfig,
     TaskConfig,
     TextTaskConfig,
     task_config,
@@ -32,6 +32,7 @@ from tfm_core.config.task import (
 )
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
+from tfm_core.variants.families import FAMILIES
 
 __all__ = [
     "CAPTION_TASKS",
@@ -40,6 +41,7 @@ __all__ = [
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
+    "TASK_CONFIGS",
     "TASK_FACTS",
     "TEXT_TASKS",
     "BlockConfig",
@@ -55,6 +57,7 @@ __all__ = [
     "Experiment",
     "ImageTaskConfig",
     "ModelConfig",
+    "PictureTaskConfig",
     "Problem",
     "RecurrentConfig",
     "SequenceTaskConfig",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
@@ -86,7 +86,7 @@ class Config(BaseModel):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise ConfigError(explain(error)) from None
+            raise ConfigError(explain(error, cls)) from None
 
     @classmethod
     def offered(cls, field: str) -> Mapping[str, Labelled]:
@@ -126,13 +126,19 @@ def knob(
     )
 
 
-def explain(error: ValidationError) -> list[Problem]:
-    """Turn pydantic's report into sentences for a student."""
-    problems = []
+def tagged(union: object, tag: str) -> dict[str, Any]:
+    """Return the configs of a union by their tag, a field with another default in each."""
+    return {config.model_fields[tag].default: config for config in get_args(union)}
+
+
+def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
+    """Turn pydantic's report on values for a config into sentences for a student."""
+    problems, tags = [], _tags(config)
     for item in error.errors():
         context = item.get("ctx", {})
         path = [str(part) for part in item["loc"]]
-        path = [part for i, part in enumerate(path) if i != 1 or part not in _TAGS]
+        if path[1:2] and path[1] in tags.get(path[0], ()):
+            del path[1]  # pydantic names the member of a union too
         field, value = ".".join(path), item.get("input")
         name = path[-1] if path else ""
         if item["type"] == "value_error":
@@ -155,18 +161,15 @@ class CrossError(StudentError):
         super().__init__(template, **values)
 
 
-_TAGS = {
-    "encoder-decoder",
-    "encoder-only",
-    "decoder-only",
-    "vit",
-    "recurrent",
-    "captioner",
-    "text",
-    "image",
-    "caption",
-    "corpus",
-}
+def _tags(config: type[Config]) -> dict[str, set[str]]:
+    """Return the fields that hold one config of several, and the tags of those."""
+    return {
+        name: set(tagged(field.annotation, field.discriminator))
+        for name, field in config.model_fields.items()
+        if isinstance(field.discriminator, str)
+    }
+
+
 _BOUNDS = {
     "greater_than_equal": ("ge", N_("{name} is {value}, but must be at least {bound:g}.")),
     "greater_than": ("gt", N_("{name} is {value}, but must be greater than {bound:g}.")),

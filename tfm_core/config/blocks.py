@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.choices import ActivationName, NormName
+from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 
 class BlockConfig(Config):
@@ -17,7 +19,7 @@ class BlockConfig(Config):
     d_model: int = knob(
         64,
         "d_model",
-        "Width of every token's vector. Twice as wide is four times the matrices.",
+        N_("Width of every token's vector. Twice as wide is four times the matrices."),
         ge=2,
         le=16384,
         step=8,
@@ -25,33 +27,37 @@ class BlockConfig(Config):
     n_heads: int = knob(
         4,
         "n_heads",
-        "Attention patterns per layer, each of d_model / n_heads dimensions.",
+        N_("Attention patterns per layer, each of d_model / n_heads dimensions."),
         ge=1,
         le=128,
     )
     d_ff: int = knob(
         128,
         "d_ff",
-        "Hidden width of the feed-forward layer; usually 2 to 4 times d_model.",
+        N_("Hidden width of the feed-forward layer; usually 2 to 4 times d_model."),
         ge=1,
         le=65536,
         step=8,
     )
     dropout: float = knob(
         0.0,
-        "Dropout",
-        "Share of values set to zero while training. Helps when data is scarce.",
+        N_("Dropout"),
+        N_("Share of values set to zero while training. Helps when data is scarce."),
         ge=0,
         lt=1,
         step=0.05,
     )
-    norm: NormName = knob("layernorm", "Norm", "What keeps activations in range.", advanced=True)
+    norm: Annotated[str, OneOf(NORMS)] = knob(
+        "layernorm", N_("Norm"), N_("What keeps activations in range."), advanced=True
+    )
     norm_eps: float = knob(
         1e-5,
-        "Norm epsilon",
-        "Added to the variance under the norm's root, so that nothing is divided by 0: 1e-5 in "
-        "GPT-2 and PyTorch, 1e-6 in ViT, 1e-12 in BERT. It tells only where a vector hardly "
-        "varies; a large one shrinks what the norm hands on.",
+        N_("Norm epsilon"),
+        N_(
+            "Added to the variance under the norm's root, so that nothing is divided by 0: 1e-5 "
+            "in GPT-2 and PyTorch, 1e-6 in ViT, 1e-12 in BERT. It tells only where a vector "
+            "hardly varies; a large one shrinks what the norm hands on.",
+        ),
         ge=1e-12,
         le=0.1,
         step=1e-6,
@@ -59,13 +65,13 @@ class BlockConfig(Config):
     )
     norm_first: bool = knob(
         True,
-        "Pre-norm",
-        "Normalise before each sublayer (stable) rather than after (the paper).",
+        N_("Pre-norm"),
+        N_("Normalise before each sublayer (stable) rather than after (the paper)."),
     )
-    activation: ActivationName = knob(
-        "gelu", "Activation", "The feed-forward layer's non-linearity."
+    activation: Annotated[str, OneOf(ACTIVATIONS)] = knob(
+        "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
-    bias: bool = knob(True, "Biases", "Add a bias in every linear layer.", advanced=True)
+    bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
 
     @property
     def d_head(self) -> int:
@@ -88,29 +94,14 @@ class BlockConfig(Config):
                 d_model=self.d_model,
                 would=would,
             )
-        check_position(self, "position")
+        if "position" in type(self).model_fields:
+            check_position(self, "position")
         return self
 
 
 def check_position(config: BlockConfig, field: str) -> None:
     """Raise CrossError where the positions that ``field`` names cannot be had at this width."""
-    position = getattr(config, field, "none")
-    if position == "rotary" and config.d_head % 2:
-        raise CrossError(
-            field,
-            "Rotary positions turn pairs of dimensions, but a head has {d_head} dimensions, an "
-            "odd number; change d_model or n_heads.",
-            d_head=config.d_head,
-        )
-    if position == "sinusoidal" and config.d_model % 2:
-        raise CrossError(
-            field,
-            "Sinusoidal positions need an even d_model, and it is {d_model}.",
-            d_model=config.d_model,
-        )
-    if position == "sinusoidal-2d" and config.d_model % 4:
-        raise CrossError(
-            field,
-            "2-D sinusoidal positions need a d_model that 4 divides, and it is {d_model}.",
-            d_model=config.d_model,
-        )
+    kind = POSITIONS[getattr(config, field)]
+    sentence = kind.impossible(config.d_model, config.d_head)
+    if sentence is not None:
+        raise CrossError(field, sentence)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-from tfm_core.config.base import Config, knob
+from tfm_core.config.base import knob
 from tfm_core.config.choices import LanguageName
+from tfm_core.config.reads import PictureTaskConfig
+from tfm_core.sentences import N_
 
 CaptionTaskName = Literal["captions"]
 N_DIGITS = range(1, 4)
@@ -26,36 +28,40 @@ class CaptionTaskFacts:
 
 CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
     "captions": CaptionTaskFacts(
-        "Captions of digits",
-        "Say in words which handwritten digits a picture shows, and where they stand.",
+        N_("Captions of digits"),
+        N_("Say in words which handwritten digits a picture shows, and where they stand."),
         49,
         1,
     ),
 }
 
 
-class CaptionTaskConfig(Config):
+class CaptionTaskConfig(PictureTaskConfig):
     """Pictures composed of real handwritten digits, and a caption for each."""
 
+    tasks: ClassVar[dict[str, CaptionTaskFacts]] = CAPTION_TASKS
     kind: Literal["caption"] = "caption"
-    name: CaptionTaskName = knob("captions", "Task", "What the model learns.")
+    name: CaptionTaskName = knob("captions", N_("Task"), N_("What the model learns."))
     n_digits: int = knob(
         2,
-        "Digits in a picture",
-        "One is named; two and three also get words for where they stand. Three are much harder.",
+        N_("Digits in a picture"),
+        N_(
+            "One is named; two and three also get words for where they stand. Three are much "
+            "harder.",
+        ),
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
-    language: LanguageName = knob("english", "Language", "The language of the captions.")
+    language: LanguageName = knob("english", N_("Language"), N_("The language of the captions."))
     sizes: bool = knob(
         False,
-        "Large and small",
-        "Draw digits in two sizes, and say of each whether it is large or small.",
+        N_("Large and small"),
+        N_("Draw digits in two sizes, and say of each whether it is large or small."),
     )
     rotation: float = knob(
         10.0,
-        "Rotation",
-        "Each digit of a training picture turns by up to this many degrees, anew every time.",
+        N_("Rotation"),
+        N_("Each digit of a training picture turns by up to this many degrees, anew every time."),
         ge=0,
         le=45,
         step=1,
@@ -63,8 +69,11 @@ class CaptionTaskConfig(Config):
     )
     scale: float = knob(
         0.1,
-        "Scale",
-        "Each digit of a training picture grows or shrinks by up to this share, anew every time.",
+        N_("Scale"),
+        N_(
+            "Each digit of a training picture grows or shrinks by up to this share, anew every "
+            "time.",
+        ),
         ge=0,
         le=0.5,
         step=0.05,
@@ -72,8 +81,8 @@ class CaptionTaskConfig(Config):
     )
     slant: float = knob(
         0.2,
-        "Slant",
-        "Each digit of a training picture leans by up to this share of its height.",
+        N_("Slant"),
+        N_("Each digit of a training picture leans by up to this share of its height."),
         ge=0,
         le=1,
         step=0.05,
@@ -81,8 +90,8 @@ class CaptionTaskConfig(Config):
     )
     shift: float = knob(
         1.5,
-        "Shift",
-        "Each digit of a training picture moves within its place by up to this many pixels.",
+        N_("Shift"),
+        N_("Each digit of a training picture moves within its place by up to this many pixels."),
         ge=0,
         le=7,
         step=0.5,
@@ -90,8 +99,8 @@ class CaptionTaskConfig(Config):
     )
     n_train: int = knob(
         20000,
-        "Training pictures",
-        "Different pictures to learn from, composed of 4,000 digits.",
+        N_("Training pictures"),
+        N_("Different pictures to learn from, composed of 4,000 digits."),
         ge=8,
         le=200_000,
         step=1000,
@@ -99,8 +108,8 @@ class CaptionTaskConfig(Config):
     )
     n_validation: int = knob(
         500,
-        "Validation pictures",
-        "Pictures measured during training, composed of 500 digits never trained on.",
+        N_("Validation pictures"),
+        N_("Pictures measured during training, composed of 500 digits never trained on."),
         ge=8,
         le=10_000,
         step=100,
@@ -108,8 +117,8 @@ class CaptionTaskConfig(Config):
     )
     n_test: int = knob(
         1000,
-        "Test pictures",
-        "Pictures measured once at the end, composed of 500 other digits never trained on.",
+        N_("Test pictures"),
+        N_("Pictures measured once at the end, composed of 500 other digits never trained on."),
         ge=8,
         le=10_000,
         step=100,
@@ -120,3 +129,13 @@ class CaptionTaskConfig(Config):
     def facts(self) -> CaptionTaskFacts:
         """Label, help and picture shape of this task."""
         return CAPTION_TASKS[self.name]
+
+    @property
+    def image_size(self) -> int:
+        """Pixels to a side."""
+        return self.facts.image_size
+
+    @property
+    def channels(self) -> int:
+        """1 for grey pictures, 3 for coloured ones."""
+        return self.facts.channels

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import knob
+from tfm_core.config.base import OneOf, knob
 from tfm_core.config.blocks import BlockConfig, check_position
-from tfm_core.config.choices import GridPositionName, StemName, WordPositionName
+from tfm_core.sentences import N_
+from tfm_core.variants.positions import ADDED_TO_PATCHES, ADDED_TO_WORDS
+from tfm_core.variants.stems import STEMS
 
 
 class CaptionerConfig(BlockConfig):
     """Patches in, words out: the decoder's cross-attention looks at the picture."""
 
     family: Literal["captioner"] = "captioner"
-    n_encoder_layers: int = knob(2, "Encoder layers", "Blocks that read the picture.", ge=1, le=48)
-    n_decoder_layers: int = knob(1, "Decoder layers", "Blocks that write the words.", ge=1, le=48)
+    n_encoder_layers: int = knob(
+        2, N_("Encoder layers"), N_("Blocks that read the picture."), ge=1, le=48
+    )
+    n_decoder_layers: int = knob(
+        1, N_("Decoder layers"), N_("Blocks that write the words."), ge=1, le=48
+    )
     patch_size: int = knob(
-        7, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
+        7,
+        N_("Patch size"),
+        N_("Side of a patch in pixels; it must divide the picture."),
+        ge=1,
+        le=256,
     )
-    position: GridPositionName = knob(
-        "sinusoidal-2d", "Positions", "How the encoder knows where a patch lies."
+    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = knob(
+        "sinusoidal-2d", N_("Positions"), N_("How the encoder knows where a patch lies.")
     )
-    text_position: WordPositionName = knob(
-        "learned", "Word positions", "How the decoder knows where a word stands."
+    text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = knob(
+        "learned", N_("Word positions"), N_("How the decoder knows where a word stands.")
     )
-    stem: StemName = knob("conv", "Stem", "How pixels become patch embeddings.")
+    stem: Annotated[str, OneOf(STEMS)] = knob(
+        "conv", N_("Stem"), N_("How pixels become patch embeddings.")
+    )
 
     @model_validator(mode="after")
     def _word_positions_fit(self) -> Self:

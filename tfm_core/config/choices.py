@@ -7,87 +7,45 @@ The names are the contract; the classes behind them are found in ``tfm_core.laye
 from typing import Annotated
 
 from tfm_core.config.base import Choice, OneOf
-
-POSITIONS: dict[str, Choice] = {
-    "none": Choice("None", "No position at all: an encoder then sees a bag of tokens."),
-    "sinusoidal": Choice("Sinusoidal", "Fixed sine and cosine waves (Vaswani et al. 2017, 3.5)."),
-    "learned": Choice("Learned", "One trained vector for each position (BERT, GPT-2, ViT)."),
-    "rotary": Choice("Rotary", "Queries and keys turn with position (RoPE, Su et al. 2021)."),
-    "alibi": Choice("ALiBi", "A penalty on distance in every score (Press et al. 2022)."),
-}
-PositionName = Annotated[str, OneOf(POSITIONS)]
-
-PATCH_POSITIONS: dict[str, Choice] = {
-    **POSITIONS,
-    "sinusoidal-2d": Choice(
-        "Sinusoidal, 2-D", "Half of the waves tell the row, half the column of a patch."
-    ),
-}
-PatchPositionName = Annotated[str, OneOf(PATCH_POSITIONS)]
-
-WORD_POSITIONS = {name: POSITIONS[name] for name in ("none", "sinusoidal", "learned")}
-WordPositionName = Annotated[str, OneOf(WORD_POSITIONS)]
-GRID_POSITIONS = {**WORD_POSITIONS, "sinusoidal-2d": PATCH_POSITIONS["sinusoidal-2d"]}
-GridPositionName = Annotated[str, OneOf(GRID_POSITIONS)]
-
-NORMS: dict[str, Choice] = {
-    "layernorm": Choice(
-        "LayerNorm", "Subtract the mean, divide by the deviation (Ba et al. 2016)."
-    ),
-    "rmsnorm": Choice("RMSNorm", "Divide by the root mean square only (Zhang & Sennrich 2019)."),
-}
-NormName = Annotated[str, OneOf(NORMS)]
-
-ACTIVATIONS: dict[str, Choice] = {
-    "relu": Choice("ReLU", "The original: negative values become zero."),
-    "gelu": Choice("GELU", "A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016)."),
-    "gelu_tanh": Choice(
-        "GELU, by tanh", "GELU's first approximation, at most 0.0005 away from it (GPT-2)."
-    ),
-    "swiglu": Choice("SwiGLU", "A gated unit with a third matrix (Shazeer 2020; LLaMA)."),
-}
-ActivationName = Annotated[str, OneOf(ACTIVATIONS)]
-
-POOLINGS: dict[str, Choice] = {
-    "cls": Choice("CLS token", "One extra token gathers what the classifier reads (BERT, ViT)."),
-    "mean": Choice("Mean", "Average all patches or words; learns faster on small data."),
-}
-PoolingName = Annotated[str, OneOf(POOLINGS)]
-
-STEMS: dict[str, Choice] = {
-    "patches": Choice("Plain patches", "Cut and project each patch linearly (the ViT paper)."),
-    "conv": Choice(
-        "Convolutional",
-        "A 3x3 convolution before the patches: sees strokes across patch borders "
-        "(Xiao et al. 2021).",
-    ),
-}
-StemName = Annotated[str, OneOf(STEMS)]
+from tfm_core.sentences import N_
 
 UNITS: dict[str, Choice] = {
-    "words": Choice("Words", "Words, signs and line breaks: few steps, a large vocabulary."),
-    "characters": Choice("Characters", "Letters and signs: a small vocabulary, many steps."),
+    "words": Choice(
+        N_("Words"), N_("Words, signs and line breaks: few steps, a large vocabulary.")
+    ),
+    "characters": Choice(
+        N_("Characters"), N_("Letters and signs: a small vocabulary, many steps.")
+    ),
 }
 UnitName = Annotated[str, OneOf(UNITS)]
 
 CELLS: dict[str, Choice] = {
-    "lstm": Choice("LSTM", "Three gates and a separate memory (Hochreiter & Schmidhuber 1997)."),
-    "gru": Choice("GRU", "Two gates, no separate memory, a quarter cheaper (Cho et al. 2014)."),
+    "lstm": Choice(
+        N_("LSTM"), N_("Three gates and a separate memory (Hochreiter & Schmidhuber 1997).")
+    ),
+    "gru": Choice(
+        N_("GRU"), N_("Two gates, no separate memory, a quarter cheaper (Cho et al. 2014).")
+    ),
 }
 CellName = Annotated[str, OneOf(CELLS)]
 
 RECURRENT_ATTENTIONS: dict[str, Choice] = {
     "additive": Choice(
-        "Additive", "v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."
+        N_("Additive"),
+        N_("v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."),
     ),
-    "dot": Choice("Dot product", "s h, asked after each step (Luong, Pham & Manning 2015)."),
-    "general": Choice("General", "s W h: a matrix between the two (Luong et al. 2015)."),
-    "concat": Choice("Concat", "v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
+    "dot": Choice(
+        N_("Dot product"), N_("s h, asked after each step (Luong, Pham & Manning 2015).")
+    ),
+    "general": Choice(N_("General"), N_("s W h: a matrix between the two (Luong et al. 2015).")),
+    "concat": Choice(
+        N_("Concat"), N_("v tanh(W [s; h]), asked after each step (Luong et al. 2015).")
+    ),
 }
 RecurrentAttentionName = Annotated[str, OneOf(RECURRENT_ATTENTIONS)]
 
 LANGUAGES: dict[str, Choice] = {
-    "english": Choice("English", "“a three above a seven”: each number with its article."),
-    "korean": Choice("Korean", "“삼은 칠 위에 있다”: the verb last, particles that agree."),
+    "english": Choice(N_("English"), N_("“a three above a seven”: each number with its article.")),
+    "korean": Choice(N_("Korean"), N_("“삼은 칠 위에 있다”: the verb last, particles that agree.")),
 }
 LanguageName = Annotated[str, OneOf(LANGUAGES)]

@@ -15,7 +15,6 @@ from tfm_core.config.base import Config, ConfigError, Problem
 from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
-from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.sentences import N_
 
 
@@ -36,10 +35,7 @@ def from_json(text: str | bytes) -> Experiment:
 def default_sections(family: str, task_name: str) -> dict[str, Any]:
     """Return the defaults of a family and a task as nested plain values."""
     model = MODEL_CONFIGS[family]().model_dump()
-    values: dict[str, Any] = {"name": task_name}
-    if task_name in TEXT_TASKS:
-        values["size"] = TEXT_TASKS[task_name].default_size
-    task = task_config(task_name).parse(values)
+    task = task_config(task_name).named(task_name)
     blank = Experiment()
     return {
         "model": model,

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
+from tfm_core.config.base import CrossError, knob
 from tfm_core.config.choices import UnitName
+from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.sentences import N_
 
 CorpusTaskName = Literal["grammar", "own-text"]
@@ -35,27 +36,30 @@ class CorpusTaskFacts:
 
 CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
     "grammar": CorpusTaskFacts(
-        "Toy grammar",
+        N_("Toy grammar"),
         N_("Write sentences of the toy English grammar, one token after the other."),
         ("unit", "n_train", "n_validation", "n_test"),
     ),
     "own-text": CorpusTaskFacts(
-        "A text",
+        N_("A text"),
         N_("Continue a text: the first chapter of Alice in Wonderland, or one that you paste."),
         ("unit", "context", "text"),
     ),
 }
 
 
-class CorpusTaskConfig(Config):
+class CorpusTaskConfig(SequenceTaskConfig):
     """A language model's text. ``text`` is the user's own; empty means the one that comes along."""
 
+    tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
-    name: CorpusTaskName = knob("own-text", "Task", N_("What the model learns."))
-    unit: UnitName = knob("words", "Tokens", N_("What the model reads and writes one at a time."))
+    name: CorpusTaskName = knob("own-text", N_("Task"), N_("What the model learns."))
+    unit: UnitName = knob(
+        "words", N_("Tokens"), N_("What the model reads and writes one at a time.")
+    )
     context: int = knob(
         64,
-        "Context",
+        N_("Context"),
         N_("Tokens the model sees at once, <bos> included: how far back it can look."),
         ge=4,
         le=512,
@@ -63,7 +67,7 @@ class CorpusTaskConfig(Config):
     )
     n_train: int = knob(
         20000,
-        "Training sentences",
+        N_("Training sentences"),
         N_("Sentences to learn from."),
         ge=8,
         le=200_000,
@@ -72,7 +76,7 @@ class CorpusTaskConfig(Config):
     )
     n_validation: int = knob(
         500,
-        "Validation sentences",
+        N_("Validation sentences"),
         N_("Other draws, measured during training."),
         ge=8,
         le=50_000,
@@ -81,7 +85,7 @@ class CorpusTaskConfig(Config):
     )
     n_test: int = knob(
         1000,
-        "Test sentences",
+        N_("Test sentences"),
         N_("Other draws, measured once at the end."),
         ge=8,
         le=50_000,
@@ -90,7 +94,7 @@ class CorpusTaskConfig(Config):
     )
     text: str = Field(
         "",
-        title="Text",
+        title=N_("Text"),
         description=N_("Your own text to learn from; empty: the one that comes with the app."),
     )
 

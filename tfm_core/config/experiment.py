@@ -7,27 +7,22 @@ from typing import Self, TypeVar
 from pydantic import Field, model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.model import (
-    FAMILIES,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     ModelConfig,
+    TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.recurrent import RecurrentConfig
+from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.shape import patches_per_side
-from tfm_core.config.task import (
-    TASK_FACTS,
-    ImageTaskConfig,
-    SequenceTaskConfig,
-    TaskConfig,
-    TextTaskConfig,
-    tasks_for,
-)
+from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.families import FAMILIES
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
 
 C = TypeVar("C", bound=Config)
 
@@ -39,59 +34,52 @@ class Experiment(Config):
     task: TaskConfig = Field(default_factory=TextTaskConfig)
     training: TrainingConfig = Field(default_factory=TrainingConfig)
     seed: int = knob(
-        0, "Seed", "The same seed gives the same weights, batches and curve.", ge=0, le=2**31 - 1
+        0,
+        N_("Seed"),
+        N_("The same seed gives the same weights, batches and curve."),
+        ge=0,
+        le=2**31 - 1,
     )
 
     def task_as(self, kind: type[C]) -> C:
         """Return the task, which must be of a kind. Raises ValueError, in a sentence, otherwise."""
         if isinstance(self.task, kind):
             return self.task
-        wanted = kind.model_fields["kind"].default
         raise StudentError(
-            "The task {label} is of kind {kind}, not {wanted}.",
+            "{label} is a task of the kind {kind}; here {needed} is needed.",
             label=self.task.facts.label,
             kind=self.task.kind,
-            wanted=wanted,
+            needed=kind.__name__,
         )
 
     def model_as(self, family: type[C]) -> C:
         """Return the model's settings, which must be of a family. Raises ValueError otherwise."""
         if isinstance(self.model, family):
             return self.model
-        wanted = family.model_fields["family"].default
         raise StudentError(
-            "The model is of the family {family}, not {wanted}.",
-            family=self.model.family,
-            wanted=wanted,
+            "The model is of the family {label}; here {needed} is needed.",
+            label=FAMILIES[self.model.family].label,
+            needed=family.__name__,
         )
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         _check_family(self)
-        if isinstance(self.model, ViTConfig):
-            _check_vit(self)
-        elif isinstance(self.model, CaptionerConfig):
-            _check_patches(self)
-        else:
-            _check_text(self)
+        _check_patches(self)
+        _check_max_len(self)
         return self
 
 
 def sequence_len(experiment: Experiment) -> int:
     """Return the longest sequence that one stack of the model sees, special tokens included."""
-    model, task = experiment.model, experiment.task
-    if isinstance(model, ViTConfig):
-        assert isinstance(task, ImageTaskConfig)
-        return patches_per_side(task.facts.image_size, model.patch_size) ** 2 + (
-            model.pooling == "cls"
-        )
-    if isinstance(model, CaptionerConfig):
-        assert isinstance(task, CaptionTaskConfig)
-        return patches_per_side(task.facts.image_size, model.patch_size) ** 2
-    assert isinstance(task, SequenceTaskConfig)
+    model, facts = experiment.model, experiment.task.facts
+    if isinstance(model, ViTConfig | CaptionerConfig):
+        side = patches_per_side(experiment.task_as(PictureTaskConfig).image_size, model.patch_size)
+        return side**2 + (isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls)
+    task = experiment.task_as(SequenceTaskConfig)
     src, tgt = task.max_src_len, task.n_answers  # + <eos>, or <bos> where it is shifted
-    if isinstance(model, EncoderOnlyConfig) and task.facts.answer == "label":
-        return src + (model.pooling == "cls")
+    if isinstance(model, EncoderOnlyConfig) and facts.answer == "label":
+        return src + POOLINGS[model.pooling].has_cls
     if model.family == "decoder-only":
         return src + tgt
     return max(src, tgt)
@@ -113,25 +101,11 @@ def _check_family(experiment: Experiment) -> None:
         )
 
 
-def _check_vit(experiment: Experiment) -> None:
-    _check_patches(experiment)
-    task = experiment.task
-    assert isinstance(task, ImageTaskConfig)
-    if task.n_validation >= task.facts.n_train:
-        raise CrossError(
-            "task.n_validation",
-            "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
-            "choose fewer.",
-            n_validation=task.n_validation,
-            n_train=task.facts.n_train,
-        )
-
-
 def _check_patches(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    assert isinstance(model, ViTConfig | CaptionerConfig)
-    assert isinstance(task, ImageTaskConfig | CaptionTaskConfig)
-    size = task.facts.image_size
+    if not (isinstance(model, ViTConfig | CaptionerConfig) and isinstance(task, PictureTaskConfig)):
+        return
+    size = task.image_size
     if size % model.patch_size:
         fitting = ", ".join(str(n) for n in range(1, size + 1) if size % n == 0)
         raise CrossError(
@@ -145,14 +119,12 @@ def _check_patches(experiment: Experiment) -> None:
         )
 
 
-def _check_text(experiment: Experiment) -> None:
+def _check_max_len(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    assert isinstance(task, SequenceTaskConfig)
-    assert not isinstance(model, ViTConfig | CaptionerConfig)
-    if isinstance(model, RecurrentConfig):
-        return  # reads any length
+    if not isinstance(model, TextModelConfig) or not POSITIONS[model.position].has_table:
+        return
     needed = sequence_len(experiment)
-    if model.position == "learned" and needed > model.max_len:
+    if needed > model.max_len:
         raise CrossError(
             "model.max_len",
             "{label} has sequences of up to {needed} tokens, but the learned position table has "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.sentences import N_
+
 ImageTaskName = Literal["mnist-5000", "mnist", "fashion-mnist", "cifar-10"]
 
 
@@ -31,8 +33,8 @@ class ImageTaskFacts:
 _DIGITS = tuple("0123456789")
 IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
-        "MNIST, 5,000 digits",
-        "A real subset that comes with the app: no download.",
+        N_("MNIST, 5,000 digits"),
+        N_("A real subset that comes with the app: no download."),
         28,
         1,
         _DIGITS,
@@ -40,8 +42,8 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
         500,
     ),
     "mnist": ImageTaskFacts(
-        "MNIST",
-        "All 70,000 handwritten digits; downloaded once (11 MB).",
+        N_("MNIST"),
+        N_("All 70,000 handwritten digits; downloaded once (11 MB)."),
         28,
         1,
         _DIGITS,
@@ -49,8 +51,8 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
         10000,
     ),
     "fashion-mnist": ImageTaskFacts(
-        "Fashion-MNIST",
-        "70,000 pieces of clothing; downloaded once (30 MB).",
+        N_("Fashion-MNIST"),
+        N_("70,000 pieces of clothing; downloaded once (30 MB)."),
         28,
         1,
         (
@@ -69,8 +71,8 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
         10000,
     ),
     "cifar-10": ImageTaskFacts(
-        "CIFAR-10",
-        "60,000 small colour photographs; downloaded once (170 MB).",
+        N_("CIFAR-10"),
+        N_("60,000 small colour photographs; downloaded once (170 MB)."),
         32,
         3,
         ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"),

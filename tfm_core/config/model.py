@@ -6,63 +6,43 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfm_core.config.base import Choice, knob
+from tfm_core.config.base import OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.captioner import CaptionerConfig
-from tfm_core.config.choices import (
-    PatchPositionName,
-    PoolingName,
-    PositionName,
-    StemName,
-)
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
-
-FAMILIES: dict[str, Choice] = {
-    "encoder-decoder": Choice(
-        "Encoder-decoder", "Reads the source, then writes the target (the 2017 Transformer, T5)."
-    ),
-    "encoder-only": Choice(
-        "Encoder-only", "Sees everything at once and answers all positions in one pass (BERT)."
-    ),
-    "decoder-only": Choice("Decoder-only", "Continues one sequence from left to right (GPT)."),
-    "vit": Choice("Vision Transformer", "Cuts a picture into patches and attends over them (ViT)."),
-    "captioner": Choice(
-        "Captioner", "A ViT's encoder reads a picture, a decoder describes it (captioning)."
-    ),
-    "recurrent": Choice(
-        "RNN with attention",
-        "Reads and writes one token after the other, and looks back at the source (2015).",
-    ),
-}
+from tfm_core.sentences import N_
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.variants.stems import STEMS
 
 
 class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
-    position: PositionName = knob(
-        "sinusoidal", "Positions", "How the model knows where a token stands."
+    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = knob(
+        "sinusoidal", N_("Positions"), N_("How the model knows where a token stands.")
     )
     max_len: int = knob(
         64,
-        "Longest sequence",
-        "Rows of the learned position table; only that kind has a limit.",
+        N_("Longest sequence"),
+        N_("Rows of the learned position table; only that kind has a limit."),
         ge=2,
         le=8192,
         advanced=True,
     )
     window: int = knob(
         0,
-        "Attention window",
-        "Tokens to each side that self-attention may see; 0 means all of them.",
+        N_("Attention window"),
+        N_("Tokens to each side that self-attention may see; 0 means all of them."),
         ge=0,
         le=8192,
         advanced=True,
     )
     tie_embeddings: bool = knob(
         False,
-        "Tied embeddings",
-        "Use the target embedding as output matrix too (Press & Wolf 2017).",
+        N_("Tied embeddings"),
+        N_("Use the target embedding as output matrix too (Press & Wolf 2017)."),
         advanced=True,
     )
 
@@ -80,17 +60,21 @@ class EncoderDecoderConfig(TextBlockConfig):
     """The Transformer of 2017."""
 
     family: Literal["encoder-decoder"] = "encoder-decoder"
-    n_encoder_layers: int = knob(1, "Encoder layers", "Blocks that read the source.", ge=1, le=48)
-    n_decoder_layers: int = knob(1, "Decoder layers", "Blocks that write the target.", ge=1, le=48)
+    n_encoder_layers: int = knob(
+        1, N_("Encoder layers"), N_("Blocks that read the source."), ge=1, le=48
+    )
+    n_decoder_layers: int = knob(
+        1, N_("Decoder layers"), N_("Blocks that write the target."), ge=1, le=48
+    )
 
 
 class EncoderOnlyConfig(TextBlockConfig):
     """A stack that sees all positions and answers each of them at once."""
 
     family: Literal["encoder-only"] = "encoder-only"
-    n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
-    pooling: PoolingName = knob(
-        "mean", "Pooling", "What the classifier reads, in tasks that ask for one label."
+    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
+        "mean", N_("Pooling"), N_("What the classifier reads, in tasks that ask for one label.")
     )
 
     @property
@@ -102,22 +86,30 @@ class DecoderOnlyConfig(TextBlockConfig):
     """A stack that reads source and target as one sequence, each token seeing only the past."""
 
     family: Literal["decoder-only"] = "decoder-only"
-    n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
+    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
 
 
 class ViTConfig(BlockConfig):
     """The Vision Transformer (Dosovitskiy et al. 2021)."""
 
     family: Literal["vit"] = "vit"
-    n_layers: int = knob(2, "Layers", "Blocks in the stack.", ge=1, le=96)
+    n_layers: int = knob(2, N_("Layers"), N_("Blocks in the stack."), ge=1, le=96)
     patch_size: int = knob(
-        7, "Patch size", "Side of a patch in pixels; it must divide the picture.", ge=1, le=256
+        7,
+        N_("Patch size"),
+        N_("Side of a patch in pixels; it must divide the picture."),
+        ge=1,
+        le=256,
     )
-    position: PatchPositionName = knob(
-        "learned", "Positions", "How the model knows where a patch lies."
+    position: Annotated[str, OneOf(POSITIONS)] = knob(
+        "learned", N_("Positions"), N_("How the model knows where a patch lies.")
     )
-    pooling: PoolingName = knob("mean", "Pooling", "What the classifier reads.")
-    stem: StemName = knob("patches", "Stem", "How pixels become patch embeddings.")
+    pooling: Annotated[str, OneOf(POOLINGS)] = knob(
+        "mean", N_("Pooling"), N_("What the classifier reads.")
+    )
+    stem: Annotated[str, OneOf(STEMS)] = knob(
+        "patches", N_("Stem"), N_("How pixels become patch embeddings.")
+    )
 
 
 DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
@@ -125,20 +117,7 @@ DEPTHS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
 
 TextModelConfig = EncoderDecoderConfig | EncoderOnlyConfig | DecoderOnlyConfig
 TransformerConfig = TextModelConfig | ViTConfig | CaptionerConfig
-ModelConfig = Annotated[
-    EncoderDecoderConfig
-    | EncoderOnlyConfig
-    | DecoderOnlyConfig
-    | ViTConfig
-    | CaptionerConfig
-    | RecurrentConfig,
-    Field(discriminator="family"),
-]
-MODEL_CONFIGS: dict[str, type[BlockConfig] | type[RecurrentConfig]] = {
-    "encoder-decoder": EncoderDecoderConfig,
-    "encoder-only": EncoderOnlyConfig,
-    "decoder-only": DecoderOnlyConfig,
-    "vit": ViTConfig,
-    "captioner": CaptionerConfig,
-    "recurrent": RecurrentConfig,
-}
+AnyModel = TextModelConfig | ViTConfig | CaptionerConfig | RecurrentConfig
+ModelConfig = Annotated[AnyModel, Field(discriminator="family")]
+MODEL_CONFIGS: dict[str, type[AnyModel]] = tagged(AnyModel, "family")
+"""The settings of each family."""

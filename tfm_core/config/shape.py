@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tfm_core.config.choices import POOLINGS
 from tfm_core.sentences import StudentError
+from tfm_core.variants.poolings import POOLINGS, Pooling
 
 CLS_ID = 1
 """The token put in front of a text to gather its label: <bos>."""
@@ -38,6 +38,16 @@ class TextShape:
     n_labels: int = 0
     mask_id: int = 0
     has_source: bool = True
+
+    @property
+    def pooling(self) -> Pooling | None:
+        """How one vector is made of the text; None where every position answers."""
+        return POOLINGS.get(self.head)
+
+    @property
+    def has_cls(self) -> bool:
+        """Whether a token that stands for no word is put in front."""
+        return self.pooling is not None and self.pooling.has_cls
 
     @property
     def is_label(self) -> bool:

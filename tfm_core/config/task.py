@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.caption_task import CAPTION_TASKS, CaptionTaskConfig, CaptionTaskFacts
-from tfm_core.config.corpus_tasks import CORPUS_TASKS, CorpusTaskConfig, CorpusTaskFacts
+from tfm_core.config.base import CrossError, knob, tagged
+from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
+from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
+from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
+from tfm_core.sentences import N_
 
 
-class TextTaskConfig(Config):
+class TextTaskConfig(SequenceTaskConfig):
     """Sequence to sequence on generated pairs."""
 
+    tasks: ClassVar[dict[str, TextTaskFacts]] = TEXT_TASKS
     kind: Literal["text"] = "text"
-    name: TextTaskName = knob("english-korean", "Task", "What the model learns.")
-    size: int = knob(1, "Size", "How hard the task is; what it counts depends on the task.", ge=1)
+    name: TextTaskName = knob("english-korean", N_("Task"), N_("What the model learns."))
+    size: int = knob(
+        1, N_("Size"), N_("How hard the task is; what it counts depends on the task."), ge=1
+    )
     n_train: int = knob(
         20000,
-        "Training pairs",
-        "Different pairs to learn from.",
+        N_("Training pairs"),
+        N_("Different pairs to learn from."),
         ge=8,
         le=500_000,
         step=1000,
@@ -30,8 +35,8 @@ class TextTaskConfig(Config):
     )
     n_validation: int = knob(
         500,
-        "Validation pairs",
-        "Unseen pairs measured during training.",
+        N_("Validation pairs"),
+        N_("Unseen pairs measured during training."),
         ge=8,
         le=50_000,
         step=100,
@@ -39,13 +44,19 @@ class TextTaskConfig(Config):
     )
     n_test: int = knob(
         1000,
-        "Test pairs",
-        "Unseen pairs measured once at the end.",
+        N_("Test pairs"),
+        N_("Unseen pairs measured once at the end."),
         ge=8,
         le=50_000,
         step=100,
         advanced=True,
     )
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Return the settings to begin a task with. Raises ConfigError for an unknown one."""
+        facts = TEXT_TASKS.get(name)
+        return cls.parse({"name": name, **({"size": facts.default_size} if facts else {})})
 
     @property
     def facts(self) -> TextTaskFacts:
@@ -82,15 +93,16 @@ class TextTaskConfig(Config):
         return self
 
 
-class ImageTaskConfig(Config):
+class ImageTaskConfig(PictureTaskConfig):
     """Image classification."""
 
+    tasks: ClassVar[dict[str, ImageTaskFacts]] = IMAGE_TASKS
     kind: Literal["image"] = "image"
-    name: ImageTaskName = knob("mnist-5000", "Task", "What the model learns.")
+    name: ImageTaskName = knob("mnist-5000", N_("Task"), N_("What the model learns."))
     shift: float = knob(
         1.0,
-        "Shift",
-        "Training pictures move by up to this many pixels.",
+        N_("Shift"),
+        N_("Training pictures move by up to this many pixels."),
         ge=0,
         le=8,
         step=0.5,
@@ -98,8 +110,8 @@ class ImageTaskConfig(Config):
     )
     rotation: float = knob(
         0.0,
-        "Rotation",
-        "Training pictures turn by up to this many degrees.",
+        N_("Rotation"),
+        N_("Training pictures turn by up to this many degrees."),
         ge=0,
         le=45,
         step=1,
@@ -107,8 +119,8 @@ class ImageTaskConfig(Config):
     )
     scale: float = knob(
         0.0,
-        "Scale",
-        "Training pictures grow or shrink by up to this share.",
+        N_("Scale"),
+        N_("Training pictures grow or shrink by up to this share."),
         ge=0,
         le=0.5,
         step=0.05,
@@ -116,8 +128,8 @@ class ImageTaskConfig(Config):
     )
     n_validation: int = knob(
         500,
-        "Validation pictures",
-        "Held out of the training set and measured during training.",
+        N_("Validation pictures"),
+        N_("Held out of the training set and measured during training."),
         ge=8,
         le=10_000,
         step=100,
@@ -129,33 +141,44 @@ class ImageTaskConfig(Config):
         """Label, help and picture shape of this task."""
         return IMAGE_TASKS[self.name]
 
+    @model_validator(mode="after")
+    def _leaves_pictures(self) -> Self:
+        if self.n_validation >= self.facts.n_train:
+            raise CrossError(
+                "n_validation",
+                "n_validation {n_validation} leaves nothing of the {n_train} training pictures; "
+                "choose fewer.",
+                n_validation=self.n_validation,
+                n_train=self.facts.n_train,
+            )
+        return self
 
-SequenceTaskConfig = TextTaskConfig | CorpusTaskConfig
-"""The tasks of tokens, with a source or without."""
-TaskConfig = Annotated[
-    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig,
-    Field(discriminator="kind"),
-]
+    @property
+    def image_size(self) -> int:
+        """Pixels to a side."""
+        return self.facts.image_size
+
+    @property
+    def channels(self) -> int:
+        """1 for grey pictures, 3 for coloured ones."""
+        return self.facts.channels
+
+
+AnyTask = TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig
+TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts
-TASK_FACTS: dict[str, TaskFacts] = {**TEXT_TASKS, **IMAGE_TASKS, **CAPTION_TASKS, **CORPUS_TASKS}
+TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
+"""The settings of each kind of task."""
+TASK_FACTS: dict[str, TaskFacts] = {
+    name: facts for config in TASK_CONFIGS.values() for name, facts in config.tasks.items()
+}
 """Every task by name."""
 
-_CONFIGS: dict[
-    type[TaskFacts],
-    type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig],
-] = {
-    TextTaskFacts: TextTaskConfig,
-    ImageTaskFacts: ImageTaskConfig,
-    CaptionTaskFacts: CaptionTaskConfig,
-    CorpusTaskFacts: CorpusTaskConfig,
-}
 
-
-def task_config(
-    name: str,
-) -> type[TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig]:
+def task_config(name: str) -> type[AnyTask]:
     """Return the class that holds the settings of a task. Raises KeyError for an unknown name."""
-    return _CONFIGS[type(TASK_FACTS[name])]
+    kind = next((kind for kind, config in TASK_CONFIGS.items() if name in config.tasks), name)
+    return TASK_CONFIGS[kind]
 
 
 def tasks_for(family: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from tfm_core.config.base import Config, OneOf, knob
+from tfm_core.sentences import N_
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
@@ -14,43 +15,48 @@ class TrainingConfig(Config):
     """The settings of the training loop."""
 
     steps: int = knob(
-        1000, "Steps", "Batches to learn from, one update each.", ge=1, le=1_000_000, step=100
+        1000,
+        N_("Steps"),
+        N_("Batches to learn from, one update each."),
+        ge=1,
+        le=1_000_000,
+        step=100,
     )
     batch_size: int = knob(
         64,
-        "Batch size",
-        "Examples per step. Larger is smoother and slower per step.",
+        N_("Batch size"),
+        N_("Examples per step. Larger is smoother and slower per step."),
         ge=1,
         le=8192,
         step=16,
     )
     learning_rate: float = knob(
         4e-3,
-        "Learning rate",
-        "Peak size of a step. Too high diverges, too low crawls.",
+        N_("Learning rate"),
+        N_("Peak size of a step. Too high diverges, too low crawls."),
         gt=0,
         le=10,
         step=0.0005,
     )
     schedule: Annotated[str, OneOf(SCHEDULES)] = knob(
-        "cosine", "Schedule", "How the learning rate moves."
+        "cosine", N_("Schedule"), N_("How the learning rate moves.")
     )
     warmup: float = knob(
         0.1,
-        "Warm-up",
-        "Share of the steps in which the learning rate rises.",
+        N_("Warm-up"),
+        N_("Share of the steps in which the learning rate rises."),
         ge=0,
         le=1,
         step=0.05,
         advanced=True,
     )
     optimizer: Annotated[str, OneOf(OPTIMISERS)] = knob(
-        "adamw", "Optimiser", "How gradients become updates."
+        "adamw", N_("Optimiser"), N_("How gradients become updates.")
     )
     weight_decay: float = knob(
         0.05,
-        "Weight decay",
-        "Pull of the matrices towards zero.",
+        N_("Weight decay"),
+        N_("Pull of the matrices towards zero."),
         ge=0,
         le=1,
         step=0.01,
@@ -58,8 +64,8 @@ class TrainingConfig(Config):
     )
     beta1: float = knob(
         0.9,
-        "Beta 1",
-        "Memory of the mean gradient (the momentum of SGD).",
+        N_("Beta 1"),
+        N_("Memory of the mean gradient (the momentum of SGD)."),
         ge=0,
         lt=1,
         step=0.01,
@@ -67,8 +73,8 @@ class TrainingConfig(Config):
     )
     beta2: float = knob(
         0.99,
-        "Beta 2",
-        "Memory of the squared gradient (Adam and AdamW).",
+        N_("Beta 2"),
+        N_("Memory of the squared gradient (Adam and AdamW)."),
         ge=0,
         lt=1,
         step=0.001,
@@ -76,8 +82,8 @@ class TrainingConfig(Config):
     )
     label_smoothing: float = knob(
         0.0,
-        "Label smoothing",
-        "Share of the target spread over all classes; 0.1 in the paper.",
+        N_("Label smoothing"),
+        N_("Share of the target spread over all classes; 0.1 in the paper."),
         ge=0,
         lt=1,
         step=0.05,
@@ -85,20 +91,20 @@ class TrainingConfig(Config):
     )
     clip_norm: float = knob(
         1.0,
-        "Gradient clipping",
-        "Longest gradient allowed; 0 switches clipping off.",
+        N_("Gradient clipping"),
+        N_("Longest gradient allowed; 0 switches clipping off."),
         ge=0,
         le=1000,
         step=0.5,
         advanced=True,
     )
     precision: Annotated[str, OneOf(PRECISIONS)] = knob(
-        "fp32", "Precision", "Number format of the arithmetic.", advanced=True
+        "fp32", N_("Precision"), N_("Number format of the arithmetic."), advanced=True
     )
     validate_every: int = knob(
         100,
-        "Validate every",
-        "Steps between two measurements on unseen examples.",
+        N_("Validate every"),
+        N_("Steps between two measurements on unseen examples."),
         ge=1,
         le=100_000,
         step=50,
@@ -106,8 +112,11 @@ class TrainingConfig(Config):
     )
     patience: int = knob(
         0,
-        "Patience",
-        "Stop early after so many validations in a row without a new lowest loss; 0 never stops.",
+        N_("Patience"),
+        N_(
+            "Stop early after so many validations in a row without a new lowest loss; 0 never "
+            "stops.",
+        ),
         ge=0,
         le=10_000,
         step=1,
@@ -115,8 +124,8 @@ class TrainingConfig(Config):
     )
     snapshots: int = knob(
         32,
-        "Snapshots",
-        "How many looks inside are kept, log-spaced over the steps.",
+        N_("Snapshots"),
+        N_("How many looks inside are kept, log-spaced over the steps."),
         ge=2,
         le=256,
         advanced=True,

@@ -50,8 +50,8 @@ def shifted(images: Tensor, down: Tensor, right: Tensor) -> Tensor:
     n, channels, height, width = images.shape
     rows = (torch.arange(height, device=images.device) - down[:, None]).clamp(0, height - 1)
     columns = (torch.arange(width, device=images.device) - right[:, None]).clamp(0, width - 1)
-    places = (rows[:, :, None] * width + columns[:, None, :]).view(n, 1, height * width)
-    moved = images.flatten(2).gather(2, places.expand(-1, channels, -1))
+    indices = (rows[:, :, None] * width + columns[:, None, :]).view(n, 1, height * width)
+    moved = images.flatten(2).gather(2, indices.expand(-1, channels, -1))
     return moved.view(n, channels, height, width)
 
 

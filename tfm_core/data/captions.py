@@ -17,6 +17,7 @@ from tfm_core.config.caption_task import CaptionTaskConfig
 from tfm_core.config.task import ImageTaskConfig
 from tfm_core.data.caption_words import Caption, caption, vocabulary
 from tfm_core.data.compose import Changes, compose
+from tfm_core.data.download import Progress
 from tfm_core.data.image_data import EMBEDDED, ImageSplit, load_images, pixel_statistics
 from tfm_core.data.moving import moved, normalised
 from tfm_core.data.scene_draws import draw_scenes
@@ -30,13 +31,13 @@ STATISTICS_OF = 500  # training pictures whose pixels are counted
 class CaptionSplit:
     """N scenes of n digits each, and their captions.
 
-    digits: the pictures to compose from; chosen: int64 (N, n), which of them; places: int64
+    digits: the pictures to compose from; chosen: int64 (N, n), which of them; squares: int64
     (N, n, 3), left, top and side in pixels; tgt: int64 (N, T), "<bos> ... <eos>", padded.
     """
 
     digits: ImageSplit
     chosen: Tensor
-    places: Tensor
+    squares: Tensor
     tgt: Tensor
     captions: tuple[Caption, ...]
 
@@ -55,12 +56,12 @@ class CaptionSplit:
 
     def pictures(self, rows: Tensor, changes: Changes | None = None) -> Tensor:
         """Return the pictures of some scenes: uint8 (B, 1, size, size); see ``compose``."""
-        return compose(self.digits_of(rows), self.places[rows], changes)
+        return compose(self.digits_of(rows), self.squares[rows], changes)
 
     def scene(self, row: int) -> Scene:
         """Return a scene in words' terms."""
         numbers = self.digits.labels[self.chosen[row]].tolist()
-        return scene_of(numbers, self.places[row].tolist())
+        return scene_of(numbers, self.squares[row].tolist())
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,12 @@ class CaptionData:
         return normalised(images, self.mean, self.std)
 
 
-def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:
+def load_captions(
+    config: CaptionTaskConfig, *, seed: int, progress: Progress | None = None
+) -> CaptionData:
     """Make the splits of a caption task on the CPU; the same seed makes the same ones.
+
+    Nothing is downloaded, so ``progress`` is told nothing.
 
     The language changes the words only, not the pictures.
     """
@@ -96,14 +101,14 @@ def load_captions(config: CaptionTaskConfig, *, seed: int) -> CaptionData:
         generator = torch.Generator().manual_seed(
             random.Random(f"{config.n_digits} {config.sizes} {name} {seed}").getrandbits(63)
         )
-        chosen, places = draw_scenes(
+        chosen, squares = draw_scenes(
             part.labels, n, n_digits=config.n_digits, sizes=config.sizes, generator=generator
         )
-        numbers, squares = part.labels[chosen].tolist(), places.tolist()
+        numbers, rows = part.labels[chosen].tolist(), squares.tolist()
         captions = tuple(
-            caption(scene_of(*pair), config) for pair in zip(numbers, squares, strict=True)
+            caption(scene_of(*pair), config) for pair in zip(numbers, rows, strict=True)
         )
-        return CaptionSplit(part, chosen, places, encode(words, captions), captions)
+        return CaptionSplit(part, chosen, squares, encode(words, captions), captions)
 
     train = split(digits.train, "train", config.n_train)
     mean, std = pixel_statistics(train.pictures(torch.arange(min(STATISTICS_OF, len(train)))))
@@ -125,6 +130,6 @@ def encode(words: Vocabulary, captions: tuple[Caption, ...]) -> Tensor:
     return torch.tensor([row + [PAD] * (length - len(row)) for row in rows], dtype=torch.int64)
 
 
-def scene_of(numbers: list[int], places: list[list[int]]) -> Scene:
-    """Return the scene of numbers and their places (left, top, side)."""
-    return tuple(Placed(number, *place) for number, place in zip(numbers, places, strict=True))
+def scene_of(numbers: list[int], squares: list[list[int]]) -> Scene:
+    """Return the scene of numbers and their squares (left, top, side)."""
+    return tuple(Placed(number, *square) for number, square in zip(numbers, squares, strict=True))

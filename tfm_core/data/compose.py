@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfm_core.data.scenes import CANVAS, LARGE
 
-FILLS = 0.9  # share of a place's side that the longer side of a digit takes
+FILLS = 0.9  # share of a square's side that the longer side of a digit takes
 _INK_SIDE = 20  # MNIST fits each digit into 20 by 20 of its 28 by 28 pixels
 _INK = 48  # brightness from which a pixel counts as ink
 
@@ -31,17 +31,17 @@ class Changes:
     down: Tensor
 
 
-def compose(digits: Tensor, places: Tensor, changes: Changes | None = None) -> Tensor:
-    """Return pictures uint8 (B, 1, CANVAS, CANVAS), each of n digits in their places.
+def compose(digits: Tensor, squares: Tensor, changes: Changes | None = None) -> Tensor:
+    """Return pictures uint8 (B, 1, CANVAS, CANVAS), each of n digits in their squares.
 
-    digits: uint8 (B, n, 28, 28); places: int (B, n, 3), left, top and side in pixels, inside the
-    canvas and disjoint. What does not fit a place is cut off, so that digits never touch.
+    digits: uint8 (B, n, 28, 28); squares: int (B, n, 3), left, top and side in pixels, inside the
+    canvas and disjoint. What does not fit its square is cut off, so that digits never touch.
     """
-    windows = draw_windows(digits, places[..., 2], changes)  # (B, n, W, W)
+    windows = draw_windows(digits, squares[..., 2], changes)  # (B, n, W, W)
     batch, _n, width, _height = windows.shape
     edge = width // 2  # a canvas with an edge, for windows that reach over it
     side = CANVAS + 2 * edge
-    corner = places[..., :2] + (places[..., 2:] - width) // 2 + edge  # (B, n, 2)
+    corner = squares[..., :2] + (squares[..., 2:] - width) // 2 + edge  # (B, n, 2)
     steps = torch.arange(width, device=windows.device)
     rows, columns = corner[..., 1:] + steps, corner[..., :1] + steps  # (B, n, W)
     at = rows[..., :, None] * side + columns[..., None, :]
@@ -51,14 +51,14 @@ def compose(digits: Tensor, places: Tensor, changes: Changes | None = None) -> T
     return inner.round().clamp(0, 255).to(torch.uint8)
 
 
-def ink_boxes(digits: Tensor, places: Tensor) -> Tensor:
+def ink_boxes(digits: Tensor, squares: Tensor) -> Tensor:
     """Return the box of each digit's ink on the canvas: int64 (B, n, 4).
 
     Left, top, right and bottom in pixels, the last two behind the ink; arguments as in ``compose``.
     """
-    windows = draw_windows(digits, places[..., 2])
+    windows = draw_windows(digits, squares[..., 2])
     low, high = _extent(windows >= _INK)
-    corner = places[..., :2] + (places[..., 2:] - windows.size(-1)) // 2
+    corner = squares[..., :2] + (squares[..., 2:] - windows.size(-1)) // 2
     return torch.cat([corner + low, corner + high], -1)
 
 

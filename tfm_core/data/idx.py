@@ -21,7 +21,7 @@ def check_idx(path: Path, shape: tuple[int, ...]) -> None:
     right = len(header) + math.prod(shape)
     try:
         with path.open("rb") as file:
-            found = file.read(len(header))
+            magic = file.read(len(header))
         size = path.stat().st_size
     except OSError as error:
         raise DataUnavailable(
@@ -29,7 +29,7 @@ def check_idx(path: Path, shape: tuple[int, ...]) -> None:
         ) from None
     if size != right:
         problem = f"it has {size} bytes, but {right} would be right"
-    elif found != header:
+    elif magic != header:
         problem = f"it does not begin like an IDX file of {' x '.join(map(str, shape))}"
     else:
         return

@@ -106,9 +106,9 @@ def split_off(
     return _mixed(split, order[chosen], generator), _mixed(split, order[~chosen], generator)
 
 
-def _mixed(split: ImageSplit, places: Tensor, generator: torch.Generator) -> ImageSplit:
-    places = places[torch.randperm(len(places), generator=generator)]
-    return ImageSplit(split.images[places], split.labels[places])
+def _mixed(split: ImageSplit, indices: Tensor, generator: torch.Generator) -> ImageSplit:
+    indices = indices[torch.randperm(len(indices), generator=generator)]
+    return ImageSplit(split.images[indices], split.labels[indices])
 
 
 def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
@@ -127,4 +127,4 @@ def pixel_statistics(images: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _silent(done: int, total: int, words: str) -> None:
-    """Tell nobody."""
+    """Report no progress."""

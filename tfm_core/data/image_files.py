@@ -26,7 +26,7 @@ Part = tuple[Tensor, Tensor]  # images uint8 (N, C, H, W), labels int64 (N,)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class DownloadSource:
     """The torchvision dataset of a task, and mirrors to try after its own."""
 
     dataset: str
@@ -34,12 +34,12 @@ class Source:
 
 
 SOURCES = {
-    "mnist": Source("MNIST", ("https://storage.googleapis.com/cvdf-datasets/mnist/",)),
-    "fashion-mnist": Source(
+    "mnist": DownloadSource("MNIST", ("https://storage.googleapis.com/cvdf-datasets/mnist/",)),
+    "fashion-mnist": DownloadSource(
         "FashionMNIST",
         ("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",),
     ),
-    "cifar-10": Source("CIFAR10"),
+    "cifar-10": DownloadSource("CIFAR10"),
 }
 
 
@@ -87,7 +87,7 @@ def _tensors(dataset: Any) -> Part:
 
 
 def _ready_idx(
-    dataset: Any, facts: ImageTaskFacts, source: Source, root: Path, progress: Progress
+    dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
 ) -> None:
     """See that the four IDX files of an MNIST-like set lie there and are whole."""
     folder = root / source.dataset / "raw"
@@ -105,7 +105,7 @@ def _ready_idx(
 
 
 def _ready_cifar(
-    dataset: Any, facts: ImageTaskFacts, source: Source, root: Path, progress: Progress
+    dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
 ) -> None:
     """See that the batches of CIFAR lie there and are whole: they are pickles, so by checksum."""
     folder = root / dataset.base_folder

@@ -46,7 +46,7 @@ def picture_to_input(
         return np.asarray(colours).transpose(2, 0, 1).copy(), notes
     flat = _flattened(image)
     if flat.mode != "L":
-        notes.append("Made grey.")
+        notes.append(N_("Made grey."))
     grey = np.asarray(flat.convert("L"))
     if _background(grey) > 127:
         grey = 255 - grey

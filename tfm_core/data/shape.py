@@ -8,29 +8,46 @@ from tfm_core.config import (
     EncoderOnlyConfig,
     Experiment,
     ImageTaskConfig,
+    TextTaskConfig,
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data import caption_words
 from tfm_core.data.text import text_task
 from tfm_core.data.vocabulary import MASK, PAD
+from tfm_core.variants.tasks import TASK_KINDS
 
 
 def data_shape(experiment: Experiment) -> Shape:
     """Return the sizes of the vocabularies, or of the pictures and their classes."""
-    if isinstance(experiment.task, ImageTaskConfig):
-        facts = experiment.task.facts
-        return ImageShape(facts.image_size, facts.channels, facts.n_classes)
-    if isinstance(experiment.task, CaptionTaskConfig):
-        n_words, drawn = len(caption_words.vocabulary(experiment.task)), experiment.task.facts
-        longest = caption_words.longest(experiment.task) + 1  # with <bos>
-        return CaptionShape(drawn.image_size, drawn.channels, n_words, longest, PAD)
-    task = text_task(experiment.task)
-    if isinstance(experiment.task, CorpusTaskConfig):
-        words = len(task.tgt_vocabulary)
-        return TextShape(words, words, PAD, one_vocabulary=True, has_source=False)
+    shape: Shape = TASK_KINDS[experiment.task.kind].part("shape")(experiment)
+    return shape
+
+
+def text_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of a text task."""
+    config, model = experiment.task_as(TextTaskConfig), experiment.model
+    task, answer = text_task(config), config.facts.answer
     sizes = len(task.src_vocabulary), len(task.tgt_vocabulary)
-    answer, model = experiment.task.facts.answer, experiment.model
     if answer == "label" and isinstance(model, EncoderOnlyConfig):
         return TextShape(*sizes, PAD, head=model.pooling, n_labels=len(task.tgt_vocabulary.tokens))
     mask_id = task.src_vocabulary.id_of(MASK) if answer == "blanks" else 0
     return TextShape(*sizes, PAD, mask_id=mask_id)
+
+
+def corpus_shape(experiment: Experiment) -> TextShape:
+    """Return the shape of a language model's text: one vocabulary, and no source."""
+    n_words = len(text_task(experiment.task_as(CorpusTaskConfig)).tgt_vocabulary)
+    return TextShape(n_words, n_words, PAD, one_vocabulary=True, has_source=False)
+
+
+def image_shape(experiment: Experiment) -> ImageShape:
+    """Return the shape of pictures of classes."""
+    facts = experiment.task_as(ImageTaskConfig).facts
+    return ImageShape(facts.image_size, facts.channels, facts.n_classes)
+
+
+def caption_shape(experiment: Experiment) -> CaptionShape:
+    """Return the shape of described pictures; the longest caption counts with <bos>."""
+    config = experiment.task_as(CaptionTaskConfig)
+    n_words, longest = len(caption_words.vocabulary(config)), caption_words.longest(config) + 1
+    return CaptionShape(config.image_size, config.channels, n_words, longest, PAD)

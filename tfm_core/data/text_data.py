@@ -13,6 +13,7 @@ from torch import Tensor
 from tfm_core.config.task import TextTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.corpus.windows import Windows
+from tfm_core.data.download import Progress
 from tfm_core.data.moving import moved
 from tfm_core.data.text import Pair, TextTask, text_task
 from tfm_core.data.vocabulary import BOS, EOS, PAD
@@ -60,8 +61,10 @@ class TextData:
         return moved(self, device)
 
 
-def load_text(config: TextTaskConfig, *, seed: int) -> TextData:
+def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = None) -> TextData:
     """Make the splits of a text task on the CPU; the same seed makes the same ones.
+
+    Nothing is downloaded, so ``progress`` is told nothing.
 
     A task that has fewer pairs than asked for is shared out in the proportions asked for, at least
     one pair each.
@@ -98,13 +101,13 @@ def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]
         rng.shuffle(every)
         return every[:n], len(every)
     has_blanks = _answer(task) == "blanks"
-    found: dict[tuple[str, ...], Pair] = {}
+    by_source: dict[tuple[str, ...], Pair] = {}
     n_draws = 0
-    while len(found) < n:  # ends: more than 2 n sources exist, and each may be drawn
+    while len(by_source) < n:  # ends: more than 2 n sources exist, and each may be drawn
         pair = task.sample(rng)
         n_draws += 1
-        found.setdefault(pair.tgt if has_blanks else pair.src, pair)
-    pairs = list(found.values())
+        by_source.setdefault(pair.tgt if has_blanks else pair.src, pair)
+    pairs = list(by_source.values())
     rng.shuffle(pairs)  # the rare short ones were found first; every split gets its share of them
     return pairs, n_draws
 

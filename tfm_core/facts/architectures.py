@@ -20,6 +20,7 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data.shape import data_shape
+from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ def _paper(name: str, label: str, d_model: int, n_heads: int, said: str) -> Arch
         dropout=0.1, norm_first=False, activation="relu", tie_embeddings=True,
     )  # fmt: skip
     shape = TextShape(37000, 37000, one_vocabulary=True, output_bias=False)
-    source = f"Vaswani et al. 2017, Table 3: {said}; the vocabulary is not fixed there"
+    source = N_(
+        "Vaswani et al. 2017, Table 3: {said}; the vocabulary is not fixed there", said=said
+    )
     return Architecture(name, label, model, shape, 128, 128, None, source)
 
 
@@ -99,29 +102,29 @@ def _vit(
 def _digits() -> Architecture:
     model = ViTConfig(d_model=64, n_heads=4, d_ff=128, n_layers=4, patch_size=7, pooling="cls")
     shape = ImageShape(28, 1, 10)
-    return Architecture("vit-mnist", "ViT for MNIST, ours", model, shape, 0, 0, 139_018)
+    return Architecture("vit-mnist", N_("ViT for MNIST, ours"), model, shape, 0, 0, 139_018)
 
 
-_DOSOVITSKIY = "Dosovitskiy et al. 2021, Table 1"
-_TOUVRON = "Touvron et al. 2021 (DeiT), timm"
+_DOSOVITSKIY = N_("Dosovitskiy et al. 2021, Table 1")
+_TOUVRON = N_("Touvron et al. 2021 (DeiT), timm")
 
 ARCHITECTURES: dict[str, Architecture] = {
     architecture.name: architecture
     for architecture in (
-        _paper("transformer-base", "Transformer base (2017)", 512, 8, "65 M"),
-        _paper("transformer-big", "Transformer big (2017)", 1024, 16, "213 M"),
+        _paper("transformer-base", N_("Transformer base (2017)"), 512, 8, "65 M"),
+        _paper("transformer-big", N_("Transformer big (2017)"), 1024, 16, "213 M"),
         _bert("bert-base", "BERT-base", 768, 12, 12, 109_482_240),
         _bert("bert-large", "BERT-large", 1024, 16, 24, 335_141_888),
-        _gpt2("gpt2-small", "GPT-2 small", 768, 12, 12, 124_439_808),
-        _gpt2("gpt2-medium", "GPT-2 medium", 1024, 16, 24, 354_823_168),
-        _gpt2("gpt2-large", "GPT-2 large", 1280, 20, 36, 774_030_080),
-        _gpt2("gpt2-xl", "GPT-2 XL", 1600, 25, 48, 1_557_611_200),
-        _vit("vit-ti", "ViT-Ti/16", (192, 3, 12), 16, 5_717_416, _TOUVRON),
-        _vit("vit-s", "ViT-S/16", (384, 6, 12), 16, 22_050_664, _TOUVRON),
-        _vit("vit-b", "ViT-B/16", (768, 12, 12), 16, 86_567_656, _DOSOVITSKIY),
-        _vit("vit-b-32", "ViT-B/32", (768, 12, 12), 32, 88_224_232, _DOSOVITSKIY),
-        _vit("vit-l", "ViT-L/16", (1024, 16, 24), 16, 304_326_632, _DOSOVITSKIY),
-        _vit("vit-h", "ViT-H/14", (1280, 16, 32), 14, 632_045_800, _DOSOVITSKIY),
+        _gpt2("gpt2-small", N_("GPT-2 small"), 768, 12, 12, 124_439_808),
+        _gpt2("gpt2-medium", N_("GPT-2 medium"), 1024, 16, 24, 354_823_168),
+        _gpt2("gpt2-large", N_("GPT-2 large"), 1280, 20, 36, 774_030_080),
+        _gpt2("gpt2-xl", N_("GPT-2 XL"), 1600, 25, 48, 1_557_611_200),
+        _vit("vit-ti", N_("ViT-Ti/16"), (192, 3, 12), 16, 5_717_416, _TOUVRON),
+        _vit("vit-s", N_("ViT-S/16"), (384, 6, 12), 16, 22_050_664, _TOUVRON),
+        _vit("vit-b", N_("ViT-B/16"), (768, 12, 12), 16, 86_567_656, _DOSOVITSKIY),
+        _vit("vit-b-32", N_("ViT-B/32"), (768, 12, 12), 32, 88_224_232, _DOSOVITSKIY),
+        _vit("vit-l", N_("ViT-L/16"), (1024, 16, 24), 16, 304_326_632, _DOSOVITSKIY),
+        _vit("vit-h", N_("ViT-H/14"), (1280, 16, 32), 14, 632_045_800, _DOSOVITSKIY),
         _digits(),
     )
 }

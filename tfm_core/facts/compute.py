@@ -22,8 +22,10 @@ from tfm_core.config import (
 )
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape, patches_per_side
 from tfm_core.facts import compute_recurrent as recurrent
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
-STEM_WIDTH = 8  # channels of the convolutional stem
 PARTS = (
     "embedding",
     "recurrence",
@@ -51,7 +53,7 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
     if isinstance(config, ViTConfig):
         assert isinstance(shape, ImageShape)
         patches = patches_per_side(shape.image_size, config.patch_size) ** 2
-        return Lengths(patches + (config.pooling == "cls"), 0, 1)
+        return Lengths(patches + POOLINGS[config.pooling].has_cls, 0, 1)
     if isinstance(config, CaptionerConfig):
         assert isinstance(shape, CaptionShape)
         patches = patches_per_side(shape.image_size, config.patch_size) ** 2
@@ -62,7 +64,7 @@ def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Le
         has_source = not isinstance(shape, TextShape) or shape.has_source
         return Lengths(0, has_source * src_len + tgt_len, tgt_len)
     if isinstance(shape, TextShape) and shape.is_label:
-        return Lengths(src_len + (shape.head == "cls"), 0, 1)
+        return Lengths(src_len + shape.has_cls, 0, 1)
     return Lengths(max(src_len, tgt_len), 0, tgt_len)
 
 
@@ -70,24 +72,25 @@ def macs(
     config: ModelConfig, shape: Shape, *, batch: int = 1, src_len: int = 0, tgt_len: int = 0
 ) -> dict[str, int]:
     """Return the multiply-accumulates of one forward pass by part, those of PARTS in order."""
-    found = dict.fromkeys(PARTS, 0)
+    counts = dict.fromkeys(PARTS, 0)
     if isinstance(config, RecurrentConfig):
         assert isinstance(shape, TextShape)
-        found |= recurrent.macs(config, shape, src_len, tgt_len)
-        return {part: batch * count for part, count in found.items()}
+        counts |= recurrent.macs(config, shape, src_len, tgt_len)
+        return {part: batch * count for part, count in counts.items()}
     seen = lengths(config, shape, src_len, tgt_len)
     d, tokens = config.d_model, seen.encoder
     n_encoder, n_decoder = layers(config)
+    n_matrices = ACTIVATIONS[config.activation].n_matrices
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
-        found["projections"] += n * 4 * length * d * d
-        found["scores"] += n * 2 * length * length * d
-        found["feed-forward"] += n * matrices(config) * length * d * config.d_ff
+        counts["projections"] += n * 4 * length * d * d
+        counts["scores"] += n * 2 * length * length * d
+        counts["feed-forward"] += n * n_matrices * length * d * config.d_ff
     if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
         projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
-        found["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
-    found["embedding"] = _embedding(config, shape)
-    found["output"] = _output(config, shape, seen)
-    return {part: batch * count for part, count in found.items()}
+        counts["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
+    counts["embedding"] = _embedding(config, shape)
+    counts["output"] = _output(config, shape, seen)
+    return {part: batch * count for part, count in counts.items()}
 
 
 def layers(config: ModelConfig) -> tuple[int, int]:
@@ -97,11 +100,6 @@ def layers(config: ModelConfig) -> tuple[int, int]:
     if isinstance(config, RecurrentConfig):
         return config.n_layers, config.n_layers
     return (0, config.n_layers) if isinstance(config, DecoderOnlyConfig) else (config.n_layers, 0)
-
-
-def matrices(config: TransformerConfig) -> int:
-    """Return how many matrices a feed-forward layer has."""
-    return 3 if config.activation == "swiglu" else 2
 
 
 GROWTH = ("length", "width", "depth")
@@ -130,11 +128,7 @@ def _embedding(config: TransformerConfig, shape: Shape) -> int:
     if not isinstance(config, ViTConfig | CaptionerConfig):
         return 0  # a look-up
     assert isinstance(shape, ImageShape | CaptionShape)
-    pixels = shape.image_size**2
-    if config.stem == "conv":
-        convolution = pixels * STEM_WIDTH * 9 * shape.channels
-        return convolution + pixels * STEM_WIDTH * config.d_model
-    return pixels * shape.channels * config.d_model
+    return STEMS[config.stem].macs(shape.image_size**2, shape.channels, config.d_model)
 
 
 def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
@@ -145,5 +139,6 @@ def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
     words = shape.tgt_vocabulary
     if isinstance(shape, TextShape) and shape.is_label:
         words = shape.n_labels
-    pooled = seen.encoder if isinstance(shape, TextShape) and shape.head == "mean" else 0
+    pooling = shape.pooling if isinstance(shape, TextShape) else None
+    pooled = seen.encoder if pooling is not None and pooling.reads_padding else 0
     return (pooled + seen.answers * words) * config.d_model

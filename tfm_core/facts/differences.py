@@ -8,19 +8,20 @@ from tfm_core.config import FAMILIES
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.sentences import N_
 
 SHAPE_LABELS = {
-    "src_vocabulary": "Source vocabulary",
-    "tgt_vocabulary": "Target vocabulary",
-    "one_vocabulary": "One vocabulary for source and target",
-    "output_bias": "Bias in the output layer",
-    "head": "What it answers with",
-    "n_segments": "Segment embeddings",
+    "src_vocabulary": N_("Source vocabulary"),
+    "tgt_vocabulary": N_("Target vocabulary"),
+    "one_vocabulary": N_("One vocabulary for source and target"),
+    "output_bias": N_("Bias in the output layer"),
+    "head": N_("What it answers with"),
+    "n_segments": N_("Segment embeddings"),
     "scale_embedding": "Embeddings times sqrt(d_model)",
-    "has_source": "Reads a source",
-    "n_labels": "Labels to choose from",
-    "mask_id": "Id of the token that hides a word (0: none does)",
-    "image_size": "Pixels to a side",
+    "has_source": N_("Reads a source"),
+    "n_labels": N_("Labels to choose from"),
+    "mask_id": N_("Id of the token that hides a word (0: none does)"),
+    "image_size": N_("Pixels to a side"),
     "n_classes": "Classes",
 }
 
@@ -28,25 +29,44 @@ SHAPE_LABELS = {
 def differences(first: Architecture, second: Architecture) -> list[str]:
     """Return sentences on how the second model differs from the first; none if equal."""
     one, other = first.model, second.model
-    found = []
+    changes = []
     if one.family != other.family:
-        found.append(
-            f"{second.label} is of the family {FAMILIES[other.family].label}, {first.label} of the "
-            f"family {FAMILIES[one.family].label}."
+        changes.append(
+            N_(
+                "{label} is of the family {label_2}, {first_label} of the family {label_3}.",
+                label=second.label,
+                label_2=FAMILIES[other.family].label,
+                first_label=first.label,
+                label_3=FAMILIES[one.family].label,
+            )
         )
     old, new = one.model_dump(), other.model_dump()
     for name in (name for name in new if name in old and name != "family"):
         if old[name] != new[name]:
             label = type(other).model_fields[name].title or name
-            found.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
+            changes.append(
+                N_(
+                    "{label}: {said} instead of {said_2}.",
+                    label=label,
+                    said=_said(new[name]),
+                    said_2=_said(old[name]),
+                )
+            )
     old, new = asdict(first.shape), asdict(second.shape)
     for name in (name for name in new if name in old and name != "pad_id"):
         if old[name] != new[name]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
-            found.append(f"{label}: {_said(new[name])} instead of {_said(old[name])}.")
+            changes.append(
+                N_(
+                    "{label}: {said} instead of {said_2}.",
+                    label=label,
+                    said=_said(new[name]),
+                    said_2=_said(old[name]),
+                )
+            )
     if first.model == second.model and first.shape == second.shape:
         return []
-    return [*found, *_sizes(first, second)]
+    return [*changes, *_sizes(first, second)]
 
 
 def _sizes(first: Architecture, second: Architecture) -> list[str]:
@@ -56,10 +76,19 @@ def _sizes(first: Architecture, second: Architecture) -> list[str]:
         for a in (first, second)
     ]
     return [
-        f"It has {_ratio(counts[1], counts[0])} the parameters: {counts[1]:,} "
-        f"instead of {counts[0]:,}.",
-        f"One full example takes {_ratio(work[1], work[0])} the arithmetic: {work[1] / 1e9:,.4g} "
-        f"instead of {work[0] / 1e9:,.4g} GMAC.",
+        N_(
+            "It has {ratio} the parameters: {counts:,} instead of {counts_2:,}.",
+            ratio=_ratio(counts[1], counts[0]),
+            counts=counts[1],
+            counts_2=counts[0],
+        ),
+        N_(
+            "One full example takes {ratio} the arithmetic: {work:,.4g} instead of "
+            "{work_2:,.4g} GMAC.",
+            ratio=_ratio(work[1], work[0]),
+            work=work[1] / 1000000000.0,
+            work_2=work[0] / 1000000000.0,
+        ),
     ]
 
 

@@ -26,9 +26,14 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts import compute_recurrent as recurrent
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.compute import STEM_WIDTH, Lengths, layers, lengths, matrices
+from tfm_core.facts.compute import Lengths, layers, lengths
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS
+from tfm_core.variants.stems import STEMS
 
 BYTES = 4  # of one number in fp32
 ID = 2  # a token's id is 8 bytes: as many numbers
@@ -152,12 +157,13 @@ def _encoder(config: TransformerConfig, shape: Shape, seen: Lengths, n: int) -> 
     length = seen.encoder
     blocks = _block(config, length, _mask(config, length))
     if isinstance(config, ViTConfig):
-        if config.pooling == "mean":
+        if not POOLINGS[config.pooling].has_cls:  # a mean needs no token for its gradient
             return blocks * n + _last_norm(config, length, read=0)
         return blocks * (n - 1) + _last_block(config, length, 1) + _last_norm(config, 1)
     read = length
     if isinstance(shape, TextShape) and isinstance(config, EncoderOnlyConfig):
-        read = {"tokens": seen.answers, "mean": 0}.get(shape.head, length)
+        read = seen.answers if shape.head == "tokens" else length
+        read = 0 if shape.is_label and not shape.has_cls else read
     return blocks * n + _last_norm(config, length, read=read)
 
 
@@ -186,32 +192,32 @@ def _attention(
     if config.dropout:  # weights, their noise, and both together; the noise on the sum
         return found + Kept(full=3 * pairs, products=queries * d)
     found += Kept(full=heads * queries, weights=2 * pairs)  # of each row the log of its sum
-    if self_attention and config.position == "rotary":
-        return found + Kept(products=mask + 2 * queries * d)  # queries and keys, turned
-    if self_attention and config.position == "alibi":  # the penalties, with the mask in them
+    acts_on = POSITIONS[config.position].acts_on if self_attention else "nothing"
+    if acts_on == "queries and keys":  # as they came, and as they were made
+        return found + Kept(products=mask + 2 * queries * d)
+    if acts_on == "scores":  # what is added to them, with the mask in it
         return found + Kept(products=pairs + queries * d)
     return found + Kept(products=mask)
 
 
 def _norm(config: TransformerConfig, length: int, read: int | None = None) -> Kept:
-    """Return what a norm keeps: what goes in, two numbers a token, and what comes out.
+    """Return what a norm keeps for itself, and what comes out of it.
 
     read: how many tokens of what comes out a product reads; None: all.
     """
     d = config.d_model
     products = (length if read is None else read) * d
-    if config.norm == "rmsnorm":  # its steps one by one
-        return Kept(full=length * (2 * d + 1), products=products)
-    return Kept(full=length * (d + 2), products=products)
+    return Kept(full=length * NORMS[config.norm].n_kept(d), products=products)
 
 
 def _feed_forward(config: TransformerConfig, length: int) -> Kept:
     """Return what a feed-forward layer keeps of its hidden layer, with its norm and its dropout."""
-    hidden = {"relu": 1, "swiglu": 4}.get(config.activation, 2)
-    if config.dropout:  # the noise on the hidden layer and on the sum, and the hidden layer bent
-        hidden += 2 if config.activation == "relu" else 1
+    activation = ACTIVATIONS[config.activation]
+    hidden = activation.n_kept + 1
+    if config.dropout:  # the noise on the hidden layer, and what of it is left beside its result
+        hidden = max(1, activation.n_kept) + 2
     products = hidden * config.d_ff + (config.d_model if config.dropout else 0)
-    copies = length * config.d_model if config.activation == "swiglu" else 0  # for two products
+    copies = length * config.d_model * (activation.n_matrices - 2)  # one for each that reads it
     return _norm(config, length) + Kept(products=length * products, copies=copies)
 
 
@@ -255,12 +261,8 @@ def _start(config: TransformerConfig, shape: Shape, seen: Lengths) -> Kept:
     if isinstance(shape, TextShape):
         return Kept(full=ids)
     assert isinstance(config, ViTConfig | CaptionerConfig)
-    pixels = shape.image_size**2
-    words = ID * seen.decoder
-    if config.stem == "patches":
-        return Kept(full=words, products=pixels * shape.channels)
-    # the picture, what the convolution says, and that bent and cut
-    return Kept(full=words, products=pixels * (shape.channels + 2 * STEM_WIDTH))
+    pixels = STEMS[config.stem].n_kept(shape.image_size**2, shape.channels)
+    return Kept(full=ID * seen.decoder, products=pixels)
 
 
 def _end(config: TransformerConfig, shape: Shape, seen: Lengths) -> Kept:
@@ -286,16 +288,11 @@ def _logits(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> in
 
 
 def _multiplied(config: ModelConfig, shape: Shape) -> int:
-    """Return the weights of all matrix products, of which autocast keeps a small copy."""
+    """Return the weights of all blocks and of the output, of which autocast keeps a small copy."""
     if isinstance(config, RecurrentConfig):
         return 0
     d, (n_encoder, n_decoder) = config.d_model, layers(config)
-    block = 4 * d * d + matrices(config) * d * config.d_ff
+    block = 4 * d * d + ACTIVATIONS[config.activation].n_matrices * d * config.d_ff
     has_cross = isinstance(config, EncoderDecoderConfig | CaptionerConfig)
-    ends = 0
-    if isinstance(config, ViTConfig | CaptionerConfig):
-        assert isinstance(shape, ImageShape | CaptionShape)
-        channels = STEM_WIDTH if config.stem == "conv" else shape.channels
-        ends += channels * config.patch_size**2 * d
-    ends += d * _logits(config, shape, 0, 1)
-    return (n_encoder + n_decoder) * block + n_decoder * has_cross * 4 * d * d + ends
+    output = d * _logits(config, shape, 0, 1)
+    return (n_encoder + n_decoder) * block + n_decoder * has_cross * 4 * d * d + output

@@ -1,1 +1,1 @@
-"""Looking inside: capture, snapshots, what the axes of an attention map mean."""
+"""Looking inside a model: one folder a subject; arrays and tables out, no figures."""

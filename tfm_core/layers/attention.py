@@ -1,6 +1,6 @@
 """Scaled dot-product and multi-head attention: "Attention Is All You Need", sections 3.2.1, 3.2.2.
 
-Each query asks every key how well they match, and takes the values in those proportions.
+Each query is scored against every key, and takes the values in those proportions.
 
 Axis letters, here and everywhere: B batch, H heads, Q queries, K keys, T tokens, D d_head.
 """

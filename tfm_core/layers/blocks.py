@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.feed_forward import FeedForward
-from tfm_core.layers.norms import NORM_EPS, make_norm
+from tfm_core.layers.norms import make_norm
 from tfm_core.layers.relative import Relative
+from tfm_core.variants.norms import NORM_EPS
 
 
 class Block(nn.Module):

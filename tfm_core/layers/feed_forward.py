@@ -6,20 +6,20 @@ Every token alone is widened, bent and narrowed again.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.record import resolve
 
 # swiglu bends a separate gate, so its activation is the SiLU of that gate
-ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": F.relu,
-    "gelu": F.gelu,
-    "gelu_tanh": partial(F.gelu, approximate="tanh"),
-    "swiglu": F.silu,
-}
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """GELU's first approximation (Hendrycks & Gimpel 2016, section 2), as GPT-2 has it."""
+    return F.gelu(x, approximate="tanh")
 
 
 class FeedForward(nn.Module):
@@ -34,11 +34,12 @@ class FeedForward(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
     ) -> None:
-        """Name one of ACTIVATION_FUNCTIONS."""
+        """activation: the name of one of ACTIVATIONS. Raises UnknownVariant for another."""
         super().__init__()
-        self.activation = ACTIVATION_FUNCTIONS[activation]
+        chosen = ACTIVATIONS[activation]
+        self.activation: Callable[[Tensor], Tensor] = resolve(chosen.function)
         self.up = nn.Linear(d_model, d_ff, bias=bias)
-        self.gate = nn.Linear(d_model, d_ff, bias=bias) if activation == "swiglu" else None
+        self.gate = nn.Linear(d_model, d_ff, bias=bias) if chosen.is_gated else None
         self.down = nn.Linear(d_ff, d_model, bias=bias)
         self.dropout = nn.Dropout(dropout)
 

@@ -28,8 +28,8 @@ def window_mask(length: int, window: int, device: torch.device | None = None) ->
 
     Sliding-window attention, Longformer (Beltagy et al. 2020), section 3.1.
     """
-    places = torch.arange(length, device=device)
-    return (places[:, None] - places[None, :]).abs() <= window
+    positions = torch.arange(length, device=device)
+    return (positions[:, None] - positions[None, :]).abs() <= window
 
 
 def prefix_mask(length: int, prefix: int, device: torch.device | None = None) -> Tensor:
@@ -37,8 +37,8 @@ def prefix_mask(length: int, prefix: int, device: torch.device | None = None) ->
 
     Prefix language model, T5 (Raffel et al. 2020), figure 3: the question is read both ways.
     """
-    places = torch.arange(length, device=device)
-    return causal_mask(length, device) | (places < prefix)[None, :]
+    positions = torch.arange(length, device=device)
+    return causal_mask(length, device) | (positions < prefix)[None, :]
 
 
 def packed_mask(segments: Tensor) -> Tensor:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from torch import nn
 
-NORM_EPS = 1e-5  # torch's own default
-NORM_LAYERS: dict[str, Callable[..., nn.Module]] = {
-    "layernorm": nn.LayerNorm,
-    "rmsnorm": nn.RMSNorm,
-}
+from tfm_core.variants.norms import NORM_EPS, NORMS
+from tfm_core.variants.record import resolve
 
 
 def make_norm(name: str, d_model: int, eps: float = NORM_EPS) -> nn.Module:
-    """Return a norm over the last axis of (B, T, d_model)."""
-    return NORM_LAYERS[name](d_model, eps=eps)
+    """Return a norm over the last axis of (B, T, d_model). Raises UnknownVariant."""
+    norm: nn.Module = resolve(NORMS[name].layer)(d_model, eps=eps)
+    return norm

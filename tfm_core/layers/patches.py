@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
+from tfm_core.variants.stems import WIDTH
 
 
 def patchify(images: Tensor, patch_size: int) -> Tensor:
@@ -46,7 +47,7 @@ class ConvStem(nn.Module):
     digit: one convolution at full resolution, then the usual cut and projection.
     """
 
-    def __init__(self, channels: int, patch_size: int, d_model: int, width: int = 8) -> None:
+    def __init__(self, channels: int, patch_size: int, d_model: int, width: int = WIDTH) -> None:
         """Widen to ``width`` channels before cutting."""
         super().__init__()
         self.convolution = nn.Conv2d(channels, width, 3, padding=1)
@@ -58,9 +59,3 @@ class ConvStem(nn.Module):
         recorder.record(self, convolved=convolved)
         out: Tensor = self.patches(convolved)
         return out
-
-
-STEM_LAYERS: dict[str, type[PatchEmbedding] | type[ConvStem]] = {
-    "patches": PatchEmbedding,
-    "conv": ConvStem,
-}

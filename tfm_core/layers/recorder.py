@@ -1,4 +1,4 @@
-"""Where layers leave what somebody asked to see.
+"""Where layers record their activations while a recorder is in force.
 
 A layer calls ``record`` with its tensors; without a recorder in force that is one look-up and
 nothing is kept. It is a ContextVar: threads and sessions never see each other's tensors.
@@ -15,14 +15,14 @@ import torch
 from torch import Tensor, nn
 
 
-class Recorder(Protocol):
+class ActivationRecorder(Protocol):
     """Takes what layers record."""
 
     def record(self, module: nn.Module, tensors: dict[str, Tensor]) -> None:
         """Keep ``tensors`` of ``module``, or not."""
 
 
-_recorder: ContextVar[Recorder | None] = ContextVar("recorder", default=None)
+_recorder: ContextVar[ActivationRecorder | None] = ContextVar("recorder", default=None)
 
 
 def active() -> bool:
@@ -40,7 +40,7 @@ def record(module: nn.Module, **tensors: Tensor) -> None:
 
 
 @contextmanager
-def recording(recorder: Recorder) -> Iterator[None]:
+def recording(recorder: ActivationRecorder) -> Iterator[None]:
     """Put ``recorder`` in force for this context only."""
     token = _recorder.set(recorder)
     try:

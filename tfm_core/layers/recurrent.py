@@ -41,7 +41,7 @@ class AdditiveScore(nn.Module):
         return out
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return _sum_of_tanh(query_projection, prepared, self.v)
 
 
@@ -63,7 +63,7 @@ class ConcatScore(nn.Module):
         return states @ self.joined.weight[:, : states.size(-1)].T
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return _sum_of_tanh(query_projection, prepared, self.v)
 
 
@@ -83,7 +83,7 @@ class DotScore(nn.Module):
         return states
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return query_projection @ prepared.mT
 
 
@@ -105,7 +105,7 @@ class GeneralScore(nn.Module):
         return states
 
     def forward(self, query_projection: Tensor, prepared: Tensor) -> Tensor:
-        """Return scores (B, Q, K) from the shares of both sides, ``asked`` and ``prepare``."""
+        """Return scores (B, Q, K) from ``query_projection`` and ``prepare``."""
         return query_projection @ prepared.mT
 
 
@@ -118,7 +118,7 @@ SCORES: dict[str, Callable[[int], AnyScore]] = {
 }
 
 
-class Source(NamedTuple):
+class EncodedSource(NamedTuple):
     """What the decoder may look back at.
 
     memory: the encoder's states (B, K, D); mask: bool (B, 1, K), True = may attend; prepared: each
@@ -131,7 +131,7 @@ class Source(NamedTuple):
     last: Tensor
 
 
-class Looked(NamedTuple):
+class AttentionRead(NamedTuple):
     """One look at the source: context (B, Q, D); scores, masked scores, weights (B, Q, K).
 
     asked: the decoder states' share of the scores (B, Q, D).
@@ -158,15 +158,15 @@ class RecurrentAttention(nn.Module):
         """Return what the score needs of each source state, worked out once."""
         return self.score.prepare(memory)
 
-    def forward(self, states: Tensor, source: Source) -> Looked:
+    def forward(self, states: Tensor, source: EncodedSource) -> AttentionRead:
         """Look at the source from decoder states (B, Q, D)."""
         query_projection = self.score.query_projection(states)
         scores: Tensor = self.score(query_projection, source.prepared)
         masked = scores.masked_fill(~source.mask, torch.finfo(scores.dtype).min)
         weights = masked_softmax(masked, source.mask)
-        return Looked(weights @ source.memory, scores, masked, weights, query_projection)
+        return AttentionRead(weights @ source.memory, scores, masked, weights, query_projection)
 
-    def record(self, states: Tensor, source: Source, looked: Looked) -> None:
+    def record(self, states: Tensor, source: EncodedSource, looked: AttentionRead) -> None:
         """Record what was computed for all targets, as one head, where a recorder watches."""
         if recorder.active():
             recorder.record(

@@ -1,23 +1,10 @@
-"""One answer for a whole text: from many vectors to one, and from one to the labels.
-
-Mean pooling averages the words; the other way is BERT's (Devlin et al. 2019, section 3): a token in
-front of the text, which stands for no word, gathers what is needed.
-"""
+"""One answer for a whole text: from the one vector of it to the labels, or BERT's pooler."""
 
 from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-
-
-def mean_pool(x: Tensor, keep: Tensor) -> Tensor:
-    """Return (B, 1, d_model): the mean of the vectors x (B, T, d_model) that are no padding.
-
-    keep: (B, T), True where a token stands.
-    """
-    share = keep / keep.sum(1, keepdim=True)
-    return (share[:, None].to(x.dtype)) @ x
 
 
 class LabelOutput(nn.Module):

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
-from tfm_core.layers.recurrent import Looked, RecurrentAttention, Source
+from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
 
 SEQUENCES: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTM, "gru": nn.GRU}
 STEPS: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}
@@ -39,7 +39,7 @@ class Reader(nn.Module):
         self.back = SEQUENCES[cell](d_model, width, batch_first=True) if is_bidirectional else None
 
     def forward(self, x: Tensor, turned: Tensor) -> Tensor:
-        """Return states (B, S, d_model). turned: (B, S), the place of each token read from the end.
+        """Return states (B, S, d_model). turned: (B, S), where each token stands from the end.
 
         Padding stands on the right either way, so it is read last and changes no real state.
         """
@@ -65,8 +65,8 @@ class RecurrentEncoder(nn.Module):
         x: (B, S, d_model); keep: bool (B, S), False = padding.
         """
         lengths = keep.sum(1, keepdim=True).clamp(min=1)  # (B, 1)
-        places = torch.arange(x.size(1), device=x.device)[None]
-        turned = torch.where(places < lengths, lengths - 1 - places, places)
+        positions = torch.arange(x.size(1), device=x.device)[None]
+        turned = torch.where(positions < lengths, lengths - 1 - positions, positions)
         for layer in self.layers:
             x = layer(self.dropout(x), turned)
         ends = _placed(x, lengths - 1)[:, 0]  # where reading onward ended
@@ -94,7 +94,9 @@ class AdditiveDecoder(nn.Module):
         widths = [2 * d_model, *[d_model] * (n_layers - 1)]
         self.steps = nn.ModuleList(STEPS[cell](width, d_model) for width in widths)
 
-    def forward(self, x: Tensor, source: Source, state: State) -> tuple[Tensor, Tensor, State]:
+    def forward(
+        self, x: Tensor, source: EncodedSource, state: State
+    ) -> tuple[Tensor, Tensor, State]:
         """Return states and contexts (B, T, d_model) for embedded tokens x, and the state after."""
         queries, looks, tops = [], [], []
         for token in x.unbind(1):
@@ -103,25 +105,25 @@ class AdditiveDecoder(nn.Module):
             state = self._step(torch.cat([token, looks[-1].context[:, 0]], -1), state)
             tops.append(state.hidden[-1])
         if recorder.active():
-            looked = Looked(*(torch.cat(parts, 1) for parts in zip(*looks, strict=True)))
+            looked = AttentionRead(*(torch.cat(parts, 1) for parts in zip(*looks, strict=True)))
             self.cross_attention.record(torch.stack(queries, 1), source, looked)
         contexts = torch.cat([look.context for look in looks], 1)
         return torch.stack(tops, 1), contexts, state
 
     def _step(self, x: Tensor, state: State) -> State:
         hidden, cells = [], []
-        for place, step in enumerate(self.steps):
+        for layer, step in enumerate(self.steps):
             if state.cells:
-                x, memory = step(x, (state.hidden[place], state.cells[place]))
+                x, memory = step(x, (state.hidden[layer], state.cells[layer]))
                 cells.append(memory)
             else:
-                x = step(x, state.hidden[place])
+                x = step(x, state.hidden[layer])
             hidden.append(x)
         return State(tuple(hidden), tuple(cells))
 
 
 class LuongDecoder(nn.Module):
-    """Steps first, then asks: with the true target at hand, all tokens ask at once."""
+    """Steps first, then attends: with the true target at hand, all tokens do so at once."""
 
     def __init__(
         self, cell: str, d_model: int, n_layers: int, attention: RecurrentAttention
@@ -131,7 +133,9 @@ class LuongDecoder(nn.Module):
         self.cross_attention = attention
         self.steps = SEQUENCES[cell](d_model, d_model, num_layers=n_layers, batch_first=True)
 
-    def forward(self, x: Tensor, source: Source, state: State) -> tuple[Tensor, Tensor, State]:
+    def forward(
+        self, x: Tensor, source: EncodedSource, state: State
+    ) -> tuple[Tensor, Tensor, State]:
         """See AdditiveDecoder."""
         hidden = torch.stack(state.hidden)
         if state.cells:
@@ -173,14 +177,14 @@ class RecurrentTranslator(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.pad_id, self.has_cells = pad_id, has_cells
 
-    def encode(self, src: Tensor) -> Source:
+    def encode(self, src: Tensor) -> EncodedSource:
         """Read the source (B, S)."""
         keep = src != self.pad_id
         memory, last = self.encoder(self.src_embedding(src), keep)
         prepared = self.decoder.cross_attention.prepare(memory)
-        return Source(memory, keep[:, None], prepared, last)
+        return EncodedSource(memory, keep[:, None], prepared, last)
 
-    def start(self, source: Source) -> State:
+    def start(self, source: EncodedSource) -> State:
         """Return the state before the first token: s_0 = tanh(W h), Bahdanau et al. 2015, A.2.2."""
         first = self.bridge(source.last).tanh()
         hidden = first.chunk(self.bridge.out_features // source.last.size(-1), -1)
@@ -188,7 +192,7 @@ class RecurrentTranslator(nn.Module):
         return State(hidden, tuple(map(torch.zeros_like, hidden)) if self.has_cells else ())
 
     def decode(
-        self, tgt_in: Tensor, source: Source, state: State | None = None
+        self, tgt_in: Tensor, source: EncodedSource, state: State | None = None
     ) -> tuple[Tensor, State]:
         """Return logits (B, T, vocabulary) and the state after the last token.
 
@@ -207,6 +211,6 @@ class RecurrentTranslator(nn.Module):
         return self.decode(tgt_in, self.encode(src))[0]
 
 
-def _placed(x: Tensor, places: Tensor) -> Tensor:
-    """Return of x (B, S, D) the rows at ``places`` (B, N): (B, N, D)."""
-    return x.gather(1, places[..., None].expand(-1, -1, x.size(-1)))
+def _placed(x: Tensor, positions: Tensor) -> Tensor:
+    """Return of x (B, S, D) the rows at ``positions`` (B, N): (B, N, D)."""
+    return x.gather(1, positions[..., None].expand(-1, -1, x.size(-1)))

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
+from tfm_core.layers.pooling import Pool
 from tfm_core.models.embedding import Segments, TokenEmbedding
-from tfm_core.models.labels import mean_pool
 from tfm_core.models.recurrent import RecurrentTranslator
 
 
@@ -95,8 +95,8 @@ class EncoderOnly(nn.Module):
 
     The source is padded to the target's length; a padded position is a slot for an answer: it asks,
     but is never attended to. ``tgt_in`` gives the length only; its content is not seen. With
-    ``pooling`` one answer is given for the whole text, whatever the length: from the mean of the
-    words, or from a <bos> put in front ("cls").
+    ``pool`` one answer is given for the whole text, whatever the length: from the mean of the
+    words, or from a <bos> put in front (``has_cls``).
     """
 
     def __init__(
@@ -110,7 +110,8 @@ class EncoderOnly(nn.Module):
         window: int = 0,
         dropout: float = 0.0,
         segments: Segments | None = None,
-        pooling: str = "",
+        pool: Pool | None = None,
+        has_cls: bool = False,
         cls_id: int = 0,
         mask_id: int = 0,
     ) -> None:
@@ -125,16 +126,17 @@ class EncoderOnly(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.segments = segments
         self.pad_id, self.window = pad_id, window
-        self.pooling, self.cls_id, self.mask_id = pooling, cls_id, mask_id
+        self.pool, self.has_cls = pool, has_cls
+        self.cls_id, self.mask_id = cls_id, mask_id
 
     def forward(self, src: Tensor, tgt_in: Tensor, query_positions: Tensor | None = None) -> Tensor:
         """Return logits (B, T, vocabulary), or what the pooler says, (B, d_model).
 
-        With ``pooling`` T is 1. query_positions: (B, R), those whose answers alone are asked for,
+        With ``pool`` T is 1. query_positions: (B, R), those whose answers alone are asked for,
         so that less need be computed: (B, R, vocabulary).
         """
-        length = 1 if self.pooling else tgt_in.size(1)
-        src = F.pad(src, (int(self.pooling == "cls"), 0), value=self.cls_id)
+        length = tgt_in.size(1) if self.pool is None else 1
+        src = F.pad(src, (int(self.has_cls), 0), value=self.cls_id)
         src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
         mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
@@ -144,7 +146,7 @@ class EncoderOnly(nn.Module):
             x = self.encoder(x, mask=mask)
         else:
             x = self.encoder.at(query_positions, x, mask=mask)
-        answering = mean_pool(x, src != self.pad_id) if self.pooling == "mean" else x[:, :length]
+        answering = x[:, :length] if self.pool is None else self.pool(x, src != self.pad_id)
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
         return out if query_positions is None or not is_whole else tokens_at(out, query_positions)
@@ -196,10 +198,10 @@ class DecoderOnly(nn.Module):
         lengths = (src != self.pad_id).sum(1, keepdim=True)  # (B, 1)
         if not src.size(1):
             return self.tgt_embedding(tgt_in), tgt_in != self.pad_id, lengths
-        places = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
-        is_src = places < lengths  # (B, S + T)
-        from_src = places.clamp(max=src.size(1) - 1).expand_as(is_src)
-        from_tgt = places - lengths
+        positions = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
+        is_src = positions < lengths  # (B, S + T)
+        from_src = positions.clamp(max=src.size(1) - 1).expand_as(is_src)
+        from_tgt = positions - lengths
         is_tgt = (from_tgt >= 0) & (from_tgt < tgt_in.size(1))
         from_tgt = from_tgt.clamp(0, tgt_in.size(1) - 1)
         x = torch.where(

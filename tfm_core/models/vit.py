@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack
+from tfm_core.layers.pooling import Pool
 
 
 class VisionTransformer(nn.Module):
@@ -22,14 +23,16 @@ class VisionTransformer(nn.Module):
         positions: nn.Module,
         encoder: Stack,
         head: nn.Linear,
+        pool: Pool,
         has_cls: bool,
         dropout: float = 0.0,
     ) -> None:
-        """With ``has_cls`` the head reads the CLS token, else the mean of all patches."""
+        """pool: what the head reads. has_cls: whether a CLS token stands in front, and is that."""
         super().__init__()
         self.stem, self.positions, self.encoder, self.head = stem, positions, encoder, head
         d_model = head.in_features
         self.cls = nn.Parameter(torch.zeros(1, 1, d_model)) if has_cls else None
+        self.pool = pool
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, images: Tensor) -> Tensor:
@@ -39,7 +42,7 @@ class VisionTransformer(nn.Module):
             x = torch.cat([self.cls.expand(x.size(0), -1, -1), x], 1)
         x = self.dropout(self.positions(x))
         if self.cls is None:
-            pooled = self.encoder(x).mean(1)
+            pooled = self.pool(self.encoder(x), None)[:, 0]
         else:
             first = x.new_zeros(len(x), 1, dtype=torch.int64)
             pooled = self.encoder.at(first, x)[:, 0]

@@ -70,6 +70,6 @@ def _line(figure: go.Figure, name: str, label: str, x: Floats, y: Floats, hover:
 
 
 def _lengths(figure: go.Figure, series: Mapping[str, tuple[str, Floats, Floats]]) -> None:
-    places = sorted({float(n) for _, x, _ in series.values() for n in x})
-    figure.update_xaxes(type="log", tickvals=places, ticktext=[f"{n:.0f}" for n in places])
+    ticks = sorted({float(n) for _, x, _ in series.values() for n in x})
+    figure.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{n:.0f}" for n in ticks])
     figure.update_layout(margin=MARGIN)

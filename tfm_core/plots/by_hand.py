@@ -12,7 +12,7 @@ from tfm_core.inspect.by_hand import arithmetic
 from tfm_core.inspect.by_hand.arithmetic import Say
 from tfm_core.inspect.by_hand.attention import Attended, Floats, MultiHead
 from tfm_core.plots.by_hand_boards import Pick, board, mask_board, numbered
-from tfm_core.plots.sheet import Line
+from tfm_core.plots.sheet import SheetLine
 
 if TYPE_CHECKING:
     from tfm_core.inspect.by_hand.forms import Form
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 def projection_line(
     title: str, kind: str, vectors: Floats, matrix: Floats, made: Floats,
-    words: Sequence[str], place: tuple[int, int], say: Say = str,
-) -> Line:  # fmt: skip
-    """Return ``X × W = Q``; place: the word and the dimension that are written out."""
-    word, dimension = place
+    words: Sequence[str], cell: tuple[int, int], say: Say = str,
+) -> SheetLine:  # fmt: skip
+    """Return ``X × W = Q``; cell: the word and the dimension that are written out."""
+    word, dimension = cell
     letter = {"query": "Q", "key": "K", "value": "V"}[kind]
     n = matrix.shape[0]
     used = {(word, i): "used" for i in range(n)}
     column = {(i, dimension): "used" for i in range(n)}
     names = numbered(n)
     terms = arithmetic.product(vectors[word], matrix[:, dimension], float(made[word, dimension]))
-    return Line(
+    return SheetLine(
         title,
         (
             board(say("X, the words"), vectors, words, names, roles=used),
             board(f"W_{letter}", matrix, names, names, sign="×", roles=column, hue=kind),
             board(
                 letter, made, words, names, sign="=", hue=kind, name=f"made-{kind}",
-                roles={place: "picked"},
+                roles={cell: "picked"},
             ),
         ),
         arithmetic=(f"{letter}({words[word]}, {dimension + 1}) = {terms}",),
@@ -45,18 +45,18 @@ def projection_line(
 
 
 def attention_lines(
-    found: Attended,
+    attended: Attended,
     words: Sequence[str],
     pick: Pick,
     titles: Sequence[str],
     sentences: Sequence[str],
     letters: tuple[str, str, str] = ("Q", "K", "V"),
     say: Say = str,
-) -> list[Line]:
+) -> list[SheetLine]:
     """Return the four lines of one attention: scores, scale and mask, softmax, weighted sum."""
     makers = (_scores, _masked, _softmax, _summed)
     return [
-        make(found, words, pick, title, sentence, letters, say)
+        make(attended, words, pick, title, sentence, letters, say)
         for make, title, sentence in zip(makers, titles, sentences, strict=True)
     ]
 
@@ -66,131 +66,132 @@ def _pair(i: int, j: int) -> tuple[str, ...]:
 
 
 def _scores(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
-    width = found.query.shape[1]
+) -> SheetLine:  # fmt: skip
+    width = attended.query.shape[1]
     names = numbered(width)
     query, key = pick.query, pick.key
     row = {(query, i): "used" for i in range(width)}
     column = {(i, key): "used" for i in range(width)}
     q, k, _v = letters
     boards = (
-        board(q, found.query, words, names, hue="query", name="query", roles=row,
+        board(q, attended.query, words, names, hue="query", name="query", roles=row,
               axes=(say("query"), say("number")), links=lambda i, _j: (f"q{i}",)),
-        board(f"{k[0]}ᵀ{k[1:]}", found.key.T, names, words, hue="key", sign="×", name="key",
+        board(f"{k[0]}ᵀ{k[1:]}", attended.key.T, names, words, hue="key", sign="×", name="key",
               roles=column, axes=(say("number"), say("key")), links=lambda _i, j: (f"k{j}",)),
-        board("QKᵀ", found.products, words, words, sign="=", name="scores",
+        board("QKᵀ", attended.products, words, words, sign="=", name="scores",
               axes=(say("query"), say("key")), roles={(query, key): "picked"}, links=_pair),
     )  # fmt: skip
-    told = arithmetic.score(found, query, key, (words[query], words[key]))
-    return Line(title, boards, sentence, (told,))
+    told = arithmetic.score(attended, query, key, (words[query], words[key]))
+    return SheetLine(title, boards, sentence, (told,))
 
 
 def _masked(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
-    place = (pick.query, pick.key)
-    width = found.query.shape[1]
-    sign = f"QKᵀ ÷ √{width} =" if found.scale != 1 else say("QKᵀ, not divided =")
+) -> SheetLine:  # fmt: skip
+    cell = (pick.query, pick.key)
+    width = attended.query.shape[1]
+    sign = f"QKᵀ ÷ √{width} =" if attended.scale != 1 else say("QKᵀ, not divided =")
     boards = [
-        board(say("Scaled scores"), found.scores, words, words, sign=sign, name="scaled",
-              axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
-        mask_board(found.allowed, words, pick, sign=say("with"), say=say),
+        board(say("Scaled scores"), attended.scores, words, words, sign=sign, name="scaled",
+              axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
+        mask_board(attended.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
-    told = [arithmetic.scaled(found, *place, say)]
-    if not found.allowed.all():
+    told = [arithmetic.scaled(attended, *cell, say)]
+    if not attended.allowed.all():
         boards.append(
-            board(say("Masked scores"), found.masked, words, words, sign="=", name="masked",
-                  lowest=say("lowest"), axes=(say("query"), say("key")), roles={place: "picked"},
+            board(say("Masked scores"), attended.masked, words, words, sign="=", name="masked",
+                  lowest=say("lowest"), axes=(say("query"), say("key")), roles={cell: "picked"},
                   links=_pair)
         )  # fmt: skip
-        if not found.allowed[place]:
+        if not attended.allowed[cell]:
             told.append(say("forbidden: replaced by the lowest number, −3.4 · 10³⁸"))
-    return Line(title, tuple(boards), sentence, tuple(told))
+    return SheetLine(title, tuple(boards), sentence, tuple(told))
 
 
 def _softmax(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     _letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
-    place = (pick.query, pick.key)
+) -> SheetLine:  # fmt: skip
+    cell = (pick.query, pick.key)
     row = {(pick.query, j): "used" for j in range(len(words))}
     boards = (
-        board(say("e^(score − largest)"), found.exponentials, words, words, is_share=True,
+        board(say("e^(score − largest)"), attended.exponentials, words, words, is_share=True,
               name="exp", axes=(say("query"), say("key")), links=_pair,
-              roles=row | {place: "picked"}),
-        board(say("Sum"), found.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
+              roles=row | {cell: "picked"}),
+        board(say("Sum"), attended.totals[:, None], words, (say("sum"),), sign="÷", is_plain=True,
               roles={(pick.query, 0): "used"}, links=lambda i, _j: (f"t{i}",)),
-        board(say("Weights"), found.weights, words, words, is_share=True, sign="=", name="weights",
-              axes=(say("query"), say("key")), roles={place: "picked"}, links=_pair),
+        board(say("Weights"), attended.weights, words, words, is_share=True, sign="=",
+              name="weights", axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
     )  # fmt: skip
-    return Line(title, boards, sentence, arithmetic.softmaxed(found, *place, say))
+    return SheetLine(title, boards, sentence, arithmetic.softmaxed(attended, *cell, say))
 
 
 def _summed(
-    found: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
+    attended: Attended, words: Sequence[str], pick: Pick, title: str, sentence: str,
     letters: tuple[str, str, str], say: Say,
-) -> Line:  # fmt: skip
-    names = numbered(found.value.shape[1])
+) -> SheetLine:  # fmt: skip
+    names = numbered(attended.value.shape[1])
     query, dimension = pick.query, pick.dimension
     row = {(query, j): "used" for j in range(len(words))}
     column = {(i, dimension): "used" for i in range(len(words))}
     boards = (
-        board(say("Weights"), found.weights, words, words, is_share=True, name="mix", roles=row,
+        board(say("Weights"), attended.weights, words, words, is_share=True, name="mix", roles=row,
               axes=(say("query"), say("key")), links=lambda i, j: (f"w{i}", f"v{j}")),
-        board(letters[2], found.value, words, names, sign="×", hue="value", name="value",
+        board(letters[2], attended.value, words, names, sign="×", hue="value", name="value",
               roles=column, axes=(say("key"), say("number")), links=lambda i, _j: (f"v{i}",)),
-        board(say("Output"), found.output, words, names, sign="=", name="output",
+        board(say("Output"), attended.output, words, names, sign="=", name="output",
               roles={(query, dimension): "picked"}, axes=(say("query"), say("number")),
               links=lambda i, j: (f"o{i},{j}", f"w{i}")),
     )  # fmt: skip
     told = f"{say('output')}({words[query]}, {dimension + 1}) = "
-    return Line(title, boards, sentence, (told + arithmetic.summed(found, query, dimension),))
+    told += arithmetic.summed(attended, query, dimension)
+    return SheetLine(title, boards, sentence, (told,))
 
 
 def heads_line(
-    found: MultiHead, words: Sequence[str], title: str, sentence: str, say: Say = str
-) -> Line:
+    attended: MultiHead, words: Sequence[str], title: str, sentence: str, say: Say = str
+) -> SheetLine:
     """Return the weights of every head side by side."""
     boards = tuple(
         board(say("Head {n}").format(n=h + 1), head.weights, words, words, is_share=True,
               axes=(say("query"), say("key")), links=lambda i, j: (f"h{i},{j}",))
-        for h, head in enumerate(found.heads)
+        for h, head in enumerate(attended.heads)
     )  # fmt: skip
-    return Line(title, boards, sentence)
+    return SheetLine(title, boards, sentence)
 
 
 def joined_line(
-    found: MultiHead,
+    attended: MultiHead,
     matrix: Floats,
     words: Sequence[str],
     pick: Pick,
     title: str,
     sentence: str,
     say: Say = str,
-) -> Line:
+) -> SheetLine:
     """Return the heads' outputs, one behind the other, times W_O."""
-    width = found.joined.shape[1]
+    width = attended.joined.shape[1]
     names = numbered(width)
     boards = [
         board(say("Head {n}").format(n=h + 1), head.output, words,
               names[h * head.output.shape[1] : (h + 1) * head.output.shape[1]],
               sign="|" if h else "", roles={(pick.query, i): "used" for i in range(width)})
-        for h, head in enumerate(found.heads)
+        for h, head in enumerate(attended.heads)
     ]  # fmt: skip
-    place = pick.query, pick.dimension
+    cell = pick.query, pick.dimension
     boards += [
         board("W_O", matrix, names, names, sign="×",
               roles={(i, pick.dimension): "used" for i in range(width)}),
-        board(say("Output"), found.output, words, names, sign="=", name="final",
-              roles={place: "picked"}),
+        board(say("Output"), attended.output, words, names, sign="=", name="final",
+              roles={cell: "picked"}),
     ]  # fmt: skip
-    total = float(found.output[place])
-    terms = arithmetic.product(found.joined[pick.query], matrix[:, pick.dimension], total)
+    total = float(attended.output[cell])
+    terms = arithmetic.product(attended.joined[pick.query], matrix[:, pick.dimension], total)
     told = f"{say('output')}({words[pick.query]}, {pick.dimension + 1}) = {terms}"
-    return Line(title, tuple(boards), sentence, (told,))
+    return SheetLine(title, tuple(boards), sentence, (told,))
 
 
 def comparison_line(
@@ -200,26 +201,28 @@ def comparison_line(
     title: str,
     sentence: str,
     say: Say = str,
-) -> Line:
+) -> SheetLine:
     """Return the weights with and without the scale."""
     boards = tuple(
-        board(name, found.weights, words, words, is_share=True, axes=(say("query"), say("key")),
+        board(name, attended.weights, words, words, is_share=True, axes=(say("query"), say("key")),
               links=lambda i, j: (f"c{i},{j}",),
-              facts=(say("largest {weight:.4f}").format(weight=found.weights.max()),))
-        for name, found in (
+              facts=(say("largest {weight:.4f}").format(weight=attended.weights.max()),))
+        for name, attended in (
             (say("Divided by √{d}").format(d=scaled.query.shape[1]), scaled),
             (say("Not divided"), plain),
         )
     )  # fmt: skip
-    return Line(title, boards, sentence)
+    return SheetLine(title, boards, sentence)
 
 
-def forms_line(found: Sequence[Form], words: Sequence[str], title: str, say: Say = str) -> Line:
+def forms_line(
+    forms: Sequence[Form], words: Sequence[str], title: str, say: Say = str
+) -> SheetLine:
     """Return the outputs (T, d_model) of the forms side by side."""
-    names = numbered(found[0].output.shape[1])
+    names = numbered(forms[0].output.shape[1])
     boards = tuple(
         board(say(form.name), form.output, words, names, links=lambda i, j: (f"f{i},{j}",),
               facts=(say("differs by {value:.2g}").format(value=form.difference),))
-        for form in found
+        for form in forms
     )  # fmt: skip
-    return Line(title, boards, say("Point at a number: the same one lights up in every form."))
+    return SheetLine(title, boards, say("Point at a number: the same one lights up in every form."))

@@ -11,7 +11,7 @@ from tfm_core.inspect.by_hand.arithmetic import Say
 from tfm_core.inspect.by_hand.attention import Bools, Floats
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
-from tfm_core.plots.sheet import PLAIN, Board, Cell, Panel, shades, written
+from tfm_core.plots.sheet import PLAIN, Board, Panel, SheetCell, shades, written
 
 PLAIN_FILL = (PLAIN["light"], PLAIN["dark"])
 _GREY = (MASKED["light"], MASKED["dark"])
@@ -39,7 +39,7 @@ def _of(pick: Pick) -> tuple[int, int, int]:
 
 def numbered(n: int) -> tuple[str, ...]:
     """Return the names of dimensions: 1, 2, 3."""
-    return tuple(str(place + 1) for place in range(n))
+    return tuple(str(i + 1) for i in range(n))
 
 
 def board(
@@ -72,7 +72,7 @@ def board(
             is_out = value < _LOWEST
             role = (roles or {}).get((i, j), "") or ("out" if is_out else "")
             made.append(
-                Cell(
+                SheetCell(
                     lowest if is_out else written(value),
                     _GREY if is_out else (PLAIN_FILL if is_plain else fills[i][j]),
                     tip=f"{title}, {rows[i]}, {columns[j]}: {value:.6g}",
@@ -101,7 +101,7 @@ def mask_board(
     yes, no = (SCALES["light"][1], SCALES["dark"][1]), _GREY
     cells = tuple(
         tuple(
-            Cell(
+            SheetCell(
                 "✓" if may else "✕",
                 yes if may else no,
                 tip=(may_tip if may else not_tip).format(query=words[i], key=words[j]),

@@ -45,13 +45,13 @@ def caption_strip(
     size, share = picture.shape[-1], _NOTED if notes else _WORD
     highest = float(maps.max()) if top is None else top
     figure = go.Figure()
-    for place, word in enumerate(words):
-        axis = "" if place == 0 else str(place + 1)
-        veil = _veil(maps[place], size / maps.shape[-1], highest, word)
+    for index, word in enumerate(words):
+        axis = "" if index == 0 else str(index + 1)
+        veil = _veil(maps[index], size / maps.shape[-1], highest, word)
         for trace in (picture_trace(picture), veil):
             figure.add_trace(trace.update(xaxis=f"x{axis}", yaxis=f"y{axis}"))
-        figure.update_layout(_axes(axis, place, rows, size, share))
-        note = f"<br>{escape(notes[place])}" if place < len(notes) else ""
+        figure.update_layout(_axes(axis, index, rows, size, share))
+        note = f"<br>{escape(notes[index])}" if index < len(notes) else ""
         figure.add_annotation(
             x=0.5,
             y=0,
@@ -62,7 +62,7 @@ def caption_strip(
             showarrow=False,
             font={"size": 13, "color": INKS[theme]},
         )
-        box = boxes[place]
+        box = boxes[index]
         if box is not None:
             figure.add_shape(_outline(box, axis))
     return figure.update_layout(
@@ -74,9 +74,9 @@ def caption_strip(
     )
 
 
-def _axes(axis: str, place: int, rows: int, size: int, share: float) -> dict[str, Any]:
-    """Return the hidden axes of a picture, in its place of the strip."""
-    row, column = divmod(place, COLUMNS)
+def _axes(axis: str, index: int, rows: int, size: int, share: float) -> dict[str, Any]:
+    """Return the hidden axes of a picture, at its index in the strip."""
+    row, column = divmod(index, COLUMNS)
     left, upper = column / COLUMNS, 1 - row / rows
     ends = (-0.5, size - 0.5)
     across = {"domain": [left, left + 1 / COLUMNS - _GAP], "range": ends, "anchor": f"y{axis}"}

@@ -52,7 +52,7 @@ def growth(
     """Draw how each part grows along one quantity; both axes are linear, so a square bends."""
     figure = go.Figure()
     shown = {name: values for name, values in parts.items() if any(values)}
-    for place, (name, values) in enumerate(shown.items()):
+    for i, (name, values) in enumerate(shown.items()):
         figure.add_scatter(
             x=np.asarray(xs, np.float32),
             y=np.asarray(values, np.float32),
@@ -60,7 +60,7 @@ def growth(
             mode="lines+markers",
             line={
                 "color": PART_COLOURS.get(name, GREY),
-                "dash": _DASHES[place % len(_DASHES)],
+                "dash": _DASHES[i % len(_DASHES)],
                 "width": 3 if name == "scores" else 2,
             },
             hovertemplate="%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",

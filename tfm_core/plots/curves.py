@@ -30,15 +30,15 @@ class Measurements:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ReferenceLine:
     """A value known beforehand, drawn as a dashed line with its words.
 
-    is_floor: no curve goes below it, so that its words stand there, clear of the curves.
+    is_lower_bound: no curve goes below it, so that its words stand there, clear of the curves.
     """
 
     value: float
     words: str
-    is_floor: bool = False
+    is_lower_bound: bool = False
 
 
 def learning_curve(
@@ -47,7 +47,7 @@ def learning_curve(
     test: Sequence[Measurements],
     *,
     y_title: str,
-    marks: Sequence[Mark] = (),
+    marks: Sequence[ReferenceLine] = (),
     best: Measurements | None = None,
     total_steps: int | None = None,
     window: int = 20,
@@ -152,7 +152,7 @@ def _ring(series: Measurements, number: str) -> go.Scatter:
     )
 
 
-def _add_mark(figure: go.Figure, mark: Mark) -> None:
+def _add_mark(figure: go.Figure, mark: ReferenceLine) -> None:
     figure.add_hline(
         y=mark.value,
         line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},
@@ -160,7 +160,7 @@ def _add_mark(figure: go.Figure, mark: Mark) -> None:
             "text": mark.words,
             "font": {"size": 11, "color": COLOURS["chance"]},
             "xanchor": "right",
-            "yanchor": "top" if mark.is_floor else "bottom",
+            "yanchor": "top" if mark.is_lower_bound else "bottom",
             "x": 1,
         },
     )

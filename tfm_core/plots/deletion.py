@@ -19,7 +19,7 @@ _OTHER = {"color": GREY, "dash": "dashdot", "symbol": "cross"}
 
 
 def deletion_curves(
-    found: Deletion, *, class_name: str = "", names: Mapping[str, str] | None = None
+    deletion: Deletion, *, class_name: str = "", names: Mapping[str, str] | None = None
 ) -> go.Figure:
     """Draw a line for each explanation, and random order with its range as the mark to beat.
 
@@ -27,24 +27,24 @@ def deletion_curves(
     Legend entries say the area under the curve: the lower, the better.
     """
     labels = {name: choice.label for name, choice in EXPLANATIONS.items()} | dict(names or {})
-    figure = go.Figure(_range(found))
+    figure = go.Figure(_range(deletion))
     figure.add_trace(
         go.Scatter(
-            x=found.removed,
-            y=found.random,
-            name=f"random order, area {found.random_area:.2f}",
+            x=deletion.removed,
+            y=deletion.random,
+            name=f"random order, area {deletion.random_area:.2f}",
             mode="lines",
             line={"color": GREY, "width": 2},
             hovertemplate="%{x:.0%} removed: %{y:.1%}<extra>random order</extra>",
         )
     )
-    for name, curve in found.curves.items():
+    for name, curve in deletion.curves.items():
         look, label = _LOOKS.get(name, _OTHER), labels.get(name, name)
         figure.add_trace(
             go.Scatter(
-                x=found.removed,
+                x=deletion.removed,
                 y=curve,
-                name=f"{label}, area {found.areas[name]:.2f}",
+                name=f"{label}, area {deletion.areas[name]:.2f}",
                 mode="lines+markers",
                 line={"color": look["color"], "dash": look["dash"], "width": 2.5},
                 marker={"symbol": look["symbol"], "size": 7},
@@ -66,13 +66,13 @@ def deletion_curves(
     return figure
 
 
-def _range(found: Deletion) -> list[go.Scatter]:
+def _range(deletion: Deletion) -> list[go.Scatter]:
     """Return the band from the lowest to the highest random order."""
-    shared = {"x": found.removed, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    shared = {"x": deletion.removed, "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
     return [
-        go.Scatter(y=found.highest, showlegend=False, **shared),
+        go.Scatter(y=deletion.highest, showlegend=False, **shared),
         go.Scatter(
-            y=found.lowest,
+            y=deletion.lowest,
             fill="tonexty",
             fillcolor="rgba(125, 133, 146, 0.18)",
             name="range of random orders",

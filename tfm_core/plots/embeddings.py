@@ -20,7 +20,7 @@ def likeness(
     like: Floats, tokens: Sequence[str], order: Sequence[int], theme: Theme = "light"
 ) -> go.Figure:
     """Draw the cosines (V, V) of all words with all, in an order."""
-    names = [escape(tokens[place], quote=False) for place in order]
+    names = [escape(tokens[index], quote=False) for index in order]
     figure = matrix(
         like[np.ix_(order, order)], "word", "word", theme, names=names, is_square=True, limit=1.0
     )
@@ -39,15 +39,15 @@ def likeness(
     return figure.update_layout(height=500)
 
 
-def lookup(table: Floats, found: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
+def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme) -> go.Figure:
     """Draw a window of the table (V, D) around the row that is looked up, the one-hot beside it.
 
     The first column is the one-hot vector, the others are the first dimensions of the table.
     """
-    first = max(0, min(found.id - 3, len(table) - 7))
+    first = max(0, min(looked_up.id - 3, len(table) - 7))
     rows = range(first, min(len(table), first + 7))
     shown = table[rows.start : rows.stop, :_DIMENSIONS_SHOWN]
-    one_hot = np.array([[float(row == found.id)] for row in rows])
+    one_hot = np.array([[float(row == looked_up.id)] for row in rows])
     top = float(np.abs(shown).max())
     values = np.concatenate([one_hot * top, np.full((len(rows), 1), np.nan), shown], 1)
     texts = [

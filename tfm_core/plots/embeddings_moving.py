@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.embeddings import Projection, Table
+from tfm_core.inspect.text.embeddings import EmbeddingTable, Projection
 from tfm_core.inspect.text.word_classes import CLASSES
 from tfm_core.plots import label_sides
 from tfm_core.plots.attention import Floats
@@ -40,7 +40,11 @@ _PIXELS = (700.0, 350.0)  # about what the plane of the words takes on a laptop
 
 
 def projected(
-    table: Table, projection: Projection, *, in_space: bool = False, has_labels: bool = True
+    table: EmbeddingTable,
+    projection: Projection,
+    *,
+    in_space: bool = False,
+    has_labels: bool = True,
 ) -> go.Figure:
     """Draw the words of a table on the components, one frame a step; the last one is shown first.
 
@@ -68,34 +72,36 @@ def projected(
 
 
 def _group(
-    table: Table,
+    table: EmbeddingTable,
     points: Floats,
     name: str,
-    places: list[int],
+    indices: list[int],
     *,
     in_space: bool,
     sides: list[str],
 ) -> go.Scatter | go.Scatter3d:
     colour, symbol = LOOKS[name]
-    words = [_label(table.tokens[place], in_space=in_space) for place in places]
+    words = [_label(table.tokens[index], in_space=in_space) for index in indices]
     values: dict[str, Any] = {
-        "x": points[places, 0],
-        "y": points[places, 1],
+        "x": points[indices, 0],
+        "y": points[indices, 1],
         "text": words,
         "name": name,
         "mode": "markers+text" if sides else "markers",
-        "textposition": [sides[place] for place in places] if sides else "top center",
+        "textposition": [sides[index] for index in indices] if sides else "top center",
         "textfont": {"size": 11},
         "marker": {"color": colour, "symbol": symbol, "size": 5 if in_space else 9},
     }
     if in_space:
         hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}, %{{z:.3f}}<extra></extra>"
-        return go.Scatter3d(z=points[places, 2], hovertemplate=hover, **values)
+        return go.Scatter3d(z=points[indices, 2], hovertemplate=hover, **values)
     hover = f"%{{text}} ({name})<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>"
     return go.Scatter(hovertemplate=hover, cliponaxis=False, **values)
 
 
-def _sides(points: Floats, table: Table, reach: list[list[float]], has_labels: bool) -> list[str]:
+def _sides(
+    points: Floats, table: EmbeddingTable, reach: list[list[float]], has_labels: bool
+) -> list[str]:
     """Return where each word stands beside its point of the last frame; nothing without words."""
     if not has_labels:
         return []
@@ -119,8 +125,8 @@ def _place_axes(
     figure: go.Figure, projection: Projection, reach: list[list[float]], *, in_space: bool
 ) -> None:
     titles = [
-        f"component {place + 1} ({share:.0%} of the variance)"
-        for place, share in enumerate(projection.explained)
+        f"component {index + 1} ({share:.0%} of the variance)"
+        for index, share in enumerate(projection.explained)
     ]
     if in_space:
         axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": GREY}

@@ -60,9 +60,9 @@ def map_table(
     return pd.DataFrame(
         {
             "query": queries + 1,
-            "query_token": [query_tokens[place] for place in queries.tolist()],
+            "query_token": [query_tokens[index] for index in queries.tolist()],
             "key": keys + 1,
-            "key_token": [key_tokens[place] for place in keys.tolist()],
+            "key_token": [key_tokens[index] for index in keys.tolist()],
             "weight": np.asarray(weights, np.float32).ravel(),
             "may_attend": allowed.ravel(),
         }

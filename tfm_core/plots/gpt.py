@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.text.gpt_reading import Digits, Looked
+from tfm_core.inspect.text.gpt_reading import Digits, LensReading
 from tfm_core.plots.attention import LEGEND
 from tfm_core.plots.language import visible
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
@@ -78,7 +78,7 @@ def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     return figure
 
 
-def lens_map(looked: Looked, theme: ThemeName, *, most: int = 24) -> go.Figure:
+def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Figure:
     """A row for each token read, a column for each depth, the last layer at the right.
 
     A cell says the likeliest next token there. most: tokens that are shown, the first ones.
@@ -139,7 +139,7 @@ def _cells(theme: ThemeName) -> dict[str, Any]:
 
 
 def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
-    """A column for each place of the answer, a row for each digit: the probability of each.
+    """A column for each column of the answer, a row for each digit: the probability of each.
 
     The true digits have a frame and a tick.
     """
@@ -148,11 +148,11 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
     chances = digits.chances[:, rows].T  # (digits, places)
     names = [digits.vocabulary[i] for i in rows]
     truth = (digits.truth or ())[: chances.shape[1]]
-    true_cells = {(names.index(token), place) for place, token in enumerate(truth)}
+    true_cells = {(names.index(token), column) for column, token in enumerate(truth)}
     text = [
         [
-            (f"{p:.0%}" if p >= 0.005 else "") + (" ✓" if (row, place) in true_cells else "")
-            for place, p in enumerate(values)
+            (f"{p:.0%}" if p >= 0.005 else "") + (" ✓" if (row, column) in true_cells else "")
+            for column, p in enumerate(values)
         ]
         for row, values in enumerate(chances)
     ]
@@ -167,10 +167,10 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             **_cells(theme),
         )
     )
-    for row, place in true_cells:
+    for row, column in true_cells:
         figure.add_shape(
             type="rect",
-            x0=place + 0.5, x1=place + 1.5, y0=row - 0.5, y1=row + 0.5,
+            x0=column + 0.5, x1=column + 1.5, y0=row - 0.5, y1=row + 0.5,
             line={"color": COLOURS["right"], "width": 3},
         )  # fmt: skip
     figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})

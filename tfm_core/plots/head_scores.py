@@ -1,4 +1,4 @@
-"""The known-answer score of every head over the training: the moment a head learns to align."""
+"""The known-answer score of every head over the training: when it learns to align."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def continuation_rows(
     the probability of each token when it was written, said on hover.
     """
     rows = []
-    for place, (item, written) in enumerate(zip(items, tokens, strict=False)):
-        sure = None if confidence is None else confidence[place]
+    for position, (item, written) in enumerate(zip(items, tokens, strict=False)):
+        sure = None if confidence is None else confidence[position]
         kind = "letters" if all(len(token) == 1 for token in written) else "words"
         spans = "".join(
             f'<span class="t" title="{escape(_hint(sure, i))}">{escape(visible(token))}</span>'
@@ -58,15 +58,15 @@ def continuation_rows(
 def surprise_text(tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, gap: str) -> str:
     """Return HTML: a text whose tokens are coloured by how much they surprise, with the scale.
 
-    nats: (T,) surprisal of each token. picked: the place of a token that gets a frame. gap: what
+    nats: (T,) surprisal of each token. picked: the position of a token that gets a frame. gap: what
     stands between tokens (a space between words, nothing between characters).
     """
     spans = []
-    for place, (token, loss) in enumerate(zip(tokens, nats, strict=True)):
+    for position, (token, loss) in enumerate(zip(tokens, nats, strict=True)):
         bits = float(loss) / np.log(2)
         classes = ["t"] + (["high"] if bits >= SURPRISED else [])
-        classes += ["picked"] if place == picked else []
-        hint = f"{place + 1}: {bits:.2f} bits ({float(loss):.2f} nats), p = {np.exp(-loss):.3g}"
+        classes += ["picked"] if position == picked else []
+        hint = f"{position + 1}: {bits:.2f} bits ({float(loss):.2f} nats), p = {np.exp(-loss):.3g}"
         end = "<br>" if token == "\n" else gap
         spans.append(
             f'<span class="{" ".join(classes)}" style="--s:{_strength(bits):.0f}%" '
@@ -106,10 +106,10 @@ def visible(token: str) -> str:
     return "↵" if token == "\n" else token
 
 
-def _hint(sure: npt.NDArray[Any] | None, place: int) -> str:
-    if sure is None or place >= len(sure):
+def _hint(sure: npt.NDArray[Any] | None, position: int) -> str:
+    if sure is None or position >= len(sure):
         return "probability not kept"
-    return f"probability {float(sure[place]):.0%}"
+    return f"probability {float(sure[position]):.0%}"
 
 
 def _strength(bits: float) -> float:

@@ -102,8 +102,8 @@ def cell_colours(
     """Return (Q, K, 3): the colour of every cell; what the mask forbids is grey."""
     stops = np.asarray([ImageColor.getrgb(colour)[:3] for colour in scale], np.float64)
     share = np.clip((np.asarray(weights, np.float64) - lowest) / (highest - lowest), 0, 1)
-    places = np.linspace(0, 1, len(stops))
-    colours = np.stack([np.interp(share, places, stops[:, i]) for i in range(3)], -1)
+    knots = np.linspace(0, 1, len(stops))
+    colours = np.stack([np.interp(share, knots, stops[:, i]) for i in range(3)], -1)
     colours[~may_attend] = ImageColor.getrgb(MASKED[theme])[:3]
     return np.asarray(np.rint(colours), np.uint8)
 

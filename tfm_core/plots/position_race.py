@@ -1,4 +1,4 @@
-"""Kinds of positions against each other: who notices a shuffle, who learns, who goes beyond."""
+"""Kinds of positions compared: which notice a shuffle, which learn, which extrapolate."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import Floats
-from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from tfm_core.plots.palette import GREY, HUES
 from tfm_core.plots.positions import BORDER, MARGIN, axes
 from tfm_core.plots.thinning import thin
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.positions.position import Look
 
-KINDS: dict[str, dict[str, str]] = {  # one look for each kind of positions, in every figure
-    "none": {"color": GREY, "dash": "dot", "symbol": "x"},
-    "sinusoidal": {"color": BLUE, "dash": "solid", "symbol": "circle"},
-    "learned": {"color": VERMILION, "dash": "dash", "symbol": "square"},
-    "rotary": {"color": GREEN, "dash": "dashdot", "symbol": "diamond"},
-    "alibi": {"color": PURPLE, "dash": "longdash", "symbol": "triangle-up"},
-    "causal": {"color": ORANGE, "dash": "dot", "symbol": "star"},
-}
+CAUSAL = Look("orange", "dot", "star")
+"""A causal mask without positions: it too tells the order."""
 
 
-def noticed(changes: Mapping[str, tuple[str, float]]) -> go.Figure:
-    """Draw how much each model noticed: label -> kind of positions and change, 0 = not at all."""
+def look(kind: str | None) -> Look:
+    """Return the one look that a kind of positions has in every figure; None: the mask alone."""
+    return CAUSAL if kind is None else POSITIONS[kind].look
+
+
+def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
+    """Draw how much each model noticed: label -> kind of positions and change, 0 = not at all.
+
+    The kind is None where a causal mask alone, or reading in order, tells where a token stands.
+    """
     labels = list(changes)
     values = np.array([value for _, value in changes.values()], np.float32)
     figure = go.Figure(
@@ -32,7 +36,7 @@ def noticed(changes: Mapping[str, tuple[str, float]]) -> go.Figure:
             y=[escape(label, quote=False).replace(", ", ",<br>") for label in labels],  # phones
             x=values,
             orientation="h",
-            marker={"color": [KINDS.get(k, KINDS["causal"])["color"] for k, _ in changes.values()]},
+            marker={"color": [HUES[look(kind).colour] for kind, _ in changes.values()]},
             text=[f"{100 * value:.3g} %" if value >= 1e-5 else "0: a bag" for value in values],
             textposition="outside",
             cliponaxis=False,
@@ -59,15 +63,15 @@ def race(
     """
     figure = go.Figure()
     for kind, (label, x, y) in series.items():
-        look = KINDS[kind]
+        own = look(kind)
         kept = thin(x, np.nan_to_num(y))
         figure.add_scatter(
             x=np.asarray(x, np.float32)[kept],
             y=np.asarray(y, np.float32)[kept],
             name=escape(label, quote=False),
             mode="lines+markers" if len(kept) <= 40 else "lines",
-            line={"color": look["color"], "dash": look["dash"]},
-            marker={"symbol": look["symbol"], "size": 7},
+            line={"color": HUES[own.colour], "dash": own.dash},
+            marker={"symbol": own.marker, "size": 7},
             hovertemplate=f"{x_title} %{{x:,}}: %{{y:.1%}}<extra>{escape(label)}</extra>",
         )
     axes(figure, x_title, y_title)

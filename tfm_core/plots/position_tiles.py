@@ -29,11 +29,11 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
             **texts,
         )
     )
-    centres = [place * pitch + (side - 1) / 2 for place in range(side)]
+    centres = [i * pitch + (side - 1) / 2 for i in range(side)]
     axis = {
         "tickmode": "array",
         "tickvals": centres,
-        "ticktext": [str(place + 1) for place in range(side)],
+        "ticktext": [str(i + 1) for i in range(side)],
         "showgrid": False,
         "zeroline": False,
         "constrain": "domain",

@@ -30,10 +30,10 @@ def waves(table: Floats, dimensions: Sequence[int], *, trained: int | None = Non
             y=np.asarray(table[:, dimension], np.float32),
             x=np.arange(len(table), dtype=np.int32),
             name=f"dimension {dimension + 1}",
-            line={"dash": _DASHES[place % len(_DASHES)], "color": COLORWAY[place % len(COLORWAY)]},
+            line={"dash": _DASHES[i % len(_DASHES)], "color": COLORWAY[i % len(COLORWAY)]},
             hovertemplate=f"position %{{x}}, dimension {dimension + 1}: %{{y:.4f}}<extra></extra>",
         )
-        for place, dimension in enumerate(dimensions)
+        for i, dimension in enumerate(dimensions)
     ]
     return _border(axes(go.Figure(lines), "position", "value"), len(table), trained)
 
@@ -143,10 +143,10 @@ def lines_by_offset(
                 x=offsets,
                 y=np.asarray(values, np.float32),
                 name=escape(name, quote=False),
-                line={"color": COLORWAY[place % len(COLORWAY)], "dash": _DASHES[place % 6]},
+                line={"color": COLORWAY[i % len(COLORWAY)], "dash": _DASHES[i % 6]},
                 hovertemplate=f"{x_title} %{{x}}: %{{y:.4f}}<extra>{escape(name)}</extra>",
             )
-            for place, (name, values) in enumerate(lines.items())
+            for i, (name, values) in enumerate(lines.items())
         ]
     )
     figure.update_layout(showlegend=len(lines) > 1)
@@ -172,9 +172,9 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
             showlegend=False,
         )
         figure.add_annotation(x=centre, y=-1.35, text=f"pair {pair + 1}", showarrow=False)
-        for place, position in enumerate(positions):
-            angle = float(turns[place, pair])
-            is_last = place == len(positions) - 1
+        for row, position in enumerate(positions):
+            angle = float(turns[row, pair])
+            is_last = row == len(positions) - 1
             figure.add_scatter(
                 x=[centre, centre + np.cos(angle)],
                 y=[0.0, np.sin(angle)],

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
+from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.intervals import wilson
-from tfm_core.inspect.practice.judgement import Judgement
 from tfm_core.inspect.practice.lesson import SPLITS, Splits
 from tfm_core.plots.attention import Theme
 from tfm_core.plots.palette import CARDS, COLOURS, INKS
@@ -27,12 +27,12 @@ def shares(splits: Splits) -> go.Figure:
         [
             go.Bar(
                 x=list(splits.class_names),
-                y=splits.counts[place],
+                y=splits.counts[i],
                 name=f"{name}: {splits.totals[name]:,}",
                 marker={"color": COLOURS[name], "pattern": {"shape": _PATTERNS[name]}},
                 hovertemplate=f"digit %{{x}}: %{{y:,}} pictures<extra>{name}</extra>",
             )
-            for place, name in enumerate(SPLITS)
+            for i, name in enumerate(SPLITS)
         ]
     )
     axes(figure, "class", "pictures")
@@ -40,10 +40,10 @@ def shares(splits: Splits) -> go.Figure:
     return figure.update_layout(barmode="stack", height=320)
 
 
-def confusion(judgement: Judgement, theme: Theme = "light") -> go.Figure:
+def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:
     """Draw the true class down and the said class across; only errors have colour."""
-    counts = judgement.confusion()
-    names = list(judgement.class_names)
+    counts = evaluation.confusion()
+    names = list(evaluation.class_names)
     errors = counts.astype(np.float32)
     np.fill_diagonal(errors, np.nan)
     errors[errors == 0] = np.nan
@@ -77,9 +77,9 @@ def confusion(judgement: Judgement, theme: Theme = "light") -> go.Figure:
     return figure.update_layout(height=400, margin=MARGIN, plot_bgcolor=CARDS[theme])
 
 
-def by_class(judgement: Judgement) -> go.Figure:
+def by_class(evaluation: Evaluation) -> go.Figure:
     """Draw the accuracy of each class with its 95 % interval."""
-    counts = judgement.confusion()
+    counts = evaluation.confusion()
     right, n = counts.diagonal(), counts.sum(1)
     share = right / np.maximum(n, 1)
     ends = np.array(
@@ -87,7 +87,7 @@ def by_class(judgement: Judgement) -> go.Figure:
     )
     figure = go.Figure(
         go.Scatter(
-            x=list(judgement.class_names),
+            x=list(evaluation.class_names),
             y=share,
             mode="markers",
             marker={"color": COLOURS["validation"], "size": 10},

@@ -31,14 +31,14 @@ class MarkedToken:
 
 
 def compare(predicted: Sequence[str], truth: Sequence[str]) -> list[MarkedToken]:
-    """Compare a prediction with the truth, place by place; what is not there is ``missing``."""
+    """Compare a prediction with the truth, index by index; what is not there is ``missing``."""
     marked = []
-    for place in range(max(len(predicted), len(truth))):
-        true = truth[place] if place < len(truth) else None
-        if place >= len(predicted):
+    for index in range(max(len(predicted), len(truth))):
+        true = truth[index] if index < len(truth) else None
+        if index >= len(predicted):
             marked.append(MarkedToken(str(true), "missing", true))
         else:
-            token = predicted[place]
+            token = predicted[index]
             marked.append(MarkedToken(token, "right" if token == true else "wrong", true))
     return marked
 
@@ -56,16 +56,16 @@ def text_rows(
     confidence: (P, T) probability of each predicted token, said on hover.
     """
     rows = []
-    for place, (item, predicted) in enumerate(zip(items, tokens, strict=False)):
+    for index, (item, predicted) in enumerate(zip(items, tokens, strict=False)):
         marked = compare(predicted, item["tgt"])
-        sure = None if confidence is None else confidence[place]
+        sure = None if confidence is None else confidence[index]
         n_right = sum(mark.verdict == "right" for mark in marked)
         is_right = n_right == len(marked)
         verdict = "all right" if is_right else f"{n_right} of {len(marked)} right"
         if images is None:
             source = escape(item["src_text"])
         else:
-            source = f'<img alt="{escape(item["tgt_text"])}" src="{picture_url(images[place])}">'
+            source = f'<img alt="{escape(item["tgt_text"])}" src="{picture_url(images[index])}">'
         rows.append(
             f'<div class="row"><div class="source">{source}</div>'
             f'<div class="truth">{escape(item["tgt_text"])}</div>'
@@ -96,7 +96,7 @@ def picture_cards(
     """
     cards = []
     for image, label, row in zip(images, labels, probabilities, strict=False):
-        best = [int(place) for place in np.argsort(-row.astype(np.float32))[:N_BARS]]
+        best = [int(index) for index in np.argsort(-row.astype(np.float32))[:N_BARS]]
         is_right = best[0] == label
         bars = "".join(_bar(class_names[n], float(row[n]), n == label) for n in best)
         truth = escape(class_names[label])
@@ -115,14 +115,14 @@ def _tokens(marked: Sequence[MarkedToken], sure: npt.NDArray[Any] | None) -> str
     if not marked:
         return '<span class="t missing">nothing yet</span>'
     parts = []
-    for place, mark in enumerate(marked):
+    for index, mark in enumerate(marked):
         hint = {
             "right": "right",
             "wrong": f"wrong: should be {mark.truth}" if mark.truth else "wrong: one too many",
             "missing": "missing",
         }[mark.verdict]
-        if sure is not None and mark.verdict != "missing" and place < len(sure):
-            hint += f", probability {float(sure[place]):.0%}"
+        if sure is not None and mark.verdict != "missing" and index < len(sure):
+            hint += f", probability {float(sure[index]):.0%}"
         sign = "" if mark.verdict == "right" else "<b>✗</b>"
         shown = "␣" if mark.token.isspace() else mark.token
         if mark.verdict == "missing":

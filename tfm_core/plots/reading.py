@@ -42,7 +42,7 @@ def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
 def _name_places(figure: go.Figure, words: Sequence[str], marked: Sequence[int]) -> list[str]:
     """Write the words along the axis, the marked ones with a sign; return them for hover texts."""
     names = [escape(word, quote=False) for word in words]
-    ticks = [f"▸ {name}" if place in marked else name for place, name in enumerate(names)]
+    ticks = [f"▸ {name}" if index in marked else name for index, name in enumerate(names)]
     figure.update_xaxes(tickvals=list(range(len(names))), ticktext=ticks, tickangle=-40)
     return names
 
@@ -77,7 +77,7 @@ def head_rows(
     )
     _name_places(figure, words, marked)
     figure.update_xaxes(side="top", title={"text": "key: the word that is read"})
-    figure.update_yaxes(autorange="reversed", title={"text": "head that asks"})
+    figure.update_yaxes(autorange="reversed", title={"text": "attention head"})
     figure.update_layout(height=150 + 26 * len(rows), margin={**_MARGIN, "r": 44})  # tilted words
     return figure
 
@@ -92,16 +92,16 @@ def word_bars(
     figure = go.Figure()
     names = _name_places(figure, words, marked)
     lowest = 0.0
-    for name, found in values.items():
+    for name, heights in values.items():
         label, colour, pattern = EXPLAINED[name]
-        found = np.asarray(found, np.float32)
-        largest = float(np.abs(found).max(initial=1e-9))
-        lowest = min(lowest, float((found / largest).min(initial=0.0)))
+        heights = np.asarray(heights, np.float32)
+        largest = float(np.abs(heights).max(initial=1e-9))
+        lowest = min(lowest, float((heights / largest).min(initial=0.0)))
         figure.add_bar(
             x=list(range(len(names))),
-            y=found / largest,
+            y=heights / largest,
             name=label,
-            customdata=found,
+            customdata=heights,
             hovertext=names,
             marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
             hovertemplate=f"%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>",

@@ -25,7 +25,7 @@ PLAIN: dict[ThemeName, str] = {"light": "#efece4", "dark": "#222731"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class SheetCell:
     """One number. fill: its colour in the light and the dark theme. tip: said under the pointer.
 
     corner: small text in the corner. links: first its own name, then the names of what lights up
@@ -48,7 +48,7 @@ class Panel:
     wraps: the one row goes on in the next line where there is no room for it.
     """
 
-    cells: tuple[tuple[Cell, ...], ...]
+    cells: tuple[tuple[SheetCell, ...], ...]
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     row_title: str = ""
@@ -74,7 +74,7 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SheetLine:
     """Boards side by side, what happens between them, and the arithmetic of what is picked."""
 
     title: str
@@ -110,10 +110,10 @@ def shades(
 @lru_cache(maxsize=4096)
 def mixed(stops: tuple[str, ...], share: float) -> str:
     """Return the colour at a share, 0 to 1, of the way along ``#rrggbb`` stops."""
-    place = share * (len(stops) - 1)
-    left = min(int(place), len(stops) - 2)
+    at = share * (len(stops) - 1)
+    left = min(int(at), len(stops) - 2)
     pair = [[int(stop[i : i + 2], 16) for i in (1, 3, 5)] for stop in stops[left : left + 2]]
-    parts = [round(a + (b - a) * (place - left)) for a, b in zip(*pair, strict=True)]
+    parts = [round(a + (b - a) * (at - left)) for a, b in zip(*pair, strict=True)]
     return "#" + "".join(f"{part:02x}" for part in parts)
 
 
@@ -123,7 +123,7 @@ def ink_on(fill: str) -> str:
     return max(_INKS, key=lambda ink: contrast(ink, fill))
 
 
-def described(lines: Sequence[Line], hues: dict[str, str]) -> list[dict[str, Any]]:
+def described(lines: Sequence[SheetLine], hues: dict[str, str]) -> list[dict[str, Any]]:
     """Return what the browser gets of the lines, as plain lists and texts."""
     return [
         {
@@ -159,7 +159,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _cell(cell: Cell) -> list[Any]:
+def _cell(cell: SheetCell) -> list[Any]:
     light, dark = cell.fill
     colours = [light, ink_on(light), dark, ink_on(dark)]
     return [cell.text, colours, cell.tip, cell.corner, list(cell.links), cell.role]

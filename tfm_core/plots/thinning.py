@@ -24,10 +24,10 @@ def thin(
     n = len(x)
     if n <= most:
         return np.arange(n)
-    place = np.log(np.maximum(x, 0.5)) if is_log else np.asarray(x, np.float64)
+    at = np.log(np.maximum(x, 0.5)) if is_log else np.asarray(x, np.float64)
     n_parts = (most - 2) // 2
-    span = max(float(place[-1] - place[0]), 1e-9)
-    part = np.minimum(((place - place[0]) / span * n_parts).astype(np.int64), n_parts - 1)
+    span = max(float(at[-1] - at[0]), 1e-9)
+    part = np.minimum(((at - at[0]) / span * n_parts).astype(np.int64), n_parts - 1)
     starts = np.flatnonzero(np.diff(part, prepend=-1))
     order = np.lexsort((np.nan_to_num(y, nan=np.inf), part))  # by part, then by height
     lowest = order[starts]
@@ -37,7 +37,7 @@ def thin(
 
 
 def smooth(y: Floats, window: int) -> npt.NDArray[np.float32]:
-    """Return the mean of the last ``window`` values at each place (fewer at the beginning), (n,).
+    """Return the mean of the last ``window`` values at each at (fewer at the beginning), (n,).
 
     A NaN (a loss that diverged) is left out of the means; where nothing is left, NaN remains.
     """

@@ -94,7 +94,7 @@ def _cells(
         title={"text": f"place T = {length}"},
         tickmode="array",
         tickvals=list(range(0, length, every)),
-        ticktext=[str(place + 1) for place in range(0, length, every)],
+        ticktext=[str(i + 1) for i in range(0, length, every)],
         showgrid=False,
         zeroline=False,
     )
@@ -102,7 +102,7 @@ def _cells(
         title={"text": f"sentence B = {n}"},
         tickmode="array",
         tickvals=list(range(n)),
-        ticktext=[str(place + 1) for place in range(n)],
+        ticktext=[str(i + 1) for i in range(n)],
         autorange="reversed",
         showgrid=False,
         zeroline=False,

@@ -61,13 +61,13 @@ def sizes(
             ),
         ]
     )
-    for place, (label, (size, n)) in enumerate(others.items()):
+    for i, (label, (size, n)) in enumerate(others.items()):
         figure.add_scatter(
             x=[size],
             y=[n],
             name=escape(label, quote=False),
             mode="markers",
-            marker={"color": GREY, "size": 11, "symbol": _SYMBOLS[place % len(_SYMBOLS)]},
+            marker={"color": GREY, "size": 11, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
             hovertemplate=f"{escape(label)}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens"
             "<extra></extra>",
         )

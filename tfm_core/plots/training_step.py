@@ -46,38 +46,38 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
     return figure.update_layout(height=280, margin=MARGIN, bargap=0.15)
 
 
-def answer(found: Answer) -> go.Figure:
+def answer(one: Answer) -> go.Figure:
     """Draw the probabilities of the classes shown; the right one is green and marked."""
-    is_right = [name == found.target for name in found.names]
+    is_right = [name == one.target for name in one.names]
     figure = go.Figure(
         go.Bar(
             y=[
                 f"{escape(name)} ✓" if right else escape(name)
-                for name, right in zip(found.names, is_right, strict=True)
+                for name, right in zip(one.names, is_right, strict=True)
             ],
-            x=np.asarray(found.probabilities, np.float32),
+            x=np.asarray(one.probabilities, np.float32),
             orientation="h",
             marker={"color": [GREEN if right else GREY for right in is_right]},
-            text=[f"{p:.4f}" if p > 0.001 else f"{p:.2g}" for p in found.probabilities.tolist()],
+            text=[f"{p:.4f}" if p > 0.001 else f"{p:.2g}" for p in one.probabilities.tolist()],
             textposition="outside",
             cliponaxis=False,
             hovertext=[
                 f"{escape(n)}<br>logit {logit:.4f}<br>probability {p:.6f}<br>-log p {-lp:.4f}"
                 for n, logit, p, lp in zip(
-                    found.names, found.logits.tolist(), found.probabilities.tolist(),
-                    found.log_probabilities.tolist(), strict=True,
+                    one.names, one.logits.tolist(), one.probabilities.tolist(),
+                    one.log_probabilities.tolist(), strict=True,
                 )
             ],
             hoverinfo="text",
         )
     )  # fmt: skip
-    top = float(found.probabilities.max()) or 1.0
+    top = float(one.probabilities.max()) or 1.0
     ticks = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if top > 0.5 else {}  # nothing is above 1
     figure.update_xaxes(
         title={"text": "probability (softmax of the logits)"}, range=[0, 1.25 * top], **ticks
     )
     figure.update_yaxes(title={"text": "class"}, autorange="reversed", type="category")
-    return figure.update_layout(height=90 + 30 * len(found.names), margin={**MARGIN, "t": 8})
+    return figure.update_layout(height=90 + 30 * len(one.names), margin={**MARGIN, "t": 8})
 
 
 def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -> go.Figure:
@@ -87,10 +87,10 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     """
     norms = np.asarray(norms, np.float32)
     kept = sorted(np.argsort(-norms)[:_MOST_BARS].tolist())
-    places = list(range(len(kept)))
+    rows = list(range(len(kept)))
     figure = go.Figure(
         go.Bar(
-            y=places,
+            y=rows,
             x=norms[kept],
             orientation="h",
             marker={"color": COLOURS["gradient"], "opacity": 0.55},
@@ -103,7 +103,7 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
     )
     figure.add_scatter(  # names lie over their bars: beside them they would leave a phone no room
         x=[0] * len(kept),
-        y=places,
+        y=rows,
         mode="text",
         text=[f" {escape(names[i])}" for i in kept],
         textposition="middle right",

@@ -103,8 +103,8 @@ def cut_picture(
     figure = go.Figure(
         go.Image(z=np.moveaxis(channels, 0, -1), hovertemplate="%{z}<extra></extra>")
     )
-    for place in range(per_side + 1):
-        at = place * patch_size - 0.5
+    for i in range(per_side + 1):
+        at = i * patch_size - 0.5
         line = {"color": VERMILION, "width": 2}
         figure.add_shape(type="line", x0=at, x1=at, y0=-0.5, y1=size - 0.5, line=line)
         figure.add_shape(type="line", y0=at, y1=at, x0=-0.5, x1=size - 0.5, line=line)
@@ -131,7 +131,7 @@ def cut_picture(
 def entropies(right: Floats, wrong: Floats, most: Floats, queries: Sequence[str]) -> go.Figure:
     """Draw the entropy (Q,) of each query's weights in bits, with the right and the wrong scale."""
     figure = go.Figure()
-    places = list(range(len(queries)))
+    positions = list(range(len(queries)))
     lines: tuple[tuple[str, Floats, dict[str, Any]], ...] = (
         ("equal shares, log2 of the keys", most, {"color": GREY, "dash": "dot"}),
         ("/ sqrt(d_model), the mistake", wrong, {"color": VERMILION, "dash": "dash"}),
@@ -139,7 +139,7 @@ def entropies(right: Floats, wrong: Floats, most: Floats, queries: Sequence[str]
     )
     for name, values, line in lines:
         figure.add_scatter(
-            x=places,
+            x=positions,
             y=np.asarray(values, np.float32),
             name=name,
             line=line,
@@ -149,7 +149,7 @@ def entropies(right: Floats, wrong: Floats, most: Floats, queries: Sequence[str]
     figure.update_xaxes(
         title={"text": "query token"},
         tickmode="array",
-        tickvals=places,
+        tickvals=positions,
         ticktext=[short(name) for name in queries],
         tickangle=-45,
     )

@@ -1,13 +1,15 @@
-"""The kinds of attention in words: what asks, what is asked, and what to look for in a map."""
+"""The kinds of attention in words: queries, keys, and what to look for in a map."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
+
 
 @dataclass(frozen=True, slots=True)
 class AttentionKind:
-    """One attention of the model in words: its name, what asks, what is asked, what to look for."""
+    """One attention of the model in words: its name, its queries and keys, what to look for."""
 
     name: str
     label: str
@@ -22,97 +24,135 @@ KINDS: dict[str, AttentionKind] = {
     for kind in (
         AttentionKind(
             "encoder",
-            "Encoder self-attention",
-            "Every source token asks all source tokens, before and behind it.",
-            "source token",
-            "source token",
-            "A diagonal is a head that copies a token, a line beside it a head that looks at the "
-            "neighbour, a column a token that everybody reads.",
+            N_("Encoder self-attention"),
+            N_("Every source token attends to all source tokens, before and behind it."),
+            N_("source token"),
+            N_("source token"),
+            N_(
+                "A diagonal is a head that copies a token, a line beside it a head that looks "
+                "at the neighbour, a column a token that everybody reads.",
+            ),
         ),
         AttentionKind(
             "slots",
-            "Encoder self-attention",
-            "Every position asks the source tokens. Position t answers target token t; where the "
-            "source is shorter than the answer, empty slots ask too, but nobody can ask them.",
-            "position that answers",
-            "source token",
-            "Position t writes target token t: the strongest cells of its row are what it is made "
-            "of. The columns of slots are masked: nobody may read an empty slot.",
+            N_("Encoder self-attention"),
+            N_(
+                "Every position attends to the source tokens. Position t answers target token "
+                "t; where the source is shorter than the answer, empty slots attend too, but no "
+                "token can attend to them.",
+            ),
+            N_("position that answers"),
+            N_("source token"),
+            N_(
+                "Position t writes target token t: the strongest cells of its row are what it "
+                "is made of. The columns of slots are masked: nobody may read an empty slot.",
+            ),
         ),
         AttentionKind(
             "words",
-            "Self-attention over the words",
-            "Every word asks all words, before and behind it, and so does the CLS token, where one "
-            "stands in front. One label is read from the CLS token, or from the mean of all words.",
-            "word",
-            "word",
-            "Look where the words that decide are read: a negation by its adjective, “but” by "
-            "everybody. In the last layer the row of CLS, if there is one, gathers the answer.",
+            N_("Self-attention over the words"),
+            N_(
+                "Every word attends to all words, before and behind it, and so does the CLS "
+                "token, where one stands in front. One label is read from the CLS token, or "
+                "from the mean of all words.",
+            ),
+            N_("word"),
+            N_("word"),
+            N_(
+                "Look where the words that decide are read: a negation by its adjective, “but” "
+                "by everybody. In the last layer the row of CLS, if there is one, gathers the "
+                "answer.",
+            ),
         ),
         AttentionKind(
             "blanks",
-            "Self-attention around the blanks",
-            "Every place asks all places, before and behind it. A blank is answered where it "
-            "stands.",
-            "place",
-            "place",
-            "The row of a blank says which words it is guessed from: its article, its verb, its "
-            "time. A causal model would see only the left half of that row.",
+            N_("Self-attention around the blanks"),
+            N_(
+                "Every position attends to all positions, before and behind it. A blank is "
+                "answered where it stands.",
+            ),
+            N_("position"),
+            N_("position"),
+            N_(
+                "The row of a blank says which words it is guessed from: its article, its verb, "
+                "its time. A causal model would see only the left half of that row.",
+            ),
         ),
         AttentionKind(
             "decoder",
-            "Decoder self-attention (causal)",
-            "Every target token asks itself and the target tokens before it.",
-            "target token so far",
-            "target token so far",
-            "The grey triangle is exactly 0: the causal mask hides the future. Each row predicts "
-            "the token after its own.",
+            N_("Decoder self-attention (causal)"),
+            N_("Every target token attends to itself and the target tokens before it."),
+            N_("target token so far"),
+            N_("target token so far"),
+            N_(
+                "The grey triangle is exactly 0: the causal mask hides the future. Each row "
+                "predicts the token after its own.",
+            ),
         ),
         AttentionKind(
             "cross",
-            "Cross-attention",
-            "Every target token asks the source, whose tokens the encoder has read.",
-            "target token so far",
-            "source token",
-            "The strongest cell of a row is often where the next target token comes from: a "
-            "diagonal where the order is kept, an anti-diagonal where it is reversed.",
+            N_("Cross-attention"),
+            N_("Every target token attends to the source, whose tokens the encoder has read."),
+            N_("target token so far"),
+            N_("source token"),
+            N_(
+                "The strongest cell of a row is often where the next target token comes from: a "
+                "diagonal where the order is kept, an anti-diagonal where it is reversed.",
+            ),
         ),
         AttentionKind(
             "sequence",
-            "Self-attention (causal)",
-            "Source and target are one sequence; every token asks itself and those before it.",
-            "token",
-            "token",
-            "The grey triangle is exactly 0: the causal mask hides the future. From <bos> on, each "
-            "row predicts the token after its own; strong cells left of <bos> read the source.",
+            N_("Self-attention (causal)"),
+            N_(
+                "Source and target are one sequence; every token attends to itself and those "
+                "before it.",
+            ),
+            N_("token"),
+            N_("token"),
+            N_(
+                "The grey triangle is exactly 0: the causal mask hides the future. From <bos> "
+                "on, each row predicts the token after its own; strong cells left of <bos> read "
+                "the source.",
+            ),
         ),
         AttentionKind(
             "text",
-            "Self-attention (causal)",
-            "Every token of the text asks itself and those before it.",
-            "token",
-            "token",
-            "The grey triangle is exactly 0: the causal mask hides the future. Each row predicts "
-            "the token after its own.",
+            N_("Self-attention (causal)"),
+            N_("Every token of the text attends to itself and those before it."),
+            N_("token"),
+            N_("token"),
+            N_(
+                "The grey triangle is exactly 0: the causal mask hides the future. Each row "
+                "predicts the token after its own.",
+            ),
         ),
         AttentionKind(
             "picture",
-            "Cross-attention over the picture",
-            "Every word asks the patches of the picture, which the encoder has read. A patch is "
-            "named row,column, from 1.",
-            "word so far",
-            "patch",
-            "A row says where the model looks while it writes the word after its own: for a number "
-            "that should be where that digit stands.",
+            N_("Cross-attention over the picture"),
+            N_(
+                "Every word attends to the patches of the picture, which the encoder has read. "
+                "A patch is named row,column, from 1.",
+            ),
+            N_("word so far"),
+            N_("patch"),
+            N_(
+                "A row says where the model looks while it writes the word after its own: for a "
+                "number that should be where that digit stands.",
+            ),
         ),
         AttentionKind(
             "patches",
-            "Attention over patches",
-            "Every patch of the picture asks all patches. A patch is named row,column, from 1.",
-            "patch",
-            "patch",
-            "Columns are patches that everybody reads, often those with ink; a diagonal is a head "
-            "that stays where it is.",
+            N_("Attention over patches"),
+            N_(
+                "Every patch of the picture attends to all patches. A patch is named "
+                "row,column, from 1.",
+            ),
+            N_("patch"),
+            N_("patch"),
+            N_(
+                "Columns are patches that everybody reads, often those with ink; a diagonal is "
+                "a head that stays where it is.",
+            ),
         ),
     )
 }

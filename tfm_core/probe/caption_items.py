@@ -26,7 +26,7 @@ def items_of(
     from tfm_core.data.compose import ink_boxes
 
     chosen = torch.tensor(list(rows), device=split.chosen.device)
-    boxes = ink_boxes(split.digits_of(chosen), split.places[chosen]).tolist()
+    boxes = ink_boxes(split.digits_of(chosen), split.squares[chosen]).tolist()
     return [
         item_of(config, split.captions[row], of_row, patch_size)
         for row, of_row in zip(rows, boxes, strict=True)

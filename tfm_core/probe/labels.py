@@ -16,18 +16,17 @@ import numpy.typing as npt
 
 from tfm_core.config import (
     CaptionerConfig,
-    CaptionTaskConfig,
-    CorpusTaskConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
-    ImageTaskConfig,
+    PictureTaskConfig,
     RecurrentConfig,
     ViTConfig,
     shape,
 )
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind
 from tfm_core.sentences import StudentError
+from tfm_core.variants.poolings import POOLINGS
 
 __all__ = [
     "BOS",
@@ -74,7 +73,7 @@ def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
         return KINDS[_READERS[experiment.task.facts.answer]]
     if isinstance(experiment.model, EncoderDecoderConfig):
         return KINDS["encoder" if stack == "encoder" else "decoder"]
-    return KINDS["text" if isinstance(experiment.task, CorpusTaskConfig) else "sequence"]
+    return KINDS["text" if experiment.task.facts.answer == "text" else "sequence"]
 
 
 def layer_of(module_name: str) -> int:
@@ -115,8 +114,8 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
         allowed[:, len(item["src"]) :] = False
     window = getattr(experiment.model, "window", 0)
     if window and kind.name not in {"cross", "picture"}:
-        places = np.arange(len(query))
-        allowed &= np.abs(places[:, None] - places[None, :]) <= window
+        positions = np.arange(len(query))
+        allowed &= np.abs(positions[:, None] - positions[None, :]) <= window
     return Axes(query, key, allowed)
 
 
@@ -124,33 +123,30 @@ def axis_tokens(
     experiment: Experiment, item: Mapping[str, Any], module_name: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the query and the key tokens of an example's map; see ``axes``."""
-    found = axes(experiment, item, module_name)
-    return found.query, found.key
+    names = axes(experiment, item, module_name)
+    return names.query, names.key
 
 
 def patches_per_side(experiment: Experiment) -> int:
     """Return how many patches stand in a row of the picture. Raises ValueError for a text model."""
     model, task = experiment.model, experiment.task
-    if not (
-        isinstance(model, ViTConfig | CaptionerConfig)
-        and isinstance(task, ImageTaskConfig | CaptionTaskConfig)
-    ):
+    if not (isinstance(model, ViTConfig | CaptionerConfig) and isinstance(task, PictureTaskConfig)):
         raise StudentError("Only a Vision Transformer cuts pictures into patches; this reads text.")
-    return shape.patches_per_side(task.facts.image_size, model.patch_size)
+    return shape.patches_per_side(task.image_size, model.patch_size)
 
 
 def patch_names(side: int) -> tuple[str, ...]:
     """Return the names of patches, ``row,column`` from 1, row by row."""
-    places = range(1, side + 1)
-    return tuple(f"{row},{column}" for row in places for column in places)
+    numbers = range(1, side + 1)
+    return tuple(f"{row},{column}" for row in numbers for column in numbers)
 
 
 def has_cls(experiment: Experiment) -> bool:
     """Return whether a CLS token stands before the patches, or before the words."""
     model = experiment.model
     if isinstance(model, EncoderOnlyConfig):
-        return experiment.task.facts.answer == "label" and model.pooling == "cls"
-    return isinstance(model, ViTConfig) and model.pooling == "cls"
+        return experiment.task.facts.answer == "label" and POOLINGS[model.pooling].has_cls
+    return isinstance(model, ViTConfig) and POOLINGS[model.pooling].has_cls
 
 
 def _tokens(
@@ -183,13 +179,13 @@ _MODULE = re.compile(r"(encoder|decoder)(?:\.layers\.(\d{1,4}))?\.(self_attentio
 
 
 def _parts(module_name: str) -> tuple[str, int, str]:
-    found = _MODULE.fullmatch(module_name)
-    if found is None:
+    match = _MODULE.fullmatch(module_name)
+    if match is None:
         raise StudentError(
             "{module_name!r} is no attention module; one is encoder.layers.0.self_attention.",
             module_name=module_name,
         )
-    return found[1], int(found[2] or 0), found[3]
+    return match[1], int(match[2] or 0), match[3]
 
 
 def _name(stack: str, layer: int, attention: str = "self_attention") -> str:

@@ -14,6 +14,7 @@ from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.image_data import ImageData
+from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD, Vocabulary
 from tfm_core.decoding import Decoded, greedy
@@ -25,6 +26,7 @@ from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.capture import capture
 from tfm_core.probe.types import MOST_EMBEDDED, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
+from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
 N_SENTENCES = 6
 N_PICTURES = 10
@@ -36,23 +38,30 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     Texts: the first sentences. Pictures: the first of each class, then the first others.
     Captions: the first pictures, with ``images`` too.
     """
-    data = trainer.data
-    if isinstance(data, ImageData):
-        chosen = _pictures(data)
-        labels = data.validation.labels[chosen].tolist()
-        images = data.validation.images[chosen].cpu().numpy()
-        return {"kind": "image", "items": [{"label": label} for label in labels], "images": images}
-    if isinstance(data, CaptionData):
-        return _caption_probe(trainer, data)
+    probe: dict[str, Any] = _kind(trainer).part("probe")(trainer)
+    return probe
+
+
+def take(trainer: Trainer) -> Snapshot:
+    """Look inside now: attention on the probe under the true target, and predictions."""
+    with torch.inference_mode(), autocast(trainer):
+        snapshot: Snapshot = _kind(trainer).part("snapshot")(trainer)
+    return snapshot
+
+
+def _kind(trainer: Trainer) -> TaskKind:
+    return TASK_KINDS[trainer.experiment.task.kind]
+
+
+def text_probe(trainer: Trainer) -> dict[str, Any]:
+    """Return the first sentences, see ``probe_of``."""
+    data = data_as(trainer.data, TextData)
     task = data.task
-    if isinstance(task, CorpusTask):
-        pairs = data.validation.pairs[:N_SENTENCES]
-        return {"kind": "text", "items": continuation.items_of(task, pairs)}
     items = [
         {
             "src": list(pair.src),
             "tgt": list(pair.tgt),
-            "alignment": [list(places) for places in pair.alignment],
+            "alignment": [list(sources) for sources in pair.alignment],
             "src_text": task.join_src(pair.src),
             "tgt_text": task.join_tgt(pair.tgt),
         }
@@ -61,33 +70,45 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     return {"kind": "text", "items": items}
 
 
-def take(trainer: Trainer) -> Snapshot:
-    """Look inside now: attention on the probe under the true target, and predictions."""
-    with torch.inference_mode(), autocast(trainer):
-        if isinstance(trainer.data, ImageData):
-            return _take_pictures(trainer, trainer.data)
-        if isinstance(trainer.data, CaptionData):
-            return _take_captions(trainer, trainer.data)
-        return _take_text(trainer, trainer.data)
+def corpus_probe(trainer: Trainer) -> dict[str, Any]:
+    """Return the first texts, each with how much of it is the prompt, see ``probe_of``."""
+    return {"kind": "text", "items": _prompted(data_as(trainer.data, TextData))}
 
 
-def _caption_probe(trainer: Trainer, data: CaptionData) -> dict[str, Any]:
-    assert isinstance(trainer.experiment.model, CaptionerConfig)
+def image_probe(trainer: Trainer) -> dict[str, Any]:
+    """Return pictures of every class, see ``probe_of``."""
+    data = data_as(trainer.data, ImageData)
+    chosen = _pictures(data)
+    labels = data.validation.labels[chosen].tolist()
+    images = data.validation.images[chosen].cpu().numpy()
+    return {"kind": "image", "items": [{"label": label} for label in labels], "images": images}
+
+
+def caption_probe(trainer: Trainer) -> dict[str, Any]:
+    """Return the first described pictures, see ``probe_of``."""
+    data = data_as(trainer.data, CaptionData)
     rows = range(min(N_SENTENCES, len(data.validation)))
-    patch_size = trainer.experiment.model.patch_size
+    patch_size = trainer.experiment.model_as(CaptionerConfig).patch_size
     items = items_of(data.config, data.validation, rows, patch_size)
     images = data.validation.pictures(torch.tensor(rows, device=trainer.device))
     return {"kind": "caption", "items": items, "images": images.cpu().numpy()}
 
 
+def _prompted(data: TextData) -> list[dict[str, Any]]:
+    assert isinstance(data.task, CorpusTask)
+    return continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
+
+
 def _pictures(data: ImageData) -> Tensor:
     labels = data.validation.labels.tolist()
     firsts = [labels.index(label) for label in sorted(set(labels))]
-    others = [place for place in range(len(labels)) if place not in set(firsts)]
+    others = [index for index in range(len(labels)) if index not in set(firsts)]
     return torch.tensor([*firsts, *others][:N_PICTURES], device=data.validation.labels.device)
 
 
-def _take_pictures(trainer: Trainer, data: ImageData) -> Snapshot:
+def image_snapshot(trainer: Trainer) -> Snapshot:
+    """Look at a model that gives a picture a class, see ``take``."""
+    data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
     with capture(trainer.model, only={"weights"}) as cache:
         probabilities = trainer.model(images).float().softmax(-1)
@@ -99,34 +120,50 @@ def _take_pictures(trainer: Trainer, data: ImageData) -> Snapshot:
     )
 
 
-def _take_text(trainer: Trainer, data: TextData) -> Snapshot:
-    tgt = data.validation.tgt[:N_SENTENCES]
-    src = data.validation.src[:N_SENTENCES]
-    return _take_words(trainer, src, tgt, data.task.tgt_vocabulary, data.task.join_tgt)
+def text_snapshot(trainer: Trainer) -> Snapshot:
+    """Look at a model that answers texts, see ``take``."""
+    data = data_as(trainer.data, TextData)
+    tgt, src = data.validation.tgt[:N_SENTENCES], data.validation.src[:N_SENTENCES]
+    return _of_words(trainer, src, tgt, data.task.tgt_vocabulary, data.task.join_tgt, _answers)
 
 
-def _take_captions(trainer: Trainer, data: CaptionData) -> Snapshot:
+def corpus_snapshot(trainer: Trainer) -> Snapshot:
+    """Look at a model that continues texts, see ``take``."""
+    data = data_as(trainer.data, TextData)
+    tgt, src = data.validation.tgt[:N_SENTENCES], data.validation.src[:N_SENTENCES]
+    task = data.task
+    return _of_words(trainer, src, tgt, task.tgt_vocabulary, task.join_tgt, _continued)
+
+
+def caption_snapshot(trainer: Trainer) -> Snapshot:
+    """Look at a model that describes pictures, see ``take``."""
+    data = data_as(trainer.data, CaptionData)
     tgt = data.validation.tgt[:N_SENTENCES]
     rows = torch.arange(len(tgt), device=tgt.device)
     images = data.normalise(data.validation.pictures(rows))
-    return _take_words(trainer, images, tgt, data.vocabulary, lambda row: join(row, data.config))
+
+    def joined(row: Sequence[str]) -> str:
+        return join(row, data.config)
+
+    return _of_words(trainer, images, tgt, data.vocabulary, joined, _answers)
 
 
-def _take_words(
+def _of_words(
     trainer: Trainer,
     src: Tensor,
     tgt: Tensor,
     vocabulary: Vocabulary,
     joined: Callable[[Sequence[str]], str],
+    decode: Callable[[Trainer, Tensor, Tensor, Tensor], Decoded],
 ) -> Snapshot:
     """Look at a model that writes: attention under the true target tgt (P, T), and its own words.
 
-    src: what the model reads, ids or pictures.
+    src: what the model reads, ids or pictures. decode: trainer, src, tgt and the logits under tgt
+    to what the model writes by itself.
     """
-    assert not isinstance(trainer.model, VisionTransformer)
     with capture(trainer.model, only={"weights"}) as cache:
         logits = trainer.model(src, tgt[:, :-1])
-    decoded = _answers(trainer, src, tgt, logits)
+    decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
         step=trainer.step,
@@ -141,22 +178,20 @@ def _take_words(
 
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
-    """Return what the model writes by itself: its answers to src, or how it continues a text.
-
-    logits: its answers under the true target.
-    """
-    model, config, data = trainer.model, trainer.experiment.task, trainer.data
+    """Return the model's own answers to src."""
+    model = trainer.model
     assert not isinstance(model, VisionTransformer)
-    if isinstance(config, CorpusTaskConfig):
-        assert isinstance(model, DecoderOnly)
-        assert isinstance(data, TextData)
-        assert isinstance(data.task, CorpusTask)
-        items = continuation.items_of(data.task, data.validation.pairs[:N_SENTENCES])
-        prompts = tgt[:, 1 : 1 + items[0]["prompt"]]
-        return Decoded(*continuation.continued(model, config, prompts))
     if not isinstance(model, EncoderOnly) and (decoded := _as_taught(logits, tgt[:, 1:])):
         return decoded
     return greedy(model, src, max_len=tgt.size(1) - 1)
+
+
+def _continued(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:
+    """Return how the model goes on from the prompts."""
+    model, config = trainer.model, trainer.experiment.task_as(CorpusTaskConfig)
+    assert isinstance(model, DecoderOnly)
+    n = _prompted(data_as(trainer.data, TextData))[0]["prompt"]
+    return Decoded(*continuation.continued(model, config, tgt[:, 1 : 1 + n]))
 
 
 def _as_taught(logits: Tensor, targets: Tensor) -> Decoded | None:

@@ -2,7 +2,7 @@
 
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.curves import Curves, EventReader, Series
-from tfm_core.runs.process import Mark
+from tfm_core.runs.process import ProcessMark
 from tfm_core.runs.run import Meta, Run, RunDamaged
 from tfm_core.runs.status import Status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -10,9 +10,9 @@ from tfm_core.runs.store import RunNotFound, RunStore
 __all__ = [
     "Curves",
     "EventReader",
-    "Mark",
     "Meta",
     "Probe",
+    "ProcessMark",
     "Run",
     "RunDamaged",
     "RunNotFound",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.process import Mark, is_alive, is_same
+from tfm_core.runs.process import ProcessMark, is_alive, is_same
 from tfm_core.runs.status import read_status
 from tfm_core.sentences import StudentError
 
@@ -25,7 +25,7 @@ class RunHeld(StudentError):
     """Another process works on this run."""
 
 
-def take(folder: Path, owner: Mark) -> bool:
+def take(folder: Path, owner: ProcessMark) -> bool:
     """Claim a run for a process; say whether it holds the run now. Raises OSError."""
     claims = folder / "claims"
     claims.mkdir(exist_ok=True)
@@ -50,7 +50,7 @@ def take(folder: Path, owner: Mark) -> bool:
     return True
 
 
-def release(folder: Path, owner: Mark) -> None:
+def release(folder: Path, owner: ProcessMark) -> None:
     """Release a run, if the process holds it. Raises OSError."""
     claims = folder / "claims"
     number = _highest(claims)
@@ -79,11 +79,11 @@ def _age(path: Path) -> float:
         return 0.0
 
 
-def _values(mark: Mark) -> dict[str, Any]:
+def _values(mark: ProcessMark) -> dict[str, Any]:
     return {"pid": mark.pid, "host": mark.host, "created": mark.created}
 
 
-def _mark(values: dict[str, Any] | None) -> Mark | None:
+def _mark(values: dict[str, Any] | None) -> ProcessMark | None:
     if not values or not isinstance(values.get("pid"), int):
         return None
-    return Mark(values["pid"], str(values.get("host")), values.get("created"))
+    return ProcessMark(values["pid"], str(values.get("host")), values.get("created"))

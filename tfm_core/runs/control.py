@@ -1,4 +1,4 @@
-"""What a worker is asked while it trains: pause, resume, step, stop, snapshot."""
+"""Requests to a worker while it trains: pause, resume, step, stop, snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Control:
     def after_step(
         self, *, pause: Callable[[], None], go_on: Callable[[], None], snapshot: Callable[[], None]
     ) -> bool:
-        """Answer what was asked, and wait while paused; False means that the run shall stop.
+        """Answer requests, and wait while paused; False means that the run shall stop.
 
         ``pause`` and ``go_on`` are told of the change of state, ``snapshot`` takes one.
         """

@@ -125,7 +125,7 @@ class _Execution:
         return N_("It had no checkpoint yet, so it started again from the beginning.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
-        """Write down an event and answer what is asked; False means that the run shall stop."""
+        """Record an event and answer requests; False means that the run shall stop."""
         from tfm_core.training.events import Measured, SnapshotDue, Step, to_record
 
         if isinstance(event, Step):

@@ -9,12 +9,17 @@ from tfm_core.sentences import N_, StudentError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_WORDS = ("no space left", "os error 28", "disk quota", "file too large")
-_GONE_WORDS = ("device-side assert", "device is lost", "unspecified launch", "no longer available")
+_GONE_WORDS = (
+    "device-side assert",
+    "device is lost",
+    "unspecified launch",
+    "no longer available",
+)
 
 
 def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return what a reader should know about the error that ended a run."""
-    text = str(error).strip() or "no further words"
+    text = str(error).strip() or N_("no further words")
     if _is_out_of_memory(error):
         return _out_of_memory(experiment, device)
     if isinstance(error, OSError) and is_disk_full(error):
@@ -30,8 +35,10 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
             device=device,
             answer=text.splitlines()[0],
         )
-    return (
-        f"{type(error).__name__}: {text.splitlines()[0]} (more in worker.log in the run's folder)"
+    return N_(
+        "{name}: {splitlines} (more in worker.log in the run's folder)",
+        name=type(error).__name__,
+        splitlines=text.splitlines()[0],
     )
 
 
@@ -54,7 +61,11 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 def _out_of_memory(experiment: Experiment, device: str) -> str:
     size = experiment.training.batch_size
-    cure = f"a batch size of {size // 2} needs about half" if size > 1 else "use a smaller model"
+    cure = (
+        N_("a batch size of {size} needs about half", size=size // 2)
+        if size > 1
+        else N_("use a smaller model")
+    )
     return N_(
         "The memory of {device} is not enough for batches of {size}; {cure}.",
         device=device,

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 
 import tfm_core
-from tfm_core.runs.process import Mark, mark_of
+from tfm_core.runs.process import ProcessMark, mark_of
 
 ENOUGH_MEMORY = 4 * 2**30
 """Bytes of memory below which no worker waits warm; one takes about 300 MB."""
@@ -43,7 +43,7 @@ class WorkerProcess:
             },
             start_new_session=True,
         )
-        self.mark: Mark = mark_of(self.process.pid)
+        self.mark: ProcessMark = mark_of(self.process.pid)
 
     @property
     def is_alive(self) -> bool:
@@ -60,7 +60,7 @@ class WorkerProcess:
         return [line for line in text.decode(errors="replace").splitlines() if line.strip()]
 
     def send(self, folder: Path, max_seconds: float | None) -> None:
-        """Give it a run; it takes it as soon as it is ready. Raises OSError where it is gone."""
+        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone."""
         assert self.process.stdin is not None
         order = {"folder": str(folder), "max_seconds": max_seconds}
         try:
@@ -88,7 +88,7 @@ class WorkerProcess:
         self.close()
 
     def close(self) -> None:
-        """Forget what it said."""
+        """Forget its output."""
         self._log.close()
 
 

@@ -17,7 +17,7 @@ _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around m
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ProcessMark:
     """What tells one process from all others: number, machine, and when it started (Unix time)."""
 
     pid: int
@@ -31,17 +31,17 @@ def this_host() -> str:
     return socket.gethostname()
 
 
-def mark_of(pid: int | None = None) -> Mark:
+def mark_of(pid: int | None = None) -> ProcessMark:
     """Return the mark of a process of this machine; by default of this one."""
     pid = os.getpid() if pid is None else pid
     try:
         created = psutil.Process(pid).create_time()
     except psutil.Error:
         created = None
-    return Mark(pid, this_host(), created)
+    return ProcessMark(pid, this_host(), created)
 
 
-def is_same(one: Mark, other: Mark) -> bool:
+def is_same(one: ProcessMark, other: ProcessMark) -> bool:
     """Say whether two marks are of one process; the clock may have been corrected in between."""
     if (one.pid, one.host) != (other.pid, other.host):
         return False
@@ -50,7 +50,7 @@ def is_same(one: Mark, other: Mark) -> bool:
     return abs(one.created - other.created) < _SAME_START_SECONDS
 
 
-def is_alive(mark: Mark, *, heartbeat: float | None = None) -> bool:
+def is_alive(mark: ProcessMark, *, heartbeat: float | None = None) -> bool:
     """Say whether a process lives: by looking here, by its last heartbeat (Unix time) elsewhere."""
     if mark.host != this_host():
         return heartbeat is not None and time.time() - heartbeat < STALE_SECONDS
@@ -63,4 +63,4 @@ def is_alive(mark: Mark, *, heartbeat: float | None = None) -> bool:
         return False
     except psutil.Error:  # it is there, but not ours to look at
         return True
-    return is_same(mark, Mark(mark.pid, mark.host, started))
+    return is_same(mark, ProcessMark(mark.pid, mark.host, started))

@@ -1,6 +1,6 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-It holds nothing that is not on the disk: the line is a folder of tickets, who runs is told by the
+It holds nothing that is not on the disk: the line is a folder of tickets, who runs is known by the
 statuses. So a server can end and start again, and several can share one folder.
 """
 
@@ -17,7 +17,7 @@ from tfm_core.runs import claim, requests, tickets
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
-from tfm_core.runs.process import Mark
+from tfm_core.runs.process import ProcessMark
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -130,8 +130,8 @@ class RunQueue:
     def _turn(self) -> None:
         waiting = tickets.waiting(self.store.root)
         if waiting:
-            places = self.max_running - self.n_running()
-            for run_id in waiting[: max(0, places)]:
+            slots = self.max_running - self.n_running()
+            for run_id in waiting[: max(0, slots)]:
                 self._start(run_id)
         if not self._closed.is_set() and time.monotonic() >= self._refill_at:
             self.pool.fill()
@@ -167,7 +167,7 @@ class RunQueue:
         requests.take(run.folder)  # what an earlier worker did not live to answer
         return run
 
-    def _mark_starting(self, run: Run, mark: Mark) -> None:
+    def _mark_starting(self, run: Run, mark: ProcessMark) -> None:
         starting = dataclasses.replace(
             run.status,
             state="starting",

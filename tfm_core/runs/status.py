@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.process import Mark, is_alive
+from tfm_core.runs.process import ProcessMark, is_alive
 from tfm_core.sentences import N_, Sentence
 
 State = Literal[
@@ -65,11 +65,11 @@ class Status:
         return min(1.0, self.step / self.total_steps) if self.total_steps else 0.0
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> ProcessMark | None:
         """The process that holds, or held, the run."""
         if self.pid is None or self.host is None:
             return None
-        return Mark(self.pid, self.host, self.created)
+        return ProcessMark(self.pid, self.host, self.created)
 
 
 def write_status(folder: Path, status: Status) -> None:

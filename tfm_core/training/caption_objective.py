@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from tfm_core.config import CaptionTaskConfig
 from tfm_core.data.captions import CaptionData, CaptionSplit
 from tfm_core.data.compose import Changes
 from tfm_core.training.objectives import StepMetrics, measure_tokens, token_metrics
@@ -15,9 +16,11 @@ _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a proc
 class CaptionObjective:
     """Next-word prediction; training pictures are composed anew, with digits a little changed."""
 
-    def __init__(self, data: CaptionData, *, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self, data: CaptionData, config: CaptionTaskConfig, *, label_smoothing: float = 0.0
+    ) -> None:
         """Take data that lies on the device."""
-        self.data, self.label_smoothing = data, label_smoothing
+        self.data, self.config, self.label_smoothing = data, config, label_smoothing
         self.n_train = len(data.train)
         self.n_classes = len(data.vocabulary)
 
@@ -29,7 +32,7 @@ class CaptionObjective:
         return self._metrics(model, self.data.train, indices, self.label_smoothing, changes)
 
     def _changes(self, batch: int, generator: torch.Generator) -> Changes:
-        config, chosen = self.data.config, self.data.train.chosen
+        config, chosen = self.config, self.data.train.chosen
         drawn = torch.rand((5, batch, chosen.size(1)), generator=generator) * 2 - 1
         turn, grow, lean, right, down = drawn.to(chosen.device)
         return Changes(

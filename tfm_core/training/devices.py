@@ -170,7 +170,7 @@ def _cuda() -> list[Device]:
     import torch
 
     if not torch.cuda.is_available():
-        return [Device("cuda:0", "NVIDIA GPU", available=False, reason=_why_no_cuda())]
+        return [Device("cuda:0", N_("NVIDIA GPU"), available=False, reason=_why_no_cuda())]
     devices = []
     for index in range(torch.cuda.device_count()):
         facts = torch.cuda.get_device_properties(index)
@@ -192,10 +192,10 @@ def _mps() -> Device:
     import torch
 
     if not torch.backends.mps.is_available():
-        return Device("mps", "Apple GPU", available=False, reason=_why_no_mps())
+        return Device("mps", N_("Apple GPU"), available=False, reason=_why_no_mps())
     total = int(torch.mps.recommended_max_memory())
     free = total - int(torch.mps.driver_allocated_memory())
-    return Device("mps", "Apple GPU", True, None, free, total)
+    return Device("mps", N_("Apple GPU"), True, None, free, total)
 
 
 def _why_no_cuda() -> str:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.config import CorpusTaskConfig
 from tfm_core.data.corpus.grammar import entropy_per_token
 from tfm_core.data.corpus.task import CorpusTask
 from tfm_core.data.text_data import TextData
@@ -22,7 +23,9 @@ _TOKENS_AT_ONCE = 20_000  # of a measurement: the logits of a large vocabulary m
 class LanguageObjective:
     """Next-token prediction without a source."""
 
-    def __init__(self, data: TextData, *, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self, data: TextData, config: CorpusTaskConfig, *, label_smoothing: float = 0.0
+    ) -> None:
         """Take data of a corpus that lies on the device."""
         assert isinstance(data.task, CorpusTask)
         self.data, self.task, self.label_smoothing = data, data.task, label_smoothing

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,20 +17,11 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from tfm_core.config import (
-    CaptionTaskConfig,
-    CorpusTaskConfig,
-    Experiment,
-    ImageTaskConfig,
-    TextTaskConfig,
-)
-from tfm_core.data.captions import CaptionData, load_captions
-from tfm_core.data.corpus.load import load_corpus
-from tfm_core.data.image_data import ImageData, load_images
-from tfm_core.data.text_data import TextData, load_text
+from tfm_core.config import Experiment
+from tfm_core.data.download import Progress
+from tfm_core.data.load import Data, load
 from tfm_core.models.build import Model
 from tfm_core.sentences import StudentError
-from tfm_core.training.caption_objective import CaptionObjective
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.events import (
     Event,
@@ -41,15 +32,13 @@ from tfm_core.training.events import (
     Started,
     Step,
 )
-from tfm_core.training.language import LanguageObjective
-from tfm_core.training.masked import MaskedObjective
 from tfm_core.training.models import mix, new_model
-from tfm_core.training.objectives import ImageObjective, Objective, TextObjective
+from tfm_core.training.objectives import Objective
 from tfm_core.training.optimisation import learning_rate, make_optimizer
 from tfm_core.training.patience import Patience
 from tfm_core.variants.precisions import PRECISIONS
+from tfm_core.variants.tasks import TASK_KINDS
 
-Progress = Callable[[int, int, str], None]
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
 
 
@@ -63,7 +52,7 @@ class Trainer:
 
     experiment: Experiment
     device: torch.device
-    data: TextData | ImageData | CaptionData
+    data: Data
     objective: Objective
     model: Model
     optimizer: torch.optim.Optimizer
@@ -110,25 +99,11 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
     device that is not there and for data that cannot be had.
     """
     torch_device = resolve(device)
-    task, smoothing = experiment.task, experiment.training.label_smoothing
-    data: TextData | ImageData | CaptionData
-    objective: Objective
-    if isinstance(task, ImageTaskConfig):
-        data = load_images(task, seed=experiment.seed, progress=progress)
-        data = data.to(torch_device)
-        objective = ImageObjective(data, task, label_smoothing=smoothing)
-    elif isinstance(task, CaptionTaskConfig):
-        data = load_captions(task, seed=experiment.seed).to(torch_device)
-        objective = CaptionObjective(data, label_smoothing=smoothing)
-    elif isinstance(task, CorpusTaskConfig):
-        data = load_corpus(task, seed=experiment.seed).to(torch_device)
-        objective = LanguageObjective(data, label_smoothing=smoothing)
-    else:
-        assert isinstance(task, TextTaskConfig)
-        data = load_text(task, seed=experiment.seed)
-        data = data.to(torch_device)
-        kind = MaskedObjective if task.facts.answer == "blanks" else TextObjective
-        objective = kind(data, label_smoothing=smoothing)
+    task, kind = experiment.task, TASK_KINDS[experiment.task.kind]
+    data = load(task, seed=experiment.seed, progress=progress).to(torch_device)
+    objective: Objective = kind.part("objective")(
+        data, task, label_smoothing=experiment.training.label_smoothing
+    )
     model = new_model(experiment).to(torch_device)
     precision = PRECISIONS[experiment.training.precision]
     return Trainer(

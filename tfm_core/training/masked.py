@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tfm_core.config import TextTaskConfig
 from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
@@ -24,12 +25,22 @@ HIDDEN, RANDOM = 0.8, 0.1
 """Shares of the chosen words that become <mask>, and a random word; the rest stays."""
 
 
+def text_objective(
+    data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
+) -> TextObjective:
+    """Return how a text task is learned: hidden words where some are, else the next token."""
+    objective = MaskedObjective if config.facts.answer == "blanks" else TextObjective
+    return objective(data, config, label_smoothing=label_smoothing)
+
+
 class MaskedObjective(TextObjective):
     """Hidden words given the others. The splits hold sentences and, hidden in them, fixed words."""
 
-    def __init__(self, data: TextData, *, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self, data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
+    ) -> None:
         """Take data that lies on the device."""
-        super().__init__(data, label_smoothing=label_smoothing)
+        super().__init__(data, config, label_smoothing=label_smoothing)
         assert isinstance(data.task, MaskedWordsTask)
         self.task = data.task
         self.mask_id = self.task.src_vocabulary.id_of(MASK)

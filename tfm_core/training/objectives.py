@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tfm_core.config import TEXT_TASKS, ImageTaskConfig
+from tfm_core.config import ImageTaskConfig, TextTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData, TextSplit
@@ -61,11 +61,13 @@ class Objective(Protocol):
 class TextObjective:
     """Next-token prediction of the target given the source."""
 
-    def __init__(self, data: TextData, *, label_smoothing: float = 0.0) -> None:
+    def __init__(
+        self, data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
+    ) -> None:
         """Take data that lies on the device."""
         self.data, self.label_smoothing = data, label_smoothing
         self.n_train = len(data.train.src)
-        is_label = TEXT_TASKS[data.task.name].answer == "label"
+        is_label = config.facts.answer == "label"
         self.first_class = len(SPECIALS) if is_label else 0  # a label is never a special token
         self.n_classes = len(data.task.tgt_vocabulary) - self.first_class
         self._lengths = {  # on the CPU, so that cutting a batch needs no wait for the device

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -28,8 +29,8 @@ class Precision(Variant):
 
 FP32 = Precision(
     name="fp32",
-    label="fp32",
-    help="Single precision: works everywhere.",
+    label=N_("fp32"),
+    help=N_("Single precision: works everywhere."),
     source="IEEE 754",
     autocast=None,
     scales_loss=False,
@@ -38,8 +39,8 @@ FP32 = Precision(
 )
 BF16 = Precision(
     name="bf16",
-    label="bf16 autocast",
-    help="Half the bytes, the range of fp32; slow on most CPUs.",
+    label=N_("bf16 autocast"),
+    help=N_("Half the bytes, the range of fp32; slow on most CPUs."),
     source="Kalamkar et al. 2019",
     autocast="bfloat16",
     scales_loss=False,
@@ -48,8 +49,8 @@ BF16 = Precision(
 )
 FP16 = Precision(
     name="fp16",
-    label="fp16 with loss scaling",
-    help="Half precision for CUDA GPUs without bf16.",
+    label=N_("fp16 with loss scaling"),
+    help=N_("Half precision for CUDA GPUs without bf16."),
     source="Micikevicius et al. 2018",
     autocast="float16",
     scales_loss=True,

@@ -95,7 +95,7 @@ class UnknownVariant(KeyError):
         return str(self.args[0])
 
 
-def resolve(place: str) -> Any:
+def resolve(path: str) -> Any:
     """Return what ``"module:name"`` points at. Raises ImportError or AttributeError."""
-    module, _colon, name = place.partition(":")
+    module, _colon, name = path.partition(":")
     return getattr(importlib.import_module(module), name)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -22,15 +23,15 @@ def _done(step: int, warm: int, total: int) -> float:
 
 CONSTANT = Schedule(
     name="constant",
-    label="Constant",
-    help="The same learning rate after the warm-up.",
+    label=N_("Constant"),
+    help=N_("The same learning rate after the warm-up."),
     source="Goyal et al. 2017, section 2.2: the warm-up",
     share=lambda step, warm, total: min(1.0, step / warm),
 )
 COSINE = Schedule(
     name="cosine",
-    label="Warm-up, cosine",
-    help="Rise linearly, then fall along a cosine to zero.",
+    label=N_("Warm-up, cosine"),
+    help=N_("Rise linearly, then fall along a cosine to zero."),
     source="Loshchilov & Hutter 2017, Eq. 5, without restarts",
     share=lambda step, warm, total: (
         step / warm if step < warm else 0.5 + 0.5 * math.cos(math.pi * _done(step, warm, total))
@@ -38,15 +39,15 @@ COSINE = Schedule(
 )
 LINEAR = Schedule(
     name="linear",
-    label="Warm-up, linear",
-    help="Rise linearly, then fall linearly to zero.",
+    label=N_("Warm-up, linear"),
+    help=N_("Rise linearly, then fall linearly to zero."),
     source="Devlin et al. 2019, appendix A.2",
     share=lambda step, warm, total: step / warm if step < warm else 1.0 - _done(step, warm, total),
 )
 INVERSE_SQRT = Schedule(
     name="inverse-sqrt",
-    label="Inverse square root",
-    help="Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3).",
+    label=N_("Inverse square root"),
+    help=N_("Rise, then fall with 1/sqrt(step) (Vaswani et al. 2017, 5.3)."),
     source="Vaswani et al. 2017, section 5.3, with its peak at the learning rate",
     share=lambda step, warm, total: min(step / warm, math.sqrt(warm / step)),
 )

@@ -37,12 +37,12 @@ def snapshot_of(experiment, step, looks):
         masks = [axes(experiment, item, module).may_attend for item in ITEMS]
         longest = np.max([mask.shape for mask in masks], axis=0)
         maps = np.zeros((len(ITEMS), len(looks), *longest), np.float16)
-        for place, item in enumerate(ITEMS):
+        for index, item in enumerate(ITEMS):
             truth = truth_on_map(experiment, item, module)
             source = np.zeros(truth.shape, bool)
             source[:, : len(item["src"])] = True
             for head, look in enumerate(looks):
-                maps[place, head, : truth.shape[0], : truth.shape[1]] = look(truth, source)
+                maps[index, head, : truth.shape[0], : truth.shape[1]] = look(truth, source)
         attention[module] = maps
     return Snapshot(step, attention)
 

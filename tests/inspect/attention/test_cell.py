@@ -118,17 +118,17 @@ def test_a_sentence_of_ones_own_can_be_traced(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "sentence"),
+    ("at", "sentence"),
     [
         ((9, 0, 0), "There is no head 10: this map has 3"),
         ((0, 3, 0), "There is no query 4: this map has 3"),
         ((0, 0, -1), "There is no key 0: this map has 2"),
     ],
 )
-def test_a_cell_that_is_not_there_is_answered_with_a_sentence(tmp_path, place, sentence):
+def test_a_cell_that_is_not_there_is_answered_with_a_sentence(tmp_path, at, sentence):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     with pytest.raises(ValueError, match=sentence):
-        cell(run.experiment, trace_of(run), "decoder.layers.0.cross_attention", *place)
+        cell(run.experiment, trace_of(run), "decoder.layers.0.cross_attention", *at)
 
 
 def test_a_picture_is_needed_where_pictures_were_learned(tmp_path):

@@ -13,7 +13,7 @@ from tests.inspect.constructed import (
     vit_experiment,
 )
 from tfm_core.inspect.attention.alignment import AlignmentScore
-from tfm_core.inspect.attention.head_roles import is_punctuation, places_of
+from tfm_core.inspect.attention.head_roles import is_punctuation, relations_of
 from tfm_core.inspect.attention.head_statistics import (
     Tally,
     describe,
@@ -90,8 +90,10 @@ def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
     for role, share in stats.shares.items():
         assert share[0] == pytest.approx(1 / T, rel=1e-5), role
         assert stats.chance[role] == pytest.approx(1 / T, rel=1e-5), role
-    places = np.arange(T)
-    assert stats.distance[0] == pytest.approx(np.abs(places[:, None] - places).mean(), rel=1e-5)
+    positions = np.arange(T)
+    assert stats.distance[0] == pytest.approx(
+        np.abs(positions[:, None] - positions).mean(), rel=1e-5
+    )
     assert describe(stats, 0) == "spread evenly, 100 % of the largest entropy"
 
 
@@ -110,15 +112,15 @@ def test_batches_give_the_figures_of_the_whole():
     snapshot = constructed_snapshot(experiment, items, 2)
     module = "encoder.layers.1.self_attention"
     weights = snapshot.attention[module]
-    places = places_of(experiment, items, "encoder", weights.shape[2:])
-    whole = statistics(weights, places.may_attend, places, "encoder")
+    relations = relations_of(experiment, items, "encoder", weights.shape[2:])
+    whole = statistics(weights, relations.may_attend, relations, "encoder")
     tally = Tally("encoder")
     for rows in (slice(0, 1), slice(1, 3)):
         part = replace(
-            places,
-            may_attend=places.may_attend[rows],
-            roles={name: cells[rows] for name, cells in places.roles.items()},
-            distance=places.distance[rows],
+            relations,
+            may_attend=relations.may_attend[rows],
+            roles={name: cells[rows] for name, cells in relations.roles.items()},
+            distance=relations.distance[rows],
         )
         tally.add(weights[rows], part)
     parts = tally.result()
@@ -139,8 +141,8 @@ def test_padding_gets_nothing_and_a_leak_would_show(family):
     kind, modules = next(iter(modules_by_kind(experiment).items()))
     weights = snapshot.attention[modules[0]].copy()
     weights[0, :, 0, -1] = 0.5  # the first example is shorter than the second
-    places = places_of(experiment, items, kind, weights.shape[2:])
-    assert np.all(statistics(weights, places.may_attend, places).shares["padding"] > 0)
+    relations = relations_of(experiment, items, kind, weights.shape[2:])
+    assert np.all(statistics(weights, relations.may_attend, relations).shares["padding"] > 0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -175,14 +177,14 @@ def test_distances_between_patches_are_in_pixels(pooling):
     experiment = vit_experiment(pooling)
     module = modules_by_kind(experiment)["patches"][0]
     size = axes(experiment, {}, module).may_attend.shape
-    places = places_of(experiment, [{}, {}], "patches", size)
+    relations = relations_of(experiment, [{}, {}], "patches", size)
     first = int(pooling == "cls")
     weights = np.zeros((2, 1, *size), np.float32)
     for query in range(size[0]):  # every patch looks at the patch above, those on top at the right
         row, column = divmod(query - first, 4)
         key = query - 4 if row else query + (1 if column < 3 else -1)
         weights[:, 0, query, key if query >= first else 0] = 1
-    stats = statistics(weights, places.may_attend, places, "patches")
+    stats = statistics(weights, relations.may_attend, relations, "patches")
     assert stats.unit == "pixels"
     assert stats.distance[0] == pytest.approx(7)  # patches of 7 pixels
     assert stats.shares["above"][0] == pytest.approx(1)
@@ -192,9 +194,9 @@ def test_distances_between_patches_are_in_pixels(pooling):
 
 def test_a_diagonal_neighbour_is_further_away_than_one_beside():
     experiment = vit_experiment()
-    places = places_of(experiment, [{}], "patches", (16, 16))
-    assert places.distance[0, 0, 1] == pytest.approx(7)
-    assert places.distance[0, 0, 5] == pytest.approx(7 * math.sqrt(2))
+    relations = relations_of(experiment, [{}], "patches", (16, 16))
+    assert relations.distance[0, 0, 1] == pytest.approx(7)
+    assert relations.distance[0, 0, 5] == pytest.approx(7 * math.sqrt(2))
 
 
 def test_the_share_on_bos_is_measured_where_there_is_one():
@@ -204,10 +206,10 @@ def test_the_share_on_bos_is_measured_where_there_is_one():
         .attention["decoder.layers.0.self_attention"]
         .shape[2:]
     )
-    places = places_of(experiment, items, "decoder", shape)
+    relations = relations_of(experiment, items, "decoder", shape)
     weights = np.zeros((3, 1, *shape), np.float32)
     weights[..., 0] = 1
-    stats = statistics(weights, places.may_attend, places, "decoder")
+    stats = statistics(weights, relations.may_attend, relations, "decoder")
     assert stats.shares["bos"][0] == pytest.approx(1)
     assert stats.shares["first"][0] == pytest.approx(1)
 
@@ -223,6 +225,6 @@ def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="belong together"):
         statistics(np.zeros((1, 2, 3, 4)), np.ones((1, 4, 3), bool))
     with pytest.raises(ValueError, match="needs a map of 5 by 5"):
-        places_of(text_experiment(), items_of_text(), "encoder", (4, 4))
+        relations_of(text_experiment(), items_of_text(), "encoder", (4, 4))
     with pytest.raises(ValueError, match="no examples"):
         Tally().result()

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch")
 from tests.inspect.attention.test_own_example import trained  # noqa: E402
 from tests.inspect.constructed import small, text_experiment, vit_experiment  # noqa: E402
 from tfm_core.inspect.attention import validation  # noqa: E402
-from tfm_core.inspect.attention.head_roles import places_of  # noqa: E402
+from tfm_core.inspect.attention.head_roles import relations_of  # noqa: E402
 from tfm_core.inspect.attention.head_statistics import statistics, table  # noqa: E402
 from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
 from tfm_core.probe.capture import capture  # noqa: E402
@@ -45,8 +45,8 @@ def test_the_figures_are_those_of_one_pass_over_all_examples(run_and_trainer, mo
     for kind, modules in modules_by_kind(run.experiment).items():
         for module in modules:
             weights = cache.of("weights")[module].numpy()
-            places = places_of(run.experiment, items, kind, weights.shape[2:])
-            whole = statistics(weights, places.may_attend, places, kind)
+            relations = relations_of(run.experiment, items, kind, weights.shape[2:])
+            whole = statistics(weights, relations.may_attend, relations, kind)
             part = found.statistics[module]
             np.testing.assert_allclose(part.entropy, whole.entropy, rtol=1e-4)
             np.testing.assert_allclose(part.distance, whole.distance, rtol=1e-4)

@@ -15,13 +15,13 @@ from tfm_core.config import MODEL_CONFIGS, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
 from tfm_core.facts.differences import differences
-from tfm_core.inspect.diagram.graph import Look, diagram
+from tfm_core.inspect.diagram.graph import DiagramColours, diagram
 from tfm_core.inspect.equations.model import equations
 from tfm_core.presets import PRESETS
 
 KINDS = ("data", "embedding", "attention", "cross", "feed-forward", "norm", "output", "sum",
          "encoder", "decoder")  # fmt: skip
-LOOK = Look("#000000", "#cccccc", dict.fromkeys(KINDS, "#ffffff"))
+LOOK = DiagramColours("#000000", "#cccccc", dict.fromkeys(KINDS, "#ffffff"))
 MODELS = [(f, s, TextShape(17, 19)) for f, s in TEXT_VARIANTS]
 MODELS += [("vit", {"patch_size": 2, **s}, ImageShape(6, 3, 5)) for s in VIT_VARIANTS]
 MODELS += [("captioner", {"patch_size": 2, **s}, CAPTION_SHAPE) for s in CAPTIONER_VARIANTS]

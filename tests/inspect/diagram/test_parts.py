@@ -86,5 +86,5 @@ def test_a_block_of_a_captioner_leads_to_its_own_steps_and_its_own_block(node, s
     config = text_config("captioner", patch_size=2, n_decoder_layers=3)
     one = parts(config, CAPTION_SHAPE, range(9))[node]
     assert {entry.name for entry in walk_index(config, CAPTION_SHAPE)} & set(one.steps) == steps
-    place = node.split(".")[2] if "." in node else None
-    assert one.layer == (None if place is None else int(place))
+    layer = node.split(".")[2] if "." in node else None
+    assert one.layer == (None if layer is None else int(layer))

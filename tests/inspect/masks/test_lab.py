@@ -203,8 +203,8 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
     run = recorded()
     item = run.probe().items[0]
     tokens = (*item["src"], PAD_TOKEN)
-    place = scores.Place(0, 2)
-    found = scores.of_run(run, kind, tokens, tuple(item["tgt"]), place)
+    location = scores.HeadLocation(0, 2)
+    found = scores.of_run(run, kind, tokens, tuple(item["tgt"]), location)
     assert "head 3 of “English to Korean, recorded” at step 1,000" in found.origin
     if kind not in {"padding", "cross"}:
         return
@@ -226,7 +226,7 @@ def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
 def test_words_a_run_does_not_know_are_said():
     run = recorded()
     with pytest.raises(ValueError, match="“xylophone” in the source is not a word"):
-        scores.of_run(run, "padding", ("xylophone",), (), scores.Place())
+        scores.of_run(run, "padding", ("xylophone",), (), scores.HeadLocation())
     with pytest.raises(ValueError, match="is not a word of this task"):
         scores.words_of(run, "the xylophone")
     with pytest.raises(ValueError, match="reads pictures"):

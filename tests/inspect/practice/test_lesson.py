@@ -8,7 +8,7 @@ from safetensors.torch import load
 
 from tests.pages.guided_runs import guided_run
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.practice import judgement, lesson, saving
+from tfm_core.inspect.practice import evaluation, lesson, saving
 from tfm_core.plots import practice as plots
 from tfm_core.runs.store import RunStore
 
@@ -75,23 +75,23 @@ def test_validation_chooses_the_lowest_loss(store, run):
 
 @pytest.mark.parametrize("split", ["validation", "test"])
 def test_a_judgement_is_what_the_best_weights_say(run, split):
-    judged = judgement.judge(run, split)
-    model, step = judgement.best_model(run)
+    evaluated = evaluation.evaluate(run, split)
+    model, step = evaluation.best_model(run)
     data = data_of(run.experiment)
     part = getattr(data, split)
     with torch.inference_mode():
         logits = model(data.normalise(part.images))
-    assert judged.step == step == 3
-    assert judged.loss == pytest.approx(float(F.cross_entropy(logits, part.labels)), rel=1e-5)
-    assert judged.n_right == int((logits.argmax(-1) == part.labels).sum())
-    confusion = judged.confusion()
+    assert evaluated.step == step == 3
+    assert evaluated.loss == pytest.approx(float(F.cross_entropy(logits, part.labels)), rel=1e-5)
+    assert evaluated.n_right == int((logits.argmax(-1) == part.labels).sum())
+    confusion = evaluated.confusion()
     assert confusion.sum() == 500
-    assert np.trace(confusion) == judged.n_right
+    assert np.trace(confusion) == evaluated.n_right
     truth, said = int(part.labels[0]), int(logits[0].argmax())
     assert confusion[truth, said] > 0
-    wrong = judged.wrong(500)
-    assert len(wrong) == 500 - judged.n_right
-    sure = judged.probabilities[wrong].max(1)
+    wrong = evaluated.wrong(500)
+    assert len(wrong) == 500 - evaluated.n_right
+    sure = evaluated.probabilities[wrong].max(1)
     assert list(sure) == sorted(sure, reverse=True)
 
 
@@ -99,7 +99,7 @@ def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
     done = saving.round_trip(run)
     assert done.difference("loaded") == 0
     assert done.difference("fresh") > 0.01
-    model, _step = judgement.best_model(run)
+    model, _step = evaluation.best_model(run)
     weights = model.state_dict()
     assert load(done.content).keys() == weights.keys()
     np.testing.assert_array_equal(done.misnamed, done.fresh)  # nothing was loaded
@@ -107,7 +107,7 @@ def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
 
 
 def test_a_file_with_a_wrong_name_is_refused(run):
-    model, _step = judgement.best_model(run)
+    model, _step = evaluation.best_model(run)
     content = saving.save_weights({f"x{k}": v for k, v in model.state_dict().items()})
     with pytest.raises(RuntimeError, match="Missing key"):
         saving.load_weights(model, content)
@@ -116,15 +116,15 @@ def test_a_file_with_a_wrong_name_is_refused(run):
 def test_a_run_without_best_weights_says_so(store):
     fresh = store.create(lesson.guided("early"))
     with pytest.raises(ValueError, match="has kept no best weights yet"):
-        judgement.judge(fresh, "validation")
+        evaluation.evaluate(fresh, "validation")
 
 
 def test_figures_show_what_was_counted(run):
-    judged = judgement.judge(run, "validation")
-    confusion = plots.confusion(judged).data[0]
+    evaluated = evaluation.evaluate(run, "validation")
+    confusion = plots.confusion(evaluated).data[0]
     assert np.isnan(np.diagonal(np.array(confusion.z))).all()
-    assert np.nansum(np.array(confusion.z)) == 500 - judged.n_right
-    classes = plots.by_class(judged).data[0]
+    assert np.nansum(np.array(confusion.z)) == 500 - evaluated.n_right
+    classes = plots.by_class(evaluated).data[0]
     assert [n for _right, n, *_ in classes.customdata] == [50] * 10
     promise = plots.promises([("validation", "validation", 450, 500)]).data[0]
     low = promise.x[0] - promise.error_x.arrayminus[0]

@@ -87,8 +87,8 @@ def answers(tmp_path_factory):
     """What each generated file answers, all executed in one clean process."""
     root = tmp_path_factory.mktemp("generated")
     folders = []
-    for place, (_name, model, config, shape, inputs) in enumerate(CASES):
-        folder = root / str(place)
+    for index, (_name, model, config, shape, inputs) in enumerate(CASES):
+        folder = root / str(index)
         folder.mkdir()
         folders.append(str(folder))
         with torch.no_grad():
@@ -106,17 +106,17 @@ def answers(tmp_path_factory):
     return [torch.load(f"{folder}/answer.pt") for folder in folders]
 
 
-@pytest.mark.parametrize("place", range(len(CASES)), ids=[case[0] for case in CASES])
-def test_the_generated_file_says_what_the_model_says(answers, place):
-    _name, model, _config, _shape, inputs = CASES[place]
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_the_generated_file_says_what_the_model_says(answers, index):
+    _name, model, _config, _shape, inputs = CASES[index]
     with torch.no_grad():
         expected = model.eval()(*inputs)
-    torch.testing.assert_close(answers[place], expected, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(answers[index], expected, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("place", range(len(CASES)), ids=[case[0] for case in CASES])
-def test_the_generated_file_is_readable(place):
-    _name, _model, config, shape, _inputs = CASES[place]
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_the_generated_file_is_readable(index):
+    _name, _model, config, shape, _inputs = CASES[index]
     text = source_code(config, shape)
     assert max(map(len, text.splitlines())) <= 100
     imported = {

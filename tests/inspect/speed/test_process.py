@@ -6,7 +6,7 @@ import pytest
 from tests.inspect.speed.test_registry import small
 from tests.runs.waiting import wait_until
 from tfm_core.config import Experiment
-from tfm_core.inspect.speed.desk import Busy, Desk, Measurement
+from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner, Busy
 
 LONG = 120.0
 ENOUGH_TO_START = 1.5e9
@@ -18,49 +18,49 @@ def is_gone(measurement):
 
 
 def test_a_measurement_reports_until_it_is_done():
-    measurement = Measurement("data", small("vit"), "cpu", patience=LONG)
+    measurement = BenchmarkProcess("data", small("vit"), "cpu", patience=LONG)
     report = measurement.wait(LONG)
     assert report.problem is None
     assert report.is_complete
     assert 0 < report.done <= report.total
-    assert report.arms[0].is_equal
+    assert report.cases[0].is_equal
     assert is_gone(measurement)
 
 
 def test_stop_ends_the_process_and_gives_the_place_back():
-    desk = Desk()
-    first = desk.begin("length", small("vit"), "cpu")
+    runner = BenchmarkRunner()
+    first = runner.begin("length", small("vit"), "cpu")
     with pytest.raises(Busy, match="yours begins when that one is done"):
-        desk.begin("data", small("vit"), "cpu")
+        runner.begin("data", small("vit"), "cpu")
     first.stop("Stopped.")
     assert first.wait(LONG).problem == "Stopped."
     wait_until(lambda: is_gone(first), "the process is gone")
-    second = desk.begin("data", small("vit"), "cpu")
-    desk.close()
+    second = runner.begin("data", small("vit"), "cpu")
+    runner.close()
     assert second.wait(LONG).problem == "Stopped because the server ends."
 
 
 def test_time_that_is_over_is_said():
-    measurement = Measurement("batch", small("vit"), "cpu", limit=0.5, patience=LONG)
+    measurement = BenchmarkProcess("batch", small("vit"), "cpu", limit=0.5, patience=LONG)
     assert "the limit of this measurement" in (measurement.wait(LONG).problem or "")
     wait_until(lambda: is_gone(measurement), "the process is gone")
 
 
 def test_a_measurement_that_nobody_looks_at_ends():
-    measurement = Measurement("batch", small("vit"), "cpu", patience=0.3)
+    measurement = BenchmarkProcess("batch", small("vit"), "cpu", patience=0.3)
     wait_until(lambda: not measurement.is_running, "it has ended")
-    assert measurement.look().problem == "Stopped because nobody looked at it any more."
+    assert measurement.poll().problem == "Stopped because nobody looked at it any more."
 
 
 def test_a_failure_is_a_sentence():
-    measurement = Measurement("data", small("vit"), "cuda:99", patience=LONG)
+    measurement = BenchmarkProcess("data", small("vit"), "cuda:99", patience=LONG)
     problem = measurement.wait(LONG).problem or ""
     assert problem.startswith("cuda:99 is not there")
     assert is_gone(measurement)
 
 
 def test_the_process_leaves_when_its_input_closes():
-    measurement = Measurement("batch", small("vit"), "cpu", patience=LONG)
+    measurement = BenchmarkProcess("batch", small("vit"), "cpu", patience=LONG)
     measurement._process.stdin.close()  # as if the server were gone
     report = measurement.wait(LONG)
     assert not report.is_complete
@@ -72,7 +72,7 @@ def test_a_batch_too_large_for_the_machine_is_a_sentence():
     values["model"] |= {"patch_size": 1, "n_heads": 16, "d_model": 64, "n_layers": 8}
     values["training"]["batch_size"] = 4000
     share = ENOUGH_TO_START / psutil.virtual_memory().available
-    measurement = Measurement(
+    measurement = BenchmarkProcess(
         "attention", Experiment.parse(values), "cpu", patience=LONG, memory_share=share
     )
     assert "The memory of cpu is not enough" in (measurement.wait(LONG).problem or "")

@@ -11,13 +11,13 @@ from tests.training.test_loop import experiment
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
 from tfm_core.inspect.speed.accelerator import crossover
 from tfm_core.inspect.speed.applies import why_not
-from tfm_core.inspect.speed.arms import Equality
 from tfm_core.inspect.speed.bench import Bench, check_size
+from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.checkpointing import checkpointed
-from tfm_core.inspect.speed.compiling import arms as compile_arms
+from tfm_core.inspect.speed.compiling import cases as compile_cases
 from tfm_core.inspect.speed.explicit import backend_name
 from tfm_core.inspect.speed.loops import looped_attention
-from tfm_core.inspect.speed.measure import arms_of, measure
+from tfm_core.inspect.speed.measure import cases_of, measure
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import COLUMNS, Report, to_csv
 from tfm_core.inspect.speed.saved import saved_bytes
@@ -48,13 +48,13 @@ def test_all_sides_give_the_same(family, name):
         assert why.endswith(".")
         return
     sides = COMPARISONS[name].sides
-    for arm in arms_of(name, Bench.of(chosen)):
-        assert arm.equalities
-        for one in arm.equalities:
+    for case in cases_of(name, Bench.of(chosen)):
+        assert case.equalities
+        for one in case.equalities:
             assert one.is_equal, one
-        assert next(iter(arm.sides)) == next(iter(sides))
-        assert name == "threads" or set(arm.sides) <= set(sides)
-        for side in arm.sides.values():
+        assert next(iter(case.sides)) == next(iter(sides))
+        assert name == "threads" or set(case.sides) <= set(sides)
+        for side in case.sides.values():
             side()
 
 
@@ -62,17 +62,17 @@ def test_all_sides_give_the_same(family, name):
 @pytest.mark.parametrize("name", ["batch", "data"])
 def test_every_task_gives_the_same_in_batches(name, task):
     chosen = experiment(TEXT_TASKS[task].families[0], task)
-    for arm in arms_of(name, Bench.of(chosen)):
-        assert all(one.is_equal for one in arm.equalities), arm.equalities
+    for case in cases_of(name, Bench.of(chosen)):
+        assert all(one.is_equal for one in case.equalities), case.equalities
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # of tracing
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_traced_model_gives_the_same(family):
     torch._dynamo.reset()
-    (arm,) = compile_arms(Bench.of(small(family)), backend="eager")
-    assert all(one.is_equal for one in arm.equalities)
-    assert arm.facts["first_seconds"] > 0
+    (case,) = compile_cases(Bench.of(small(family)), backend="eager")
+    assert all(one.is_equal for one in case.equalities)
+    assert case.facts["first_seconds"] > 0
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -141,10 +141,10 @@ def test_every_reason_names_a_comparison_and_only_pictures_have_patches():
 
 @pytest.mark.parametrize("name", COMPARISONS)
 def test_the_code_shown_is_the_code_that_runs(name):
-    for place in COMPARISONS[name].code.values():
-        module, _colon, function = place.partition(":")
+    for path in COMPARISONS[name].code.values():
+        module, _colon, function = path.partition(":")
         shown = getattr(import_module(module), function)
-        assert source_of(place) == inspect.getsource(shown).rstrip("\n")
+        assert source_of(path) == inspect.getsource(shown).rstrip("\n")
 
 
 def test_a_report_holds_what_was_measured_and_becomes_a_table():
@@ -158,9 +158,9 @@ def test_a_report_holds_what_was_measured_and_becomes_a_table():
     report.take("[1]")
     assert report.is_complete
     assert report.peak_bytes > 0
-    (arm,) = report.timed
-    assert arm.is_equal
-    assert arm.gain("loader").median == 1.0
+    (case,) = report.timed
+    assert case.is_equal
+    assert case.gain("loader").median == 1.0
     rows = to_csv([report]).splitlines()
     assert rows[0] == ",".join(COLUMNS)
     assert len(rows) == 1 + 2 * 2

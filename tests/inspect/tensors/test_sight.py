@@ -11,7 +11,7 @@ from tfm_core.inspect.tensors import notes, products, text
 from tfm_core.inspect.tensors.axes import regrouped
 from tfm_core.inspect.tensors.mistakes import MISTAKES
 from tfm_core.inspect.tensors.operations import OPERATIONS
-from tfm_core.inspect.tensors.sight import NEW, PREPARED, Source, read, sight
+from tfm_core.inspect.tensors.sight import NEW, PREPARED, InputSpec, read, sight
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import book_example
 
@@ -41,7 +41,7 @@ def looked(name, shape=None, second=None, prepared="as it is", dtype="float32", 
     typed = second or operation.second
     return sight(
         name,
-        Source(text.shape_of(shape or operation.shape), dtype=dtype, prepared=prepared),
+        InputSpec(text.shape_of(shape or operation.shape), dtype=dtype, prepared=prepared),
         read(operation, texts),
         None if typed is None else text.shape_of(typed),
     )
@@ -170,12 +170,12 @@ def test_loops_give_what_einsum_gives(equation, first, second):
 def test_the_products_of_a_cell_sum_to_it(first, second):
     seen = looked("matmul", first, second)
     shapes = [look.shape for look in seen.before]
-    for place in np.ndindex(*seen.after.shape):
+    for index in np.ndindex(*seen.after.shape):
         total = sum(
             seen.before[0].values[left] * seen.before[1].values[right]
-            for left, right in products.terms("matmul", {}, shapes, place)
+            for left, right in products.terms("matmul", {}, shapes, index)
         )
-        assert total == seen.after.values[place]
+        assert total == seen.after.values[index]
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])

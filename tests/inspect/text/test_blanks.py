@@ -34,18 +34,18 @@ def test_each_gap_has_the_model_s_probabilities(run, found):
     src = torch.tensor([vocabulary.encode(found.tokens)])
     with torch.no_grad():
         shares = trained(run.experiment).model.eval()(src, src)[0].softmax(-1)
-    assert [blank.place for blank in found.blanks] == [2, 7]
+    assert [blank.position for blank in found.blanks] == [2, 7]
     for blank in found.blanks:
         assert sum(blank.model.values()) == pytest.approx(1, abs=1e-5)
         for word, share in list(blank.model.items())[:9]:
-            expected = float(shares[blank.place, vocabulary.id_of(word)])
+            expected = float(shares[blank.position, vocabulary.id_of(word)])
             assert share == pytest.approx(expected, abs=1e-6)
 
 
 def test_each_gap_has_the_chances_of_the_grammar(run, found):
     truth = posterior(found.tokens, data_of(run.experiment).n_draws)
     for blank in found.blanks:
-        assert blank.truth == truth[blank.place]
+        assert blank.truth == truth[blank.position]
         assert 0 < blank.truth_entropy < math.log(len(blank.truth)) + 1e-9
         assert blank.excess > 0
         assert set(blank.top(3)) <= set(blank.model)

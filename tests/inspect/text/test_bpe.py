@@ -17,7 +17,7 @@ def by_counting(words, most):
     """Algorithm 1 written out: all pairs counted anew for every merge; ties by number."""
     counts = Counter(words)
     split = {word: [*word, END] for word in counts}
-    numbers = {token: place for place, token in enumerate(sorted({*"".join(words), END}))}
+    numbers = {token: index for index, token in enumerate(sorted({*"".join(words), END}))}
     merges = []
     while len(merges) < most:
         pairs = bpe.pair_counts(split, counts)

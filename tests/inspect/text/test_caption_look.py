@@ -44,12 +44,12 @@ def test_the_probe_keeps_pictures_words_and_the_patches_of_what_they_name(run):
     assert probe.kind == "caption"
     assert probe.images.shape[1:] == (1, 49, 49)
     for item in probe.items:
-        named = [place for place, box in enumerate(item["boxes"]) if box is not None]
+        named = [index for index, box in enumerate(item["boxes"]) if box is not None]
         assert len(named) == 2
         assert all(bool(item["alignment"][t]) == (t in named) for t in range(len(item["tgt"])))
-        for place in named:
-            left, top, right, bottom = item["boxes"][place]
-            assert item["alignment"][place] == [
+        for index in named:
+            left, top, right, bottom = item["boxes"][index]
+            assert item["alignment"][index] == [
                 row * 7 + column
                 for row in range(top // 7, -(-bottom // 7))
                 for column in range(left // 7, -(-right // 7))
@@ -64,8 +64,8 @@ def test_every_map_of_a_snapshot_has_its_tokens(run):
         "decoder": 2,
         "picture": 2,
     }
-    for place, item in enumerate(probe.items):
-        example = example_of(experiment, probe, run.snapshot(0), place)
+    for index, item in enumerate(probe.items):
+        example = example_of(experiment, probe, run.snapshot(0), index)
         for modules in kinds.values():
             for module in modules:
                 names = labels.axes(experiment, item, module)
@@ -82,8 +82,8 @@ def test_heads_are_scored_by_the_attention_inside_the_boxes(run):
     assert list(found) == labels.modules_by_kind(run.experiment)["picture"]
     for module, score in found.items():
         expected = []
-        for place, item in enumerate(probe.items):
-            weights = snapshot.attention[module][place].astype(np.float32)
+        for index, item in enumerate(probe.items):
+            weights = snapshot.attention[module][index].astype(np.float32)
             expected += [
                 weights[:, t, patches].sum(-1)
                 for t, patches in enumerate(item["alignment"])
@@ -96,10 +96,10 @@ def test_heads_are_scored_by_the_attention_inside_the_boxes(run):
 def test_a_head_that_looks_where_it_should_scores_one(run):
     (item, *_), side = run.probe().items, 49
     weights = np.full((1, len(item["tgt"]) + 1, side), 1 / side, np.float32)
-    for place, patches in enumerate(item["alignment"]):
+    for index, patches in enumerate(item["alignment"]):
         if patches:
-            weights[0, place] = 0
-            weights[0, place, patches] = 1 / len(patches)
+            weights[0, index] = 0
+            weights[0, index, patches] = 1 / len(patches)
     module = labels.modules_by_kind(run.experiment)["picture"][0]
     score = alignment.score_maps(run.experiment, module, [item], weights[None])
     assert score.share[0] == pytest.approx(1)
@@ -120,10 +120,10 @@ def test_learned_positions_of_patches_are_the_tiles(run):
     assert tiles_of(run.experiment, run.snapshot(0)).shape == (7, 7, 7, 7)
 
 
-def pieces(run, *places):
+def pieces(run, *squares):
     return [
         caption_look.Piece(Placed(n, left, top), caption_look.unseen_digits(run, n)[3])
-        for n, left, top in places
+        for n, left, top in squares
     ]
 
 
@@ -155,7 +155,7 @@ def test_scores_are_sums_over_the_patches_of_the_box(run):
     look = caption_look.look_at_unseen(run, 3)
     share = np.arange(4.0).reshape(2, 2) / 8
     word = caption_look.Word("three", (("three", 1.0),), (0, 0, 7, 7), share)
-    told = caption_look.Look(look.example, (word, *look.words), look.maps, 0.1)
+    told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
     (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
     assert row == {"word": "three", "share": 0.25, "best": 0.375, "head": "2.2"}
     (row, *_) = caption_scores.scores(told, caption_scores.Heads(1))

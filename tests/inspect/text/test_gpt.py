@@ -19,7 +19,7 @@ from tfm_core.inspect.attention.mistakes import what_went_wrong  # noqa: E402
 from tfm_core.inspect.attention.own_example import look_at_text  # noqa: E402
 from tfm_core.inspect.attention.validation import measured_over_validation  # noqa: E402
 from tfm_core.inspect.masks.lab import PAD_TOKEN  # noqa: E402
-from tfm_core.inspect.masks.scores import Place, of_run  # noqa: E402
+from tfm_core.inspect.masks.scores import HeadLocation, of_run  # noqa: E402
 from tfm_core.inspect.positions.race import can_extrapolate  # noqa: E402
 from tfm_core.inspect.positions.shuffle import of_run as shuffled  # noqa: E402
 from tfm_core.inspect.text import gpt_writing  # noqa: E402
@@ -99,13 +99,13 @@ def test_a_text_longer_than_the_context_is_read_from_at_least_half_a_context():
     with torch.no_grad():
         found = predictions(model, ids, 8)
         assert found.shape == (37, 19)
-        for place in range(37):  # what was read before it: a window that begins at a multiple of 4
-            starts = [s for s in range(0, 37, 4) if s <= place < s + 8]
+        for position in range(37):  # it is read in a window that begins at a multiple of 4
+            starts = [s for s in range(0, 37, 4) if s <= position < s + 8]
             start = starts[0]
-            tgt_in = torch.cat([torch.tensor([BOS]), ids[start:place]])[None]
+            tgt_in = torch.cat([torch.tensor([BOS]), ids[start:position]])[None]
             wanted = model(tgt_in[:, :0], tgt_in)[0, -1]
-            torch.testing.assert_close(found[place], wanted, atol=1e-5, rtol=1e-4)
-            assert place - start >= min(place, 4)
+            torch.testing.assert_close(found[position], wanted, atol=1e-5, rtol=1e-4)
+            assert position - start >= min(position, 4)
 
 
 def test_texts_that_cannot_be_read_get_a_sentence(run, adder):
@@ -209,7 +209,7 @@ def test_heads_are_measured_over_the_validation_part_without_an_alignment(run):
 def test_the_mask_lab_gets_the_scores_of_a_text_behind_bos_with_padding(run):
     found, trainer = run
     words = list("and so")
-    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), Place(0, 1))
+    projected = of_run(found, "combined", (*words, PAD_TOKEN), (), HeadLocation(0, 1))
     assert projected.query == projected.key == (*words, PAD_TOKEN)
     task = text_task(found.experiment.task)
     ids = torch.tensor([[BOS, *task.tgt_vocabulary.encode(words), PAD]])
@@ -232,9 +232,9 @@ def test_the_walk_goes_through_a_text_without_a_source(run):
 
 def test_a_joined_sequence_has_no_padding_inside_and_a_text_names_its_own_words(run, adder):
     with pytest.raises(ValueError, match="no padding between source and target"):
-        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), Place())
+        of_run(adder[0], "padding", ("1", PAD_TOKEN), (), HeadLocation())
     with pytest.raises(ValueError, match="“€” in the text is not a word"):
-        of_run(run[0], "causal", ("€",), (), Place())
+        of_run(run[0], "causal", ("€",), (), HeadLocation())
 
 
 def test_a_sum_is_written_digit_by_digit(adder):

@@ -45,9 +45,9 @@ def test_the_probabilities_are_the_model_s_and_sum_to_one(run, found):
 
 def test_without_a_word_is_what_the_model_says_of_the_rest(run, found):
     words = TEXT.split()
-    for place in (0, 3, 9):
-        rest = [*words[:place], *words[place + 1 :]]
-        np.testing.assert_allclose(found.without[place], shares(run, rest), atol=1e-5)
+    for index in (0, 3, 9):
+        rest = [*words[:index], *words[index + 1 :]]
+        np.testing.assert_allclose(found.without[index], shares(run, rest), atol=1e-5)
     lost = found.probabilities[found.said] - found.without[5, found.said]
     assert found.needed[5] == pytest.approx(lost)
 
@@ -70,7 +70,7 @@ def test_rollout_and_relevance_have_a_value_for_each_word(found):
 def test_the_rule_is_told_where_there_is_one(run, found):
     assert found.rule is not None
     assert found.rule.label == "negative"
-    assert [found.words[place] for place in found.rule.decides] == ["but", "slow"]
+    assert [found.words[index] for index in found.rule.decides] == ["but", "slow"]
     assert core.read(run, "slow food").rule is None
 
 

@@ -105,10 +105,10 @@ def test_the_arithmetic_by_hand_is_the_optimisers(optimizer, clip_norm):
     for _ in range(3):  # from the second step on there is a memory
         trainer, taken = take(trainer, 0.02)
         for name, gradient in taken.gradients.items():
-            place = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
-            lines, by_hand, real = one_weight(taken, name, place, OPTIMISERS[optimizer])
+            index = tuple(int(i) for i in (gradient == gradient.max()).nonzero()[0])
+            lines, by_hand, real = one_weight(taken, name, index, OPTIMISERS[optimizer])
             assert by_hand == pytest.approx(real, rel=1e-4, abs=1e-6)
-            assert lines[0].value == float(taken.before[name][place])
+            assert lines[0].value == float(taken.before[name][index])
 
 
 def test_modules_and_functions_take_the_same_step(fresh):
@@ -262,5 +262,14 @@ def test_a_captioner_names_its_pictures_and_words():
     words = trainer.data.vocabulary
     assert found.pictures.shape[0] == len(found.targets)
     assert all(found.targets)
-    first = trainer.data.train.captions[found.places[0]].words
+    first = trainer.data.train.captions[found.indices[0]].words
     assert [class_name(trainer, words.encode([word])[0]) for word in first] == list(first)
+
+
+def test_a_text_that_is_read_in_windows_shows_those_of_the_step():
+    trainer = start(experiment("decoder-only", "own-text", task={"context": 7}))
+    found = batch_rows(trainer)
+    task = trainer.data.task
+    starts = rows(trainer).tolist()
+    assert found.targets == [task.join_tgt(task.tokens[n : n + 7]) for n in starts]
+    assert found.inputs == [""] * len(starts)

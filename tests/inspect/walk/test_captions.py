@@ -73,13 +73,13 @@ def test_the_maps_over_the_picture_are_the_weights_of_the_forward_pass(looked_at
 def test_the_last_question_asks_for_the_first_word_that_names_a_digit(looked_at):
     for example in range(looked_at.n_examples):
         boxes = looked_at.described.boxes[example]
-        place = next(t for t, box in enumerate(boxes) if box is not None)
-        before = " ".join(["<bos>", *looked_at.truth[example][:place]])
+        first = next(t for t, box in enumerate(boxes) if box is not None)
+        before = " ".join(["<bos>", *looked_at.truth[example][:first]])
         question = step(looked_at, "whole", example=example).question
         assert f"After “{before}”" in question.text
-        best = looked_at.cache["output.logits"][example, place].argmax()
+        best = looked_at.cache["output.logits"][example, first].argmax()
         assert question.answer == looked_at.tokens("vocabulary", 0)[best]
-        assert f"The truth is “{looked_at.truth[example][place]}”" in question.because
+        assert f"The truth is “{looked_at.truth[example][first]}”" in question.because
 
 
 def test_cross_attention_asks_with_words_and_is_answered_by_patches(looked_at):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pages.components.digit_pad import SIDE, decode
-from pages.components.head_grid import MAX_VALUES, pack, valid_place
+from pages.components.head_grid import MAX_VALUES, pack, valid_head
 from pages.components.head_lines import pack_lines, valid_pin
 from tests.pages.looking import unpacked
 
@@ -31,8 +31,8 @@ def test_too_many_weights_are_sent_as_the_largest_of_each_block():
 
 @pytest.mark.parametrize("value", [None, [0], [0, 3], [-1, 0], [True, 0], ["0", 0], [2, 0], {}])
 def test_what_is_no_head_is_not_picked(value):
-    assert valid_place(value, 2, 3) is None
-    assert valid_place([1, 2], 2, 3) == (1, 2)
+    assert valid_head(value, 2, 3) is None
+    assert valid_head([1, 2], 2, 3) == (1, 2)
 
 
 @pytest.mark.parametrize("value", [None, 7, "", "AAAA", "é" * 16728, "*" * 16728, "A" * 16728])

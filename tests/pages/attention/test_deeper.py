@@ -7,12 +7,12 @@ import re
 import numpy as np
 import pytest
 
+from pages.attention import animation as attention_animation
 from pages.attention import compare, figures, take
-from pages.attention import film as look_film
 from pages.attention.compare import Versus
 from pages.attention.controls import offer_of
 from pages.attention.selection_link import DEEPER, VIEWS, Selection, resolve, to_query
-from pages.components.film import Film, Frame
+from pages.components.film import Frame, SnapshotAnimation
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
@@ -105,7 +105,7 @@ def test_a_link_reopens_the_view_it_was_made_of(store, view, deeper):
     selection = Selection(
         "decoder", 1, 2, 1, 2, "", "", view, (3, 5), ("k", 4), deeper, Versus(0, 1).text
     )
-    assert resolve(to_query(selection), offer) == (selection, [])
+    assert resolve(to_query(selection), offer) == (selection, ())
 
 
 @pytest.mark.parametrize("kind", ["text", "image"])
@@ -116,7 +116,7 @@ def test_every_file_to_take_away_is_made(store, kind):
     assert not at.exception
     selection = Selection(next(iter(offer_of(run, run.probe()).kinds)), layer=1, head=2)
     probe = run.probe()
-    film = look_film.film_of(run, probe, selection, (0, 2, 11), 11)
+    animation = attention_animation.animation_of(run, probe, selection, (0, 2, 11), 11)
     example = example_of(experiment, probe, run.snapshot(11), 0)
     assert take._map(run, example, selection, None, "png").startswith(b"\x89PNG")
     assert take._map(run, example, selection, None, "svg").startswith(b"<svg")
@@ -125,16 +125,22 @@ def test_every_file_to_take_away_is_made(store, kind):
     shape = grid(at)[1].shape
     assert take._all_numbers(run, example, selection).count(b"\n") == 1 + np.prod(shape)
     assert take._one_numbers(run, example, selection).count(b"\n") == 1 + np.prod(shape[2:])
-    page = take._page(run, example, selection, None, film).decode()
+    page = take._page(run, example, selection, None, animation).decode()
     assert run.meta.name in page
 
 
 def test_the_page_that_plays_carries_its_data_and_asks_for_nothing():
     weights = np.random.default_rng(0).random((3, 2, 3, 5, 7)).astype(np.float16)
-    film = Film("x", [Frame(step) for step in (0, 5, 9)], weights)
+    animation = SnapshotAnimation("x", [Frame(step) for step in (0, 5, 9)], weights)
     tokens = ["</script><b>"] * 5, ["k"] * 7
     sent = pack(
-        weights[0], *tokens, chosen=(0, 0), theme="light", film=film, step=5, dim=[True] * 6
+        weights[0],
+        *tokens,
+        chosen=(0, 0),
+        theme="light",
+        animation=animation,
+        step=5,
+        dim=[True] * 6,
     )
     lines = pack_lines(weights[0, 0, 0], *tokens, titles=("q", "k"), ink="#2f7fc1", pin=None)
     page = standalone(sent, lines, title="<i>", words="", which="", theme="dark").decode()

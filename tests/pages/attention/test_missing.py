@@ -8,7 +8,7 @@ from tests.inspect.constructed import (
     vit_experiment,
     write_state,
 )
-from tests.pages.looking import film, grid, opened, said
+from tests.pages.looking import animation, grid, opened, said
 from tfm_core.runs.snapshots import snapshot_path
 
 
@@ -44,7 +44,7 @@ def test_a_truncated_snapshot_is_not_offered(store):
     run = constructed_run(store, text_experiment())
     path = snapshot_path(run.folder, 2)
     path.write_bytes(path.read_bytes()[:-9])
-    assert film(opened(run))[0] == [0, 11]
+    assert animation(opened(run))[0] == [0, 11]
 
 
 def test_a_damaged_run_says_what_is_wrong(store):

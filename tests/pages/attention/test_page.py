@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from pages.attention import animation as attention_animation
 from pages.attention import controls
-from pages.attention import film as look_film
 from tests.inspect.constructed import (
     STEPS,
     constructed_run,
@@ -14,16 +14,16 @@ from tests.inspect.constructed import (
     vit_experiment,
 )
 from tests.pages.counted import SLOW, calls_of
-from tests.pages.looking import film, grid, opened, said
+from tests.pages.looking import animation, grid, opened, said
 from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.runs import snapshots
 from tfm_core.runs.snapshots import write, write_probe
 
 
 @pytest.fixture
-def too_long_to_film(monkeypatch):
+def too_long_to_animate(monkeypatch):
     """The page as it is where all snapshots together are too much to send."""
-    monkeypatch.setattr(look_film, "MOST_VALUES", 0)
+    monkeypatch.setattr(attention_animation, "MOST_VALUES", 0)
 
 
 @pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
@@ -63,8 +63,11 @@ def test_the_link_opens_kind_layer_head_example_and_step(store):
         ({"head": "-4"}, "head is “-4” in the link, but must be from 1 to 3; 1 is shown."),
         ({"head": "x" * 99}, "head is “xxxxxxxxxxxxxxxxxxxx” in the link"),
         ({"example": "9" * 5000}, "must be from 1 to 3; 1 is shown."),
-        ({"step": "8"}, "There is no snapshot of step 8; the nearest, step 11, is shown."),
-        ({"step": "soon"}, "step is “soon” in the link, but must be a number"),
+        ({"step": "8"}, "step is “8” in the link, but must be one of 0, 2, 11; 11 is shown."),
+        ({"step": "soon"}, "step is “soon” in the link, but must be one of 0, 2, 11; the newest"),
+        ({"cell": "x"}, "cell is “x” in the link, but must be made of positions from 1 to 4096"),
+        ({"cell": "3"}, "cell is “3” in the link, but must be two positions, such as 3,5"),
+        ({"pin": "z3"}, "pin is “z3” in the link, but must be q or k and a position, such as q3"),
     ],
 )
 def test_what_a_link_asks_for_in_vain_is_said_and_the_nearest_is_shown(store, query, sentence):
@@ -74,7 +77,7 @@ def test_what_a_link_asks_for_in_vain_is_said_and_the_nearest_is_shown(store, qu
     assert grid(at)[1].size
 
 
-def test_moving_through_the_training_changes_maps_answer_and_link(store, too_long_to_film):
+def test_moving_through_the_training_changes_maps_answer_and_link(store, too_long_to_animate):
     run = constructed_run(store, text_experiment())
     at = opened(run)
     assert "Answer at step 11" in said(at)
@@ -102,7 +105,7 @@ def test_another_kind_keeps_the_layer_where_it_has_one(store):
     at.button_group(key="attention-kind").set_value("encoder").run()
     assert not at.exception
     assert grid(at)[0]["chosen"] == [1, 0]  # the encoder has two layers
-    assert "Every source token asks all source tokens" in said(at)
+    assert "Every source token attends to all source tokens" in said(at)
 
 
 def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):
@@ -121,7 +124,7 @@ def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):
 def test_the_browser_gets_every_snapshot_to_play(store):
     run = constructed_run(store, text_experiment())
     at = opened(run, step="2", kind="encoder")
-    steps, weights = film(at)
+    steps, weights = animation(at)
     assert steps == list(STEPS)
     for step, maps in zip(steps, weights, strict=True):
         recorded = run.snapshot(step).attention["encoder.layers.1.self_attention"][0]
@@ -137,12 +140,12 @@ def test_new_snapshots_of_a_live_run_join_the_film_without_losing_the_place(stor
     at = opened(run, step="2")
     add_snapshot(run, 29)
     at.run()
-    assert film(at)[0] == [*STEPS, 29]
+    assert animation(at)[0] == [*STEPS, 29]
     header, _weights = grid(at)
     assert header["frames"][header["frame"]]["step"] == 2
 
 
-def test_a_film_too_long_to_send_is_played_by_the_server(store, monkeypatch, too_long_to_film):
+def test_a_film_too_long_to_send_is_played_by_the_server(store, monkeypatch, too_long_to_animate):
     at = opened(constructed_run(store, text_experiment()), step="2")
     monkeypatch.setattr(controls, "FRAME_SECONDS", 0.0)
     seen = []
@@ -175,7 +178,7 @@ def test_a_picture_says_its_truth_and_its_probabilities(store):
     assert "**4**" in said(at)
 
 
-def test_another_step_is_shown_from_its_snapshot_alone(store, too_long_to_film):
+def test_another_step_is_shown_from_its_snapshot_alone(store, too_long_to_animate):
     run = constructed_run(store, text_experiment())
     at = opened(run)
     for step in (0, 2, 11):
@@ -223,7 +226,7 @@ def test_a_run_whose_alignment_is_not_known_is_not_asked_for_it(store):
 
 @pytest.mark.parametrize("view", ["map", "lines"])
 def test_one_head_is_shown_as_the_link_says(store, view):
-    at = opened(constructed_run(store, text_experiment()), view=view, pin="q2", cell="x")
+    at = opened(constructed_run(store, text_experiment()), view=view, pin="q2", cell="2,1")
     assert not at.exception
     assert not at.warning
     drawn = [part.proto.component_name for part in at.get("bidi_component")]
@@ -241,16 +244,16 @@ def aligned_run(store):
     """Return a run whose third head of the second decoder layer aligns at its last step."""
     run = constructed_run(store, text_experiment())
     items = [
-        {**item, "alignment": [[place % len(item["src"])] for place in range(len(item["tgt"]))]}
+        {**item, "alignment": [[index % len(item["src"])] for index in range(len(item["tgt"]))]}
         for item in items_of_text()
     ]
     write_probe(run.folder, {"kind": "text", "items": items})
     last = run.snapshot(STEPS[-1])
     maps = last.attention["decoder.layers.1.cross_attention"]
     maps[:, 2] = 0
-    for place, item in enumerate(items):
+    for index, item in enumerate(items):
         for row, sources in enumerate(item["alignment"]):
-            maps[place, 2, row, sources] = 1
-        maps[place, 2, len(item["tgt"]), 0] = 1
+            maps[index, 2, row, sources] = 1
+        maps[index, 2, len(item["tgt"]), 0] = 1
     write(run.folder, last)
     return run

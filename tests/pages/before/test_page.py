@@ -73,7 +73,7 @@ def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypa
     monkeypatch.setattr("tfm_core.inspect.speed.step_times.LEAST_SECONDS", 0.0)
     app = viewed(open_page(PAGE), "length")
     assert "Nothing is measured yet" in said(app)
-    app.button(key="before-measure").click().run(timeout=60)
+    app.button(key="before-measure").click().run()
     forecast.wait()
     app.run()
     assert not app.exception

@@ -4,35 +4,33 @@ import json
 
 import psutil
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.speed import state, words
 from pages.speed.rules import RULES
 from tests.inspect.speed.test_registry import small
-from tests.pages.looking import FRAME, said
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
 from tests.runs.waiting import wait_until
 from tfm_core.inspect.speed.applies import why_not
 from tfm_core.inspect.speed.measure import measure
 from tfm_core.inspect.speed.registry import COMPARISONS
-from tfm_core.inspect.speed.report import ArmReport, Report
+from tfm_core.inspect.speed.report import CaseReport, Report
 
 PAGE = "speed/page.py"
 
 
 @pytest.fixture
-def desk():
-    """The desk of the server, empty again behind the test."""
-    desk = state.desk()
-    yield desk
-    desk.close()
-    if desk._current is not None:
-        desk._current.wait(30)
+def runner():
+    """The runner of the server, empty again behind the test."""
+    runner = state.runner()
+    yield runner
+    runner.close()
+    if runner._current is not None:
+        runner._current.wait(180)
 
 
 def opened(experiment=None, compare="data"):
-    at = AppTest.from_file(FRAME, default_timeout=60)
-    at.session_state["draft"] = (experiment or small("vit")).model_dump()
-    at.run().switch_page(PAGE).run()
+    at = opened_at(PAGE, draft=experiment or small("vit"))
     at.selectbox(key="speed-compare").set_value(compare).run()
     return at
 
@@ -44,11 +42,11 @@ def finished(at):
         at.run()
         return not [one for one in at.button if one.key == "speed-stop"]
 
-    wait_until(over, "the measurement is over", 120)
+    wait_until(over, "the measurement is over")
     return at
 
 
-def test_a_measurement_is_read_in_three_parts(store, desk):
+def test_a_measurement_is_read_in_three_parts(store, runner):
     at = opened()
     assert "Nothing is measured yet" in said(at)
     at.button(key="speed-start").click().run()
@@ -61,7 +59,7 @@ def test_a_measurement_is_read_in_three_parts(store, desk):
     assert at.get("download_button")
 
 
-def test_stop_ends_it_and_says_so(store, desk):
+def test_stop_ends_it_and_says_so(store, runner):
     at = opened(compare="length")
     at.button(key="speed-start").click().run()
     at.button(key="speed-stop").click().run()
@@ -70,9 +68,9 @@ def test_stop_ends_it_and_says_so(store, desk):
     assert not at.button(key="speed-start").disabled
 
 
-def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, desk):
+def test_who_comes_second_waits_with_a_sentence_and_can_leave(store, runner):
     at = opened()
-    other = desk.begin("length", small("vit"), "cpu")
+    other = runner.begin("length", small("vit"), "cpu")
     psutil.Process(other.pid).suspend()  # it is not done before it is told so
     at.button(key="speed-start").click().run()
     assert "yours begins when that one is done" in said(at)
@@ -116,8 +114,8 @@ def test_every_result_has_its_verdict(name):
 
 
 def timed(name, sides, x=None, **facts):
-    arm = ArmReport("work", tuple(sides), x, facts=facts, seconds=dict(sides))
-    return Report(name, "cpu", "CPU", arms=[arm])
+    case = CaseReport("work", tuple(sides), x, facts=facts, seconds=dict(sides))
+    return Report(name, "cpu", "CPU", cases=[case])
 
 
 def test_the_verdict_follows_the_result():

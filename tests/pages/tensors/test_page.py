@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from tests.pages.looking import FRAME, said
+from tests.pages.looking import said
+from tests.pages.opening import FRAME
 from tfm_core.inspect.tensors.mistakes import MISTAKES
 from tfm_core.inspect.tensors.operations import OPERATIONS
 

@@ -1,11 +1,11 @@
 """One training step, through the frame: stages, steps and their undo, and a run left alone."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.inspect.constructed import small
 from tests.inspect.training_step.test_step import FAMILIES, chosen
-from tests.pages.looking import FRAME, said
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
 from tfm_core.inspect.training_step.step import scheduled_rate, start, take
 from tfm_core.training.checkpoints import FILE, save
 
@@ -14,12 +14,7 @@ STAGES = ("batch", "loss", "backward", "update", "after", "ways", "mistakes")
 
 
 def opened(experiment=None, **query):
-    at = AppTest.from_file(FRAME, default_timeout=60)
-    at.session_state["draft"] = (experiment or chosen()).model_dump()
-    at.run().switch_page(PAGE)
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
+    return opened_at(PAGE, draft=experiment or chosen(), **query)
 
 
 def at_stage(at, stage):

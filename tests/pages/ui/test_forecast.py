@@ -2,11 +2,11 @@
 
 import pytest
 
-from pages.ui.forecast import Asked
+from pages.ui.forecast import ForecastQueue
 
 
 def test_an_answer_is_worked_out_once() -> None:
-    asked, calls = Asked(), []
+    asked, calls = ForecastQueue(), []
     for _ in range(2):
         future = asked.ask("how long", lambda: calls.append(1) or 7)
         assert future.result() == 7
@@ -14,7 +14,7 @@ def test_an_answer_is_worked_out_once() -> None:
 
 
 def test_a_sentence_is_kept_as_an_answer() -> None:
-    asked, calls = Asked(), []
+    asked, calls = ForecastQueue(), []
 
     def refuse() -> None:
         calls.append(1)
@@ -27,7 +27,7 @@ def test_a_sentence_is_kept_as_an_answer() -> None:
 
 
 def test_what_broke_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
-    asked = Asked()
+    asked = ForecastQueue()
 
     def broken() -> None:
         raise RuntimeError("half loaded")

@@ -132,10 +132,10 @@ def test_a_notice_leaves_with_the_next_press_not_with_the_end_of_a_run(store: Ru
 
 def test_what_the_frame_says_moves_nothing_below_it(store: RunStore, open_page: Open) -> None:
     app = AppTest.from_function(notices_and_two_ends).run()
-    place = {child.type: place for place, child in app.main.children.items()}["text_input"]
+    index = {child.type: index for index, child in app.main.children.items()}["text_input"]
     app.button[0].click().run()
     assert app.info
-    assert app.main.children[place].type == "text_input"
+    assert app.main.children[index].type == "text_input"
 
 
 def test_home_is_drawn_without_torch(tmp_path: Path) -> None:

@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from pages.ui.question import paragraphs
 from pages.walk import old_links
 from tests.inspect.constructed import small
 from tests.inspect.walk.test_build import FAMILIES, VARIANTS, experiment, name_of
 from tests.pages.counted import SLOW, calls_of
-from tests.pages.looking import FRAME, said
+from tests.pages.looking import said
+from tests.pages.opening import opened_at
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.training.checkpoints import save
@@ -18,12 +18,7 @@ from tfm_core.training.loop import build
 
 
 def opened(family="encoder-decoder", **query):
-    at = AppTest.from_file(FRAME, default_timeout=30)
-    at.session_state["draft"] = experiment(family).model_dump()
-    at.run().switch_page("walk/page.py")
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
+    return opened_at("walk/page.py", draft=experiment(family), **query)
 
 
 def title(at):
@@ -110,7 +105,8 @@ def test_an_older_link_opens_where_numbers_had_gaps(store):
         assert not at.warning
         assert title(at).startswith(f"{place} · ")
     at = opened("decoder-only", step="16")  # there was none: the later of the two beside it
-    assert "There is no step “16” in the walk of this model; step 15 is shown." in said(at)
+    assert "step is “16” in the link, but must be one of" in said(at)
+    assert "; logits is shown." in said(at)
     assert title(at) == "15 · Decoder stack to logits"
 
 
@@ -127,7 +123,7 @@ def test_another_model_is_opened_at_the_same_step_or_as_far_on(store):
 def test_a_step_that_does_not_exist_is_said(store, text):
     at = opened(step=text)
     assert not at.exception
-    assert "There is no step" in at.warning[0].value
+    assert f"step is “{text[:20]}” in the link, but must be one of" in at.warning[0].value
 
 
 def test_the_step_list_goes_anywhere(store):

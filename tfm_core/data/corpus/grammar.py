@@ -60,9 +60,9 @@ def _clause(verb: Verb, past: bool, weigh: Weight) -> Sum:
     for join, share in shares.items():
         is_plural = join == "subject"
         form = verb.past if past else verb.plural if is_plural else verb.singular
-        found = _phrases(subjects, objects, join, weigh)
-        entropy += share * found[0]
-        length += share * (found[1] + weigh(form))
+        phrases = _phrases(subjects, objects, join, weigh)
+        entropy += share * phrases[0]
+        length += share * (phrases[1] + weigh(form))
     return entropy, length
 
 

@@ -10,13 +10,18 @@ from torch import Tensor
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
 from tfm_core.data.corpus.task import CorpusTask, corpus_task
 from tfm_core.data.corpus.windows import Windows
+from tfm_core.data.download import Progress
 from tfm_core.data.text.task import Pair
 from tfm_core.data.text_data import TextData, TextSplit
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 
-def load_corpus(config: CorpusTaskConfig, *, seed: int) -> TextData:
+def load_corpus(
+    config: CorpusTaskConfig, *, seed: int, progress: Progress | None = None
+) -> TextData:
     """Make the splits of a corpus on the CPU; the same seed makes the same ones.
+
+    Nothing is downloaded, so ``progress`` is told nothing.
 
     The grammar's sentences are drawn independently, so a short one may stand in two splits: the
     lowest possible loss holds for independent draws. Of a text the first 80 % are for training, in

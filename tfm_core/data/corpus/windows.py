@@ -26,10 +26,10 @@ class Windows:
 
     def rows(self, starts: Tensor) -> Tensor:
         """Return (B, 1 + length): <bos> and the tokens from each start on. starts: (B,) int64."""
-        places = starts.to(self.ids.device)[:, None] + torch.arange(
+        indices = starts.to(self.ids.device)[:, None] + torch.arange(
             self.length, device=self.ids.device
         )
-        tokens = self.ids[places]
+        tokens = self.ids[indices]
         return torch.cat([tokens.new_full((len(tokens), 1), BOS), tokens], 1)
 
     def to(self, device: torch.device | str) -> Windows:

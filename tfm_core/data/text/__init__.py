@@ -6,7 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tfm_core.config.corpus_tasks import CorpusTaskConfig
-from tfm_core.config.task import SequenceTaskConfig
+from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.config.task import TextTaskConfig
 from tfm_core.data.text.addition import AdditionTask
 from tfm_core.data.text.dates import DatesTask
 from tfm_core.data.text.english_korean import EnglishKoreanTask
@@ -15,6 +16,7 @@ from tfm_core.data.text.numbers import NumbersTask
 from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
 from tfm_core.data.text.task import Pair, TextTask
+from tfm_core.sentences import StudentError
 
 # The key is the name in the configuration; the value takes the size.
 TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
@@ -36,7 +38,9 @@ def text_task(config: SequenceTaskConfig) -> TextTask:
         from tfm_core.data.corpus.task import corpus_task  # it is made of the words of this package
 
         return corpus_task(config)
-    return _task(config.name, config.size)
+    if isinstance(config, TextTaskConfig):
+        return _task(config.name, config.size)
+    raise StudentError("{kind} has no words of a text task.", kind=type(config).__name__)
 
 
 @lru_cache(maxsize=64)

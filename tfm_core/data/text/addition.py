@@ -64,8 +64,8 @@ class AdditionTask:
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the digits of the sum; None where the source is not a sum."""
-        found = _SUM.fullmatch("".join(src))
-        return None if found is None else tuple(str(int(found[1]) + int(found[2])))
+        match = _SUM.fullmatch("".join(src))
+        return None if match is None else tuple(str(int(match[1]) + int(match[2])))
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write without spaces."""

@@ -155,9 +155,9 @@ class DatesTask:
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the ISO date; None where the source is no date in one of the forms."""
         for _, pattern in FORMS[: self.n_forms]:
-            found = re.fullmatch(pattern, "".join(src), re.ASCII)
-            if found is not None:
-                return _iso(found["year"], found["month"], found["day"])
+            match = re.fullmatch(pattern, "".join(src), re.ASCII)
+            if match is not None:
+                return _iso(match["year"], match["month"], match["day"])
         return None
 
     def join_src(self, tokens: Sequence[str]) -> str:

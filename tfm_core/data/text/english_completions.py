@@ -38,10 +38,10 @@ def completions(pattern: Sequence[str | None]) -> dict[tuple[str, ...], float]:
     Empty where none fits. Takes about a millisecond for one or two gaps, far more for many.
     """
     walk = _Walk(tuple(pattern))
-    found: defaultdict[tuple[str, ...], float] = defaultdict(float)
+    chances: defaultdict[tuple[str, ...], float] = defaultdict(float)
     for words, chance in walk.sentences():
-        found[words] += chance
-    return dict(found)
+        chances[words] += chance
+    return dict(chances)
 
 
 class _Walk:
@@ -130,29 +130,29 @@ class _Walk:
 @cache
 def _forms(noun: Noun) -> tuple[tuple[tuple[str, ...], float], ...]:
     """Return the phrases that a noun alone can make, each with its chance."""
-    found = []
+    forms = []
     adjectives = [(None, 0.65), *((word, 0.35 / len(noun.adjectives)) for word in noun.adjectives)]
     for adjective, chance in adjectives:
         words = (noun.english,) if adjective is None else (adjective, noun.english)
         unknown = "an" if words[0][0] in "aeiou" else "a"
-        found += [((article, *words), 0.5 * chance) for article in ("the", unknown)]
-    return tuple(found)
+        forms += [((article, *words), 0.5 * chance) for article in ("the", unknown)]
+    return tuple(forms)
 
 
 @cache
 def _places(verb: Verb) -> tuple[tuple[tuple[str, ...], float], ...]:
     """Return the places that may stand behind a verb, the empty one too, each with its chance."""
     needs = verb.place == "to"
-    found: list[tuple[tuple[str, ...], float]] = []
+    phrases: list[tuple[tuple[str, ...], float]] = []
     if not needs:
-        found.append(((), 1 - _HAS_PLACE if verb.place else 1.0))
+        phrases.append(((), 1 - _HAS_PLACE if verb.place else 1.0))
     if verb.place:
         for place in PLACES:
             chance = (1.0 if needs else _HAS_PLACE) / len(PLACES)
             start = ("to" if needs else place.preposition, "the")
-            found.append(((*start, place.english), 0.8 * chance))
-            found += [
+            phrases.append(((*start, place.english), 0.8 * chance))
+            phrases += [
                 ((*start, adjective, place.english), 0.2 * chance / len(PLACE_ADJECTIVES))
                 for adjective in PLACE_ADJECTIVES
             ]
-    return tuple(found)
+    return tuple(phrases)

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.data.text import english_sentences, korean_words
-from tfm_core.data.text.english_sentences import Clause, Phrase, parses
+from tfm_core.data.text.english_sentences import EnglishClause, Phrase, parses
 from tfm_core.data.text.korean_particles import AGREEING, OBJECT, SUBJECT, TOPIC, WITH, particle
 from tfm_core.data.text.task import Pair, check_tokens
 from tfm_core.data.vocabulary import Vocabulary
@@ -99,7 +99,7 @@ class EnglishKoreanTask:
         return f"{text}." if tokens and tokens[-1] == korean_words.FULL_STOP_ENDING else text
 
 
-def _pair(words: list[str], clauses: list[Clause]) -> Pair:
+def _pair(words: list[str], clauses: list[EnglishClause]) -> Pair:
     """Translate parsed clauses, the last one closed with 다 and others linked with 고."""
     tokens: list[str] = []
     sources: list[tuple[int, ...]] = []

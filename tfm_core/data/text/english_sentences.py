@@ -44,7 +44,7 @@ class Phrase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class EnglishClause:
     """Where the parts of a clause stand; ``place`` is (preposition, adjective or None, noun)."""
 
     subject: Phrase
@@ -71,7 +71,7 @@ def candidates(groups: tuple[str, ...]) -> tuple[Noun, ...]:
 
 def clause(
     rng: random.Random, words: list[str], *, is_past: bool, may_join: tuple[str, ...]
-) -> Clause:
+) -> EnglishClause:
     """Append the words of a random clause to ``words`` and return where its parts stand.
 
     At most one of the parts in ``may_join`` ("subject", "object") is two nouns joined by "and".
@@ -98,7 +98,7 @@ def clause(
     if time and not time_first:
         time_at = len(words)
         words.append(time)
-    return Clause(subject, verb_at, target, place, time_at, len(words))
+    return EnglishClause(subject, verb_at, target, place, time_at, len(words))
 
 
 def _phrase(
@@ -137,7 +137,7 @@ def _place(rng: random.Random, words: list[str], verb: Verb) -> tuple[int, int |
     return at, None, at + 2
 
 
-def parses(words: list[str], n_clauses: int) -> Iterator[list[Clause]]:
+def parses(words: list[str], n_clauses: int) -> Iterator[list[EnglishClause]]:
     """Yield every way to read the words as one sentence of up to ``n_clauses`` clauses."""
     for first in _read_clause(words, 0):
         if first.end == len(words):
@@ -148,7 +148,7 @@ def parses(words: list[str], n_clauses: int) -> Iterator[list[Clause]]:
                     yield [first, second]
 
 
-def _read_clause(words: list[str], at: int) -> Iterator[Clause]:
+def _read_clause(words: list[str], at: int) -> Iterator[EnglishClause]:
     time_at = at if at < len(words) and words[at] in TIMES else None
     for subject, verb_at in _read_phrase(words, at + (time_at is not None)):
         if verb_at >= len(words) or words[verb_at] not in _FORMS:
@@ -160,9 +160,9 @@ def _read_clause(words: list[str], at: int) -> Iterator[Clause]:
             if place is not None and (words[place[0]] == "to") != (verb.place == "to"):
                 continue
             if time_at is None and end < len(words) and words[end] in TIMES:
-                yield Clause(subject, verb_at, target, place, end, end + 1)
+                yield EnglishClause(subject, verb_at, target, place, end, end + 1)
             else:
-                yield Clause(subject, verb_at, target, place, time_at, end)
+                yield EnglishClause(subject, verb_at, target, place, time_at, end)
 
 
 def _read_phrase(words: list[str], at: int) -> Iterator[tuple[Phrase, int]]:

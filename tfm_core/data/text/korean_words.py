@@ -39,7 +39,7 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A place, its Korean, and the English preposition for being there."""
 
     english: str
@@ -110,11 +110,11 @@ VERBS = (
 )
 
 PLACES = (
-    Place("school", "학교", "at"),
-    Place("market", "시장", "at"),
-    Place("park", "공원", "in"),
-    Place("garden", "정원", "in"),
-    Place("room", "방", "in"),
+    Location("school", "학교", "at"),
+    Location("market", "시장", "at"),
+    Location("park", "공원", "in"),
+    Location("garden", "정원", "in"),
+    Location("room", "방", "in"),
 )
 
 # English, Korean, and whether the sentence is in the past (True), the present, or either (None).

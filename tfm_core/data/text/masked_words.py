@@ -50,7 +50,7 @@ class MaskedWordsTask:
         is_past = rng.random() < 0.5
         english_sentences.clause(rng, words, is_past=is_past, may_join=("subject", "object"))
         hidden = set(rng.sample(range(len(words)), n_hidden(len(words), self.percent)))
-        src = tuple(MASK if place in hidden else word for place, word in enumerate(words))
+        src = tuple(MASK if position in hidden else word for position, word in enumerate(words))
         return Pair(src, tuple(words), ((),) * len(words))
 
     def every(self, limit: int) -> list[Pair] | None:
@@ -100,34 +100,34 @@ def chance_in_data(chance: float, n_draws: int) -> float:
 
 
 def posterior(src: Sequence[str], n_draws: int) -> dict[int, dict[str, float]]:
-    """Return what a perfect reader knows: hidden place -> word -> probability, the likeliest first.
+    """Return a perfect reader's answer: hidden position -> word -> probability, likeliest first.
 
     n_draws: of the data that is learned from, see ``chance_in_data``. Which of the sentences went
     into which split is not used. Empty where no sentence of the grammar fits. Raises ValueError,
     in a sentence, for more than MOST_GAPS hidden words.
     """
-    places = [place for place, token in enumerate(src) if token == MASK]
-    if len(places) > MOST_GAPS:
+    positions = [position for position, token in enumerate(src) if token == MASK]
+    if len(positions) > MOST_GAPS:
         raise StudentError(
             "{n_places} words are hidden; the exact chances are worked out for up to {most_gaps}.",
-            n_places=len(places),
+            n_places=len(positions),
             most_gaps=MOST_GAPS,
         )
-    shares: dict[int, dict[str, float]] = {place: {} for place in places}
+    shares: dict[int, dict[str, float]] = {position: {} for position in positions}
     total = 0.0
     for words, chance in completions(as_pattern(src)).items():
         weight = chance_in_data(chance, n_draws)
         total += weight
-        for place in places:
-            shares[place][words[place]] = shares[place].get(words[place], 0.0) + weight
+        for position in positions:
+            shares[position][words[position]] = shares[position].get(words[position], 0.0) + weight
     if not total:
         return {}
     return {
-        place: {
+        position: {
             word: weight / total
-            for word, weight in sorted(found.items(), key=lambda pair: -pair[1])
+            for word, weight in sorted(weights_of.items(), key=lambda pair: -pair[1])
         }
-        for place, found in shares.items()
+        for position, weights_of in shares.items()
     }
 
 

@@ -41,7 +41,7 @@ _NEGATED = (((), 0.5), (("not",), 0.28), (("never",), 0.12), (("never", "not"), 
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class SentimentClause:
     """Where the parts of a clause stand, and what it is worth; ``end`` is behind its adjective."""
 
     adjective_at: int
@@ -59,7 +59,7 @@ class Judged:
     ascending word positions that the label hangs on, the joining words that rule clauses out too.
     """
 
-    clauses: tuple[Clause, ...]
+    clauses: tuple[SentimentClause, ...]
     counted: tuple[int, ...]
     worth: int
     decides: tuple[int, ...]
@@ -92,15 +92,15 @@ class SentimentTask:
         label = rng.choice(LABELS)
         while True:
             words = self._words(rng)
-            found = judged(words)
-            assert found is not None
-            if found.label == label:
-                return Pair(tuple(words), (label,), (found.decides,))
+            verdict = judged(words)
+            assert verdict is not None
+            if verdict.label == label:
+                return Pair(tuple(words), (label,), (verdict.decides,))
 
     def _words(self, rng: random.Random) -> list[str]:
         words: list[str] = []
-        for place in range(rng.randint(1, self.most)):
-            if place:
+        for index in range(rng.randint(1, self.most)):
+            if index:
                 words.append(rng.choice(JOINS))
             words += _clause(rng)
         return words
@@ -120,8 +120,8 @@ class SentimentTask:
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the label; None for what is no sentence of the grammar."""
-        found = judged(src)
-        return None if found is None else (found.label,)
+        verdict = judged(src)
+        return None if verdict is None else (verdict.label,)
 
     def join_src(self, tokens: Sequence[str]) -> str:
         """Write as a sentence, with a comma before “but” and “although”."""
@@ -136,7 +136,7 @@ class SentimentTask:
 
 def judged(words: Sequence[str]) -> Judged | None:
     """Return what the rule says of a sentence; None where it is none."""
-    clauses: list[Clause] = []
+    clauses: list[SentimentClause] = []
     joins: list[int] = []
     at = 0
     while True:
@@ -150,9 +150,9 @@ def judged(words: Sequence[str]) -> Judged | None:
             return None
         joins.append(clause.end)
         at = clause.end + 1
-    buts = [i for i, place in enumerate(joins) if words[place] == BUT]
+    buts = [i for i, index in enumerate(joins) if words[index] == BUT]
     first = buts[-1] + 1 if buts else 0
-    although = [i for i, place in enumerate(joins) if words[place] == ALTHOUGH and i >= first]
+    although = [i for i, index in enumerate(joins) if words[index] == ALTHOUGH and i >= first]
     last = although[0] if although else len(clauses) - 1
     counted = tuple(range(first, last + 1))
     ruling = [joins[i] for i in (buts[-1:] + although[:1])]
@@ -160,7 +160,7 @@ def judged(words: Sequence[str]) -> Judged | None:
     return Judged(tuple(clauses), counted, sum(clauses[i].worth for i in counted), tuple(decides))
 
 
-def _deciding(counted: Sequence[Clause]) -> Iterator[int]:
+def _deciding(counted: Sequence[SentimentClause]) -> Iterator[int]:
     """Yield the words of the clauses that the sum hangs on; of one clause no intensity does."""
     for clause in counted:
         yield clause.adjective_at
@@ -169,8 +169,8 @@ def _deciding(counted: Sequence[Clause]) -> Iterator[int]:
             yield clause.intensity_at
 
 
-def _read(words: Sequence[str], at: int) -> Clause | None:
-    """Read a clause that starts at a place; None where there is none."""
+def _read(words: Sequence[str], at: int) -> SentimentClause | None:
+    """Read a clause that starts at an index; None where there is none."""
     start = words[at : at + 3]
     if len(start) == 3 and start[0] == _THE and start[1] in THINGS and start[2] in VERBS:
         at += 3
@@ -184,7 +184,7 @@ def _read(words: Sequence[str], at: int) -> Clause | None:
         return None
     strength = PLAIN if intensity_at is None else INTENSITIES[words[intensity_at]]
     worth = ADJECTIVES[words[at]] * strength * (-1) ** len(negations)
-    return Clause(at, intensity_at, tuple(negations), worth, at + 1)
+    return SentimentClause(at, intensity_at, tuple(negations), worth, at + 1)
 
 
 def _clause(rng: random.Random) -> list[str]:

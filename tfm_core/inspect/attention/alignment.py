@@ -134,8 +134,8 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
 
     All False where target does not meet source. Raises ValueError where there is no alignment.
     """
-    found = axes(experiment, item, module)
-    cells = np.zeros(found.may_attend.shape, np.bool_)
+    names = axes(experiment, item, module)
+    cells = np.zeros(names.may_attend.shape, np.bool_)
     kind = kind_of(experiment, module).name
     if kind in _WRITES:
         truth = true_cells(item)
@@ -146,7 +146,7 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
 
 def can_be_scored(experiment: Experiment, probe: Probe) -> bool:
     """Return whether any attention of the model can be held against a true alignment."""
-    if probe.kind == "image" or not scored_modules(experiment):
+    if not scored_modules(experiment):
         return False
     return any(any(item.get("alignment") or ()) for item in probe.items)
 
@@ -194,8 +194,8 @@ def score_over_training(run: Run, since: int = -1) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     if can_be_scored(experiment, probe):
         for snapshot in _snapshots(run, since):
-            for module, found in score(experiment, probe, snapshot).items():
-                rows += _rows(experiment, module, found, snapshot.step)
+            for module, scored in score(experiment, probe, snapshot).items():
+                rows += _rows(experiment, module, scored, snapshot.step)
     columns = ["step", "module", "kind", "layer", "head", "share", "aer", "chance"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -219,13 +219,13 @@ def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
 def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:
     """Return the first step from which on a head (from 0) kept aligning, None where it does not."""
     of_head = frame[(frame["module"] == module) & (frame["head"] == head + 1)].sort_values("step")
-    found = None
+    formed = None
     for step, share in zip(of_head["step"], of_head["share"], strict=True):
         if share < LEARNED:
-            found = None
-        elif found is None:
-            found = int(step)
-    return found
+            formed = None
+        elif formed is None:
+            formed = int(step)
+    return formed
 
 
 def _snapshots(run: Run, since: int) -> Iterator[Snapshot]:
@@ -238,7 +238,7 @@ def _snapshots(run: Run, since: int) -> Iterator[Snapshot]:
 
 
 def _rows(
-    experiment: Experiment, module: str, found: AlignmentScore, step: int
+    experiment: Experiment, module: str, scored: AlignmentScore, step: int
 ) -> list[dict[str, Any]]:
     return [
         {
@@ -249,9 +249,9 @@ def _rows(
             "head": head + 1,
             "share": float(share),
             "aer": float(aer),
-            "chance": found.chance,
+            "chance": scored.chance,
         }
-        for head, (share, aer) in enumerate(zip(found.share, found.aer, strict=True))
+        for head, (share, aer) in enumerate(zip(scored.share, scored.aer, strict=True))
     ]
 
 

@@ -42,7 +42,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class AttentionCell:
     """One query and one key of one head, in the order of the computation.
 
     In a recurrent model with additive or concat attention the products are v times tanh(query +
@@ -62,8 +62,8 @@ class Cell:
     step: int
     module: str
     head: int
-    query_place: int
-    key_place: int
+    query_index: int
+    key_index: int
     query_token: str
     key_token: str
     query: Floats
@@ -121,7 +121,7 @@ def traced(
 
 def cell(
     experiment: Experiment, trace: Trace, module: str, head: int, query: int, key: int
-) -> Cell:
+) -> AttentionCell:
     """Return the arithmetic of one cell; head, query and key count from 0.
 
     Raises ValueError, in a sentence, for a cell that the map does not have.
@@ -146,12 +146,12 @@ def cell(
     contributions = weights[:, None] * values  # (K, D)
     output = tensors["heads"][head, query]
     lengths = np.linalg.norm(contributions, axis=-1)
-    return Cell(
+    return AttentionCell(
         step=trace.step,
         module=module,
         head=head,
-        query_place=query,
-        key_place=key,
+        query_index=query,
+        key_index=key,
         query_token=labels.query[query],
         key_token=labels.key[key],
         query=q,
@@ -179,41 +179,41 @@ def cell(
     )
 
 
-def dimensions_table(found: Cell) -> pd.DataFrame:
+def dimensions_table(cell: AttentionCell) -> pd.DataFrame:
     """Return one row a dimension of the head: query, key, product, value, contribution, output."""
     return pd.DataFrame(
         {
-            "dimension": np.arange(1, len(found.query) + 1),
-            "query": found.query,
-            "key": found.key,
-            "product": found.products,
-            "value": found.value,
-            "contribution": found.contribution,
-            "output": found.output,
+            "dimension": np.arange(1, len(cell.query) + 1),
+            "query": cell.query,
+            "key": cell.key,
+            "product": cell.products,
+            "value": cell.value,
+            "contribution": cell.contribution,
+            "output": cell.output,
         }
     )
 
 
-def row_table(found: Cell) -> pd.DataFrame:
+def row_table(cell: AttentionCell) -> pd.DataFrame:
     """Return one row a key of the cell's row: token, score, may attend, exponential, weight."""
     return pd.DataFrame(
         {
-            "key": np.arange(1, len(found.row) + 1),
-            "token": found.key_tokens,
-            "score": found.row,
-            "may_attend": found.may_attend_row,
-            "exponential": found.exponentials,
-            "weight": found.weights,
+            "key": np.arange(1, len(cell.row) + 1),
+            "token": cell.key_tokens,
+            "score": cell.row,
+            "may_attend": cell.may_attend_row,
+            "exponential": cell.exponentials,
+            "weight": cell.weights,
         }
     )
 
 
-def _check(what: str, place: int, count: int) -> None:
-    if not 0 <= place < count:
+def _check(what: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
         raise StudentError(
-            "There is no {what} {place}: this map has {count}.",
+            "There is no {what} {index}: this map has {count}.",
             what=what,
-            place=place + 1,
+            index=index + 1,
             count=count,
         )
 

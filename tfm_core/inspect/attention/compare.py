@@ -16,7 +16,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class MapDifference:
     """How two maps differ.
 
     difference: (Q, K), right minus left, -1 to 1. moved: share of the attention that a query pays
@@ -30,7 +30,7 @@ class Comparison:
     agreeing: float
 
 
-def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Comparison:
+def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> MapDifference:
     """Compare two maps (Q, K) of one head each; rows that may attend to nothing are not counted.
 
     Raises ValueError, in a sentence, where the maps do not have the same shape.
@@ -46,10 +46,10 @@ def compare(left: Floats, right: Floats, may_attend: Bools | None = None) -> Com
     allowed = np.ones(left.shape, np.bool_) if may_attend is None else may_attend
     counted = allowed.any(-1)
     if not counted.any():
-        return Comparison(difference, 0.0, 1.0)
+        return MapDifference(difference, 0.0, 1.0)
     moved = np.abs(difference).sum(-1)[counted] / 2
     same = left.argmax(-1) == right.argmax(-1)
-    return Comparison(difference, float(moved.mean()), float(same[counted].mean()))
+    return MapDifference(difference, float(moved.mean()), float(same[counted].mean()))
 
 
 def check_same_tokens(
@@ -61,7 +61,7 @@ def check_same_tokens(
     """
     for name, first, second in zip(("query", "key"), left, right, strict=True):
         if tuple(first) != tuple(second):
-            place = next(
+            index = next(
                 (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
                 min(len(first), len(second)),
             )
@@ -69,7 +69,7 @@ def check_same_tokens(
                 "The two maps have other {name} tokens from number {place} on; choose an "
                 "example that both models read alike.",
                 name=name,
-                place=place + 1,
+                place=index + 1,
             )
 
 

@@ -73,9 +73,10 @@ def deletion(
     rng = np.random.default_rng(seed)
     orders += [rng.permutation(shape[0] * shape[1]) for _ in range(n_random)]
     pictures = np.concatenate([deleted(picture, order, shape, fill) for order in orders])
-    found = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
-    removed = np.linspace(0, 1, found.shape[1])
-    named, by_chance = found[: len(explanations)], found[len(explanations) :]
+    probabilities = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
+    removed = np.linspace(0, 1, probabilities.shape[1])
+    named = probabilities[: len(explanations)]
+    by_chance = probabilities[len(explanations) :]
     curves = dict(zip(explanations, named, strict=True))
     mean = by_chance.mean(0)
     return Deletion(

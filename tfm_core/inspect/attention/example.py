@@ -59,7 +59,7 @@ def example_of(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: 
     misfit = N_(
         "The snapshot of step {step:,} does not fit the examples of this run.", step=snapshot.step
     )
-    if probe.kind != "image" and snapshot.probabilities is not None:
+    if snapshot.probabilities is not None and "label" not in item:  # of classes, not of words
         raise StudentError(misfit)
     try:
         return Example(
@@ -80,7 +80,7 @@ def cut(
     experiment: Experiment, item: Mapping[str, Any], attention: Mapping[str, Array]
 ) -> dict[str, Array]:
     """Return one example's maps (H, Q, K) without padding. Raises ValueError when rows lack."""
-    found: dict[str, Array] = {}
+    maps: dict[str, Array] = {}
     for names in modules_by_kind(experiment).values():
         for name in names:
             if name not in attention:
@@ -97,8 +97,8 @@ def cut(
                     n_query=sizes[0],
                     n_key=sizes[1],
                 )
-            found[name] = map_
-    return found
+            maps[name] = map_
+    return maps
 
 
 def _rows(arrays: Mapping[str, Array], index: int) -> dict[str, Array]:

@@ -29,18 +29,18 @@ Floats = npt.NDArray[np.floating[Any]]
 
 EXPLANATIONS: dict[str, Choice] = {
     "attention": Choice(
-        "Attention of the last layer",
+        N_("Attention of the last layer"),
         N_("What the last layer looks at, heads averaged: the raw map, before what lies below it."),
     ),
     "rollout": Choice(
-        "Attention rollout",
+        N_("Attention rollout"),
         N_(
             "Attention of all layers multiplied, half of each step being the residual "
             "connection (Abnar & Zuidema 2020). The same for every class.",
         ),
     ),
     "relevance": Choice(
-        "Gradient-weighted relevance",
+        N_("Gradient-weighted relevance"),
         N_(
             "Attention weighted by what it does for the chosen class, layer by layer (Chefer et "
             "al. 2021). Differs from class to class.",
@@ -51,9 +51,9 @@ _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures are explained by their patches.")
 FILLS: dict[str, Choice] = {
     "mean": Choice(
-        "The mean colour", N_("A removed patch becomes the mean of the training pixels.")
+        N_("The mean colour"), N_("A removed patch becomes the mean of the training pixels.")
     ),
-    "black": Choice("Black", N_("A removed patch becomes black: on digits, empty paper.")),
+    "black": Choice(N_("Black"), N_("A removed patch becomes black: on digits, empty paper.")),
 }
 
 
@@ -119,8 +119,8 @@ def explained(
         with torch.inference_mode():
             parts = torch.split(torch.from_numpy(pictures), _BATCH)
             shares = torch.cat([model(part).softmax(-1)[:, target] for part in parts])
-        found: Floats = shares.numpy()
-        return found
+        result: Floats = shares.numpy()
+        return result
 
     curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))
     return Explained(step, target, probabilities, maps, curves)
@@ -135,7 +135,6 @@ def _fill(run: Run, name: str) -> Floats:
 
 def _images(run: Run) -> ImageData:
     from tfm_core.data.image_data import ImageData
+    from tfm_core.data.load import data_as
 
-    data = data_of(run.experiment)
-    assert isinstance(data, ImageData)
-    return data
+    return data_as(data_of(run.experiment), ImageData)

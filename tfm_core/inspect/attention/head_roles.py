@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import BOS, CLS, axes, kind_of, modules_by_kind
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
@@ -41,37 +41,62 @@ class Role:
 ROLES: dict[str, Role] = {
     role.name: role
     for role in (
-        Role("self", "itself", "The key that stands where the query stands.", "same place"),
+        Role(
+            "self",
+            N_("itself"),
+            N_("The key that stands where the query stands."),
+            N_("same place"),
+        ),
         Role(
             "previous",
-            "previous token",
-            "The key just before the query; for patches the one to its left.",
-            "place before",
-            "patch to the left",
+            N_("previous token"),
+            N_("The key just before the query; for patches the one to its left."),
+            N_("place before"),
+            N_("patch to the left"),
         ),
         Role(
             "next",
-            "next token",
-            "The key just behind the query; for patches the one to its right.",
-            "place after",
-            "patch to the right",
+            N_("next token"),
+            N_("The key just behind the query; for patches the one to its right."),
+            N_("place after"),
+            N_("patch to the right"),
         ),
-        Role("above", "token above", "The patch above that of the query.", "", "patch above"),
-        Role("below", "token below", "The patch below that of the query.", "", "patch below"),
         Role(
-            "first", "first token", "The first key there is.", "first source token", "first patch"
+            "above",
+            N_("token above"),
+            N_("The patch above that of the query."),
+            "",
+            N_("patch above"),
         ),
-        Role("cls", "CLS token", "The token in front that the classifier reads."),
-        Role("bos", "<bos>", "The token that starts the target: a head often rests there."),
-        Role("punctuation", "punctuation", "Full stops, commas, hyphens and other signs."),
-        Role("padding", "padding", "Places that only fill up the batch. Must be 0: the mask."),
+        Role(
+            "below",
+            N_("token below"),
+            N_("The patch below that of the query."),
+            "",
+            N_("patch below"),
+        ),
+        Role(
+            "first",
+            N_("first token"),
+            N_("The first key there is."),
+            N_("first source token"),
+            N_("first patch"),
+        ),
+        Role("cls", N_("CLS token"), N_("The token in front that the classifier reads.")),
+        Role("bos", "<bos>", N_("The token that starts the target: a head often rests there.")),
+        Role("punctuation", N_("punctuation"), N_("Full stops, commas, hyphens and other signs.")),
+        Role(
+            "padding",
+            N_("padding"),
+            N_("Positions that only fill up the batch. Must be 0: the mask."),
+        ),
     )
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """Who is what to whom in P padded examples.
+class TokenRelations:
+    """How query and key tokens relate in P padded examples.
 
     may_attend: bool (P, Q, K), True = may attend, no row of a padded query. roles: role name ->
     bool (P, Q, K). distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
@@ -83,33 +108,33 @@ class Places:
     unit: str = "tokens"
 
 
-def places_by_position(may_attend: Bools) -> Places:
-    """Return the places where nothing is known but positions: self, previous, next, first.
+def relations_by_position(may_attend: Bools) -> TokenRelations:
+    """Return the relations where nothing is known but positions: self, previous, next, first.
 
     may_attend: bool (P, Q, K).
     """
     away = _away(*may_attend.shape[1:])
     roles = {name: _spread(cells, may_attend) for name, cells in _neighbours(away).items()}
     distance = np.broadcast_to(np.abs(away).astype(np.float32), may_attend.shape)
-    return Places(may_attend, roles, distance)
+    return TokenRelations(may_attend, roles, distance)
 
 
-def places_of(
+def relations_of(
     experiment: Experiment, items: Sequence[Mapping[str, Any]], kind: str, shape: tuple[int, int]
-) -> Places:
-    """Return the places of examples in the attention of a kind, padded to ``shape`` (Q, K).
+) -> TokenRelations:
+    """Return the relations of examples in the attention of a kind, padded to ``shape`` (Q, K).
 
     items: as in the probe. Raises ValueError where an example is larger than ``shape``.
     """
     module = modules_by_kind(experiment)[kind][0]
     assert kind_of(experiment, module).name == kind
     if kind == "patches":
-        return _patch_places(experiment, len(items), module)
+        return _patch_relations(experiment, len(items), module)
     full = (len(items), *shape)
     may_attend, padding, bos, cls, signs = (np.zeros(full, np.bool_) for _ in range(5))
-    for place, item in enumerate(items):
-        found = axes(experiment, item, module)
-        rows, columns = found.may_attend.shape
+    for index, item in enumerate(items):
+        names = axes(experiment, item, module)
+        rows, columns = names.may_attend.shape
         if rows > shape[0] or columns > shape[1]:
             raise StudentError(
                 "An example needs a map of {rows} by {columns}, but there is only one of "
@@ -119,25 +144,25 @@ def places_of(
                 n_query=shape[0],
                 n_key=shape[1],
             )
-        may_attend[place, :rows, :columns] = found.may_attend
-        padding[place, :rows, columns:] = True
-        bos[place, :rows, :columns] = [token == BOS for token in found.key]
-        cls[place, :rows, :columns] = [token == CLS for token in found.key]
-        signs[place, :rows, :columns] = [is_punctuation(token) for token in found.key]
+        may_attend[index, :rows, :columns] = names.may_attend
+        padding[index, :rows, columns:] = True
+        bos[index, :rows, :columns] = [token == BOS for token in names.key]
+        cls[index, :rows, :columns] = [token == CLS for token in names.key]
+        signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
     if kind == "picture":
         return _over_picture(may_attend, padding)
-    by_position = places_by_position(may_attend)
+    by_position = relations_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
     roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
-    return Places(may_attend, roles, by_position.distance)
+    return TokenRelations(may_attend, roles, by_position.distance)
 
 
-def _over_picture(may_attend: Bools, padding: Bools) -> Places:
-    """Return the places of words that ask patches: a word stands nowhere in the picture."""
+def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
+    """Return the relations of words that ask patches: a word stands nowhere in the picture."""
     first = np.zeros(may_attend.shape, np.bool_)
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)
-    return Places(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
+    return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
 
 
 def is_punctuation(token: str) -> bool:
@@ -145,8 +170,8 @@ def is_punctuation(token: str) -> bool:
     return bool(token) and all(unicodedata.category(sign)[0] in "PS" for sign in token)
 
 
-def _patch_places(experiment: Experiment, n: int, module: str) -> Places:
-    """Return the places of patches: neighbours in the picture, distances in pixels."""
+def _patch_relations(experiment: Experiment, n: int, module: str) -> TokenRelations:
+    """Return the relations of patches: neighbours in the picture, distances in pixels."""
     assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
     names = axes(experiment, {}, module).query
     first = int(names[0] == CLS)
@@ -172,7 +197,7 @@ def _patch_places(experiment: Experiment, n: int, module: str) -> Places:
     distance[first:, first:] = np.hypot(down, right) * experiment.model.patch_size
     all_cells = np.ones((n, *size), np.bool_)
     spread = {name: _spread(cells, all_cells) for name, cells in roles.items()}
-    return Places(all_cells, spread, np.broadcast_to(distance, all_cells.shape), "pixels")
+    return TokenRelations(all_cells, spread, np.broadcast_to(distance, all_cells.shape), "pixels")
 
 
 def _away(queries: int, keys: int) -> npt.NDArray[np.int_]:

@@ -20,13 +20,13 @@ from tfm_core.inspect.attention.alignment import AlignmentScore
 from tfm_core.inspect.attention.head_roles import (
     ROLES,
     Bools,
-    Places,
-    places_by_position,
-    places_of,
+    TokenRelations,
+    relations_by_position,
+    relations_of,
 )
 from tfm_core.probe.labels import kind_of, layer_of, modules_by_kind
 from tfm_core.probe.types import Probe, Snapshot
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, Sentence, StudentError
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -66,9 +66,9 @@ class Tally:
     _chance: dict[str, float] = field(default_factory=dict)
     _unit: str = "tokens"
 
-    def add(self, weights: Floats, places: Places) -> None:
+    def add(self, weights: Floats, relations: TokenRelations) -> None:
         """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
-        allowed = places.may_attend
+        allowed = relations.may_attend
         if weights.ndim != 4 or (weights.shape[0], *weights.shape[2:]) != allowed.shape:
             raise StudentError(
                 "weights are {shape}, but may_attend is {allowed_shape}; (P, H, Q, K) and (P, "
@@ -79,11 +79,11 @@ class Tally:
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
         chooses = np.greater(options, 1)
-        self._unit = places.unit
+        self._unit = relations.unit
         self.n_examples += len(weights)
         self._add_entropy(weights, options, chooses)
-        self._add_distance(weights, places.distance, chooses)
-        for name, cells in places.roles.items():
+        self._add_distance(weights, relations.distance, chooses)
+        for name, cells in relations.roles.items():
             self._add_role(name, weights, cells, allowed, chooses)
 
     def _add_entropy(self, weights: Floats, options: npt.NDArray[Any], chooses: Bools) -> None:
@@ -144,16 +144,16 @@ class Tally:
 
 
 def statistics(
-    weights: Floats, may_attend: Bools, places: Places | None = None, kind: str = ""
+    weights: Floats, may_attend: Bools, relations: TokenRelations | None = None, kind: str = ""
 ) -> HeadStatistics:
     """Return the figures of the heads of one module.
 
     weights: (P, H, Q, K); may_attend: bool (P, Q, K), True = may attend, all False for a padded
-    query. places: roles and distances; without them positions alone decide. Raises ValueError when
-    the shapes do not fit.
+    query. relations: roles and distances; without them positions alone decide. Raises ValueError
+    when the shapes do not fit.
     """
     tally = Tally(kind)
-    tally.add(weights, places_by_position(may_attend) if places is None else places)
+    tally.add(weights, relations_by_position(may_attend) if relations is None else relations)
     return tally.result()
 
 
@@ -161,14 +161,14 @@ def of_snapshot(
     experiment: Experiment, probe: Probe, snapshot: Snapshot
 ) -> dict[str, HeadStatistics]:
     """Return the figures of every module in one snapshot, on the few examples of the probe."""
-    found = {}
+    figures = {}
     for kind, modules in modules_by_kind(experiment).items():
         for module in modules:
             if module in snapshot.attention:
                 weights = snapshot.attention[module]
-                places = places_of(experiment, probe.items, kind, weights.shape[2:])
-                found[module] = statistics(weights, places.may_attend, places, kind)
-    return found
+                relations = relations_of(experiment, probe.items, kind, weights.shape[2:])
+                figures[module] = statistics(weights, relations.may_attend, relations, kind)
+    return figures
 
 
 def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
@@ -180,19 +180,19 @@ def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
     if aligned > most:
-        words = "the digit named" if stats.kind == "picture" else "true source words"
-        return f"{'' if aligned >= MOST else 'mostly '}{words}, {aligned:.0%}".replace("%", " %")
+        words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")
+        return _share_of(words, aligned)
     if role is not None:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
-        return f"{'' if share >= MOST else 'mostly '}{words}, {share:.0%}".replace("%", " %")
+        return _share_of(words, share)
     evenness = float(stats.evenness[head])
     if np.isnan(evenness):
-        return "no choice"
+        return N_("no choice")
     if evenness >= EVEN:
         return f"spread evenly, {evenness:.0%} of the largest entropy".replace("%", " %")
-    amount = "a few keys" if evenness < 0.5 else "many keys"
-    return f"{amount}, entropy {stats.entropy[head]:.2f} nats"
+    amount = N_("a few keys") if evenness < 0.5 else N_("many keys")
+    return N_("{amount}, entropy {entropy:.2f} nats", amount=amount, entropy=stats.entropy[head])
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:
@@ -210,7 +210,7 @@ def leading_role(stats: HeadStatistics, head: int) -> str | None:
 
 def table(
     experiment: Experiment,
-    found: Mapping[str, HeadStatistics],
+    measured: Mapping[str, HeadStatistics],
     alignment: Mapping[str, AlignmentScore] | None = None,
 ) -> pd.DataFrame:
     """Return one row a head: kind, layer and head from 1, the label, and every figure.
@@ -219,7 +219,7 @@ def table(
     ``alignment``, aligned (share on true source words) and aer (alignment error rate).
     """
     rows = []
-    for module, stats in found.items():
+    for module, stats in measured.items():
         kind = kind_of(experiment, module).name
         score = (alignment or {}).get(module)
         for head in range(len(stats.entropy)):
@@ -243,3 +243,10 @@ def table(
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _share_of(words: str, share: float) -> Sentence:
+    said = f"{share:.0%}".replace("%", " %")
+    if share >= MOST:
+        return N_("{words}, {share}", words=words, share=said)
+    return N_("mostly {words}, {share}", words=words, share=said)

@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import CaptionerConfig, CorpusTaskConfig, ImageTaskConfig, TextTaskConfig
+from tfm_core.config import CaptionerConfig, Experiment, TextTaskConfig
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
+from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.text_data import TextData
+    from tfm_core.data.load import Data
     from tfm_core.models.build import Model
 
 LIMIT = 500  # examples that are read
@@ -36,7 +35,7 @@ class Reading:
     answer, for a sentence of its least sure token. picture: uint8 (C, height, width) or None.
     """
 
-    place: int
+    index: int
     item: Mapping[str, Any]
     said: str
     truth: str
@@ -64,45 +63,40 @@ def what_went_wrong(run: Run, limit: int = LIMIT, shown: int = SHOWN) -> Reading
     Raises ValueError, in a sentence, where there is no checkpoint or no data, and for a language
     model, which is never simply wrong.
     """
-    if isinstance(run.experiment.task, CorpusTaskConfig):
+    kind = TASK_KINDS[run.experiment.task.kind]
+    if kind.mistakes is None:
         raise StudentError(
             "A language model has no one right answer to be wrong about; the page “Writing: GPT” "
             "shows which tokens of a text surprise it most."
         )
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.text_data import TextData
-
     model, step = model_of(run)
     data = data_of(run.experiment)
     n = min(limit, len(data.validation))
-    if isinstance(data, TextData):
-        readings = _sentences(run, model, data, n)
-    elif isinstance(data, CaptionData):
-        readings = _captions(run, model, data, n)
-    else:
-        readings = _pictures(run, model, data, n)
+    readings: list[Reading] = kind.part("mistakes")(run.experiment, model, data, n)
     wrong = sorted((r for r in readings if not r.is_right), key=lambda r: -r.confidence)
     right = sorted((r for r in readings if r.is_right), key=lambda r: r.confidence)
     return Readings(step, n, len(wrong), tuple((*wrong, *right)[:shown]))
 
 
-def _sentences(run: Run, model: Model, data: TextData, n: int) -> list[Reading]:
+def of_texts(experiment: Experiment, model: Model, data: Data, n: int) -> list[Reading]:
+    """Return the first n unseen texts as the model answers them."""
+    from tfm_core.data.load import data_as
+    from tfm_core.data.text_data import TextData
     from tfm_core.decoding import greedy
     from tfm_core.models.vit import VisionTransformer
 
     assert not isinstance(model, VisionTransformer)
-    config = run.experiment.task
-    assert isinstance(config, TextTaskConfig)
+    config, data = experiment.task_as(TextTaskConfig), data_as(data, TextData)
     src = data.validation.src[:n]
     written = greedy(model, src, max_len=config.max_tgt_len + 1)
     task, readings = data.task, []
-    for place, pair in enumerate(data.validation.pairs[:n]):
-        said = tuple(task.tgt_vocabulary.decode(written.ids[place].tolist()))[: config.max_tgt_len]
-        sure = written.confidence[place, : len(said) + 1]
+    for index, pair in enumerate(data.validation.pairs[:n]):
+        said = tuple(task.tgt_vocabulary.decode(written.ids[index].tolist()))[: config.max_tgt_len]
+        sure = written.confidence[index, : len(said) + 1]
         item = {"src": pair.src, "tgt": pair.tgt, "src_text": task.join_src(pair.src)}
         readings.append(
             Reading(
-                place,
+                index,
                 item,
                 task.join_tgt(said),
                 task.join_tgt(pair.tgt),
@@ -113,45 +107,52 @@ def _sentences(run: Run, model: Model, data: TextData, n: int) -> list[Reading]:
     return readings
 
 
-def _captions(run: Run, model: Model, data: CaptionData, n: int) -> list[Reading]:
+def of_captions(experiment: Experiment, model: Model, data: Data, n: int) -> list[Reading]:
+    """Return the first n unseen pictures as the model describes them."""
     import torch
 
     from tfm_core.data.caption_words import join
+    from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
     from tfm_core.decoding import greedy
     from tfm_core.models.captioner import Captioner
     from tfm_core.probe.caption_items import items_of
 
     assert isinstance(model, Captioner)
-    assert isinstance(run.experiment.model, CaptionerConfig)
+    data = data_as(data, CaptionData)
     pictures = data.validation.pictures(torch.arange(n))
     written = greedy(model, data.normalise(pictures), max_len=data.validation.tgt.size(1) - 1)
-    items = items_of(data.config, data.validation, range(n), run.experiment.model.patch_size)
+    patch_size = experiment.model_as(CaptionerConfig).patch_size
+    items = items_of(data.config, data.validation, range(n), patch_size)
     readings = []
-    for place, item in enumerate(items):
-        said = tuple(data.vocabulary.decode(written.ids[place].tolist()))
-        sure = written.confidence[place, : len(said) + 1]
+    for index, item in enumerate(items):
+        said = tuple(data.vocabulary.decode(written.ids[index].tolist()))
+        sure = written.confidence[index, : len(said) + 1]
         readings.append(
             Reading(
-                place,
+                index,
                 item,
                 join(said, data.config),
                 item["tgt_text"],
                 float(sure.min()),
                 said == tuple(item["tgt"]),
-                pictures[place].numpy(),
+                pictures[index].numpy(),
             )
         )
     return readings
 
 
-def _pictures(run: Run, model: Model, data: ImageData, n: int) -> list[Reading]:
+def of_pictures(experiment: Experiment, model: Model, data: Data, n: int) -> list[Reading]:
+    """Return the first n unseen pictures as the model classifies them."""
     import torch
 
+    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.load import data_as
     from tfm_core.models.vit import VisionTransformer
 
     assert isinstance(model, VisionTransformer)
-    assert isinstance(run.experiment.task, ImageTaskConfig)
-    names = run.experiment.task.facts.class_names
+    data = data_as(data, ImageData)
+    names = data.facts.class_names
     images = data.validation.images[:n]
     with torch.inference_mode():
         parts = [
@@ -162,13 +163,13 @@ def _pictures(run: Run, model: Model, data: ImageData, n: int) -> list[Reading]:
     labels = data.validation.labels[:n].tolist()
     return [
         Reading(
-            place,
+            index,
             {"label": label},
             names[said],
             names[label],
-            float(best.values[place]),
+            float(best.values[index]),
             said == label,
-            images[place].numpy(),
+            images[index].numpy(),
         )
-        for place, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
+        for index, (label, said) in enumerate(zip(labels, best.indices.tolist(), strict=True))
     ]

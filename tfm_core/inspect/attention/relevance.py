@@ -43,10 +43,11 @@ def accumulated(attention: Sequence[Tensor], gradients: Sequence[Tensor]) -> Ten
 
     Starts from the identity: before any layer, every token is about itself.
     """
-    found = torch.eye(attention[0].size(-1), dtype=attention[0].dtype, device=attention[0].device)
+    first = attention[0]
+    relevance = torch.eye(first.size(-1), dtype=first.dtype, device=first.device)
     for weights, gradient in zip(attention, gradients, strict=True):
-        found = found + weighted(weights, gradient) @ found
-    return found
+        relevance = relevance + weighted(weights, gradient) @ relevance
+    return relevance
 
 
 def weighted(weights: Tensor, gradient: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ class Contest:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class CrossAttentionAtStep:
     """What a run's cross-attention does at one snapshot.
 
     step: of the snapshot; head: the one that aligns best, from 0; share: of its attention on true
@@ -76,13 +76,13 @@ def models() -> dict[str, RecurrentConfig | EncoderDecoderConfig]:
 
 def racers(task: str, *, steps: int, seed: int = 0) -> dict[str, Experiment]:
     """Return one experiment for each model: the same pairs, batches and steps."""
-    found = {}
+    runs = {}
     for name, model in models().items():
         values = default_sections(model.family, task)
         values["model"] = model.model_dump()
         values["training"]["steps"] = steps
-        found[name] = Experiment.parse({**values, "seed": seed})
-    return found
+        runs[name] = Experiment.parse({**values, "seed": seed})
+    return runs
 
 
 def contests(runs: Iterable[Run]) -> list[Contest]:
@@ -104,7 +104,7 @@ def contests(runs: Iterable[Run]) -> list[Contest]:
     ]
 
 
-def looked(run: Run, snapshot: Snapshot | None = None) -> Looked | None:
+def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:
     """Return what the cross-attention of a run does, at its last snapshot unless another is given.
 
     None where there is nothing to look at yet.
@@ -123,19 +123,19 @@ def looked(run: Run, snapshot: Snapshot | None = None) -> Looked | None:
         return None
     maps = snapshot.attention[module].astype(np.float32)  # (P, H, Q, K)
     try:
-        found = alignment.score_maps(experiment, module, probe.items, maps)
+        score = alignment.score_maps(experiment, module, probe.items, maps)
     except ValueError:  # a task whose answers come from no one word
         nothing = np.full(maps.shape[1], np.nan, np.float32)
-        found = alignment.AlignmentScore(nothing, nothing, float("nan"), 0)
-    head = 0 if np.isnan(found.share).all() else int(np.nanargmax(found.share))
+        score = alignment.AlignmentScore(nothing, nothing, float("nan"), 0)
+    head = 0 if np.isnan(score.share).all() else int(np.nanargmax(score.share))
     names = [axes(experiment, item, module) for item in probe.items]
     shapes = [each.may_attend.shape for each in names]
-    return Looked(
+    return CrossAttentionAtStep(
         step=snapshot.step,
         head=head,
-        share=float(found.share[head]),
-        aer=float(found.aer[head]),
-        even=found.chance,
+        share=float(score.share[head]),
+        aer=float(score.aer[head]),
+        even=score.chance,
         weights=[m[:, :rows, :keys] for m, (rows, keys) in zip(maps, shapes, strict=True)],
         names=names,
         truth=[alignment.truth_on_map(experiment, item, module) for item in probe.items],

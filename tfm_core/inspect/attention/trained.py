@@ -14,24 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import (
-    CaptionTaskConfig,
-    CorpusTaskConfig,
-    Experiment,
-    ImageTaskConfig,
-    SequenceTaskConfig,
-    TaskConfig,
-    from_json,
-)
+from tfm_core.config import Experiment, TaskConfig, from_json
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.text_data import TextData
+    from tfm_core.data.load import Data
     from tfm_core.models.build import Model
 
 _CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
@@ -68,7 +59,7 @@ def model_of(run: Run) -> tuple[Model, int]:
         return _load(str(run.folder), mark)
 
 
-def data_of(experiment: Experiment) -> TextData | ImageData | CaptionData:
+def data_of(experiment: Experiment) -> Data:
     """Return the data that a run of this experiment learns from, on the CPU; made once.
 
     Raises ValueError, in a sentence, for pictures that cannot be had.
@@ -86,30 +77,11 @@ def inputs_of(
     item: ``src`` and ``tgt`` tokens, as in ``Example.item``; picture: uint8 (C, height, width).
     Raises ValueError, in a sentence, for a picture of another shape or none.
     """
-    import torch
-
-    from tfm_core.data.caption_words import vocabulary
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS
-
-    task = run.experiment.task
-    if isinstance(task, ImageTaskConfig | CaptionTaskConfig):
-        shape = (task.facts.channels, task.facts.image_size, task.facts.image_size)
-        if picture is None or picture.shape != shape:
-            what = "There is no picture" if picture is None else f"The picture is {picture.shape}"
-            raise StudentError("{what}, but this run reads {shape}.", what=what, shape=shape)
-        data = data_of(run.experiment)
-        assert isinstance(data, ImageData | CaptionData)
-        images = data.normalise(torch.tensor(picture)[None])
-        if isinstance(task, ImageTaskConfig):
-            return (images,)
-        return images, torch.tensor([[BOS, *vocabulary(task).encode(tuple(item["tgt"]))]])
-    assert isinstance(task, SequenceTaskConfig)
-    words = text_task(task)
-    src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))], dtype=torch.int64)
-    return src, torch.tensor([[BOS, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
+    experiment = run.experiment
+    inputs: tuple[Tensor, ...] = TASK_KINDS[experiment.task.kind].part("inputs")(
+        experiment, item, picture
+    )
+    return inputs
 
 
 @lru_cache(maxsize=4)
@@ -124,16 +96,7 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
 
 
 @lru_cache(maxsize=2)
-def _data(task: TaskConfig, seed: int) -> TextData | ImageData | CaptionData:
-    from tfm_core.data.captions import load_captions
-    from tfm_core.data.corpus.load import load_corpus
-    from tfm_core.data.image_data import load_images
-    from tfm_core.data.text_data import load_text
+def _data(task: TaskConfig, seed: int) -> Data:
+    from tfm_core.data.load import load
 
-    if isinstance(task, ImageTaskConfig):
-        return load_images(task, seed=seed)
-    if isinstance(task, CaptionTaskConfig):
-        return load_captions(task, seed=seed)
-    if isinstance(task, CorpusTaskConfig):
-        return load_corpus(task, seed=seed)
-    return load_text(task, seed=seed)
+    return load(task, seed=seed)

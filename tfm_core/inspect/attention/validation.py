@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.config import CaptionerConfig, Experiment
+from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import (
     AlignmentScore,
     AlignmentTally,
@@ -18,25 +18,24 @@ from tfm_core.inspect.attention.alignment import (
     scored_modules,
     true_cells,
 )
-from tfm_core.inspect.attention.head_roles import places_of
+from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
 from tfm_core.inspect.attention.trained import data_of, model_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.runs.run import Run
+from tfm_core.variants.tasks import TASK_KINDS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.image_data import ImageData
-    from tfm_core.data.text_data import TextData
+    from tfm_core.data.load import Data
 
 LIMIT = 1000  # examples; the figures of more differ in the third digit
 _BATCH = 50
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measurement:
+class ValidationFigures:
     """The figures of every module at the step of the checkpoint, on ``n_examples`` of ``n_all``.
 
     statistics and alignment: by module name; alignment only where there is a truth to score by.
@@ -49,7 +48,7 @@ class Measurement:
     alignment: Mapping[str, AlignmentScore]
 
 
-def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
+def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     """Return what the heads of a run do on its first ``limit`` validation examples.
 
     Sentences are read under the true target. Takes a second or a few: keep the result, by
@@ -66,7 +65,7 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> Measurement:
         with capture(model, only={"weights"}) as cache:
             model(*inputs)
         tally.add(cache.of("weights"), items)
-    return Measurement(
+    return ValidationFigures(
         step=step,
         n_examples=min(limit, n_all),
         n_all=n_all,
@@ -90,43 +89,17 @@ class _Tallies:
         maps = {name: value.float().numpy() for name, value in weights.items()}
         for kind, names in self.kinds.items():
             rows, columns = maps[names[0]].shape[2:]
-            places = places_of(self.experiment, items, kind, (rows, columns))
+            relations = relations_of(self.experiment, items, kind, (rows, columns))
             for name in names:
-                self.statistics[name].add(maps[name], places)
+                self.statistics[name].add(maps[name], relations)
         for name, tally in self.alignment.items():
             for item, map_ in zip(items, maps[name], strict=True):
                 tally.add(rows_that_write(self.experiment, item, name, map_), true_cells(item))
 
 
 def _batches(
-    experiment: Experiment, data: TextData | ImageData | CaptionData, n: int
+    experiment: Experiment, data: Data, n: int
 ) -> Iterator[tuple[tuple[Tensor, ...], list[Mapping[str, Any]]]]:
-    import torch
-
-    from tfm_core.data.captions import CaptionData
-    from tfm_core.data.text_data import TextData
-    from tfm_core.probe.caption_items import items_of
-
+    batch = TASK_KINDS[experiment.task.kind].part("batches")
     for first in range(0, n, _BATCH):
-        rows = slice(first, min(n, first + _BATCH))
-        if isinstance(data, TextData):
-            part = data.validation
-            items: list[Mapping[str, Any]] = [
-                {"src": pair.src, "tgt": pair.tgt, "alignment": pair.alignment}
-                for pair in part.pairs[rows]
-            ]
-            # <eos> is written, not read: longest target and <bos>
-            length = 1 + max(len(item["tgt"]) for item in items)
-            src = part.src[rows, : max(len(item["src"]) for item in items)]
-            yield (src, part.tgt[rows, :length]), items
-        elif isinstance(data, CaptionData):
-            assert isinstance(experiment.model, CaptionerConfig)
-            places = range(rows.start, rows.stop)
-            size = experiment.model.patch_size
-            items = list(items_of(data.config, data.validation, places, size))
-            length = 1 + max(len(item["tgt"]) for item in items)
-            images = data.normalise(data.validation.pictures(torch.tensor(places)))
-            yield (images, data.validation.tgt[rows, :length]), items
-        else:
-            images = data.validation.images[rows]
-            yield (data.normalise(images),), [{} for _ in range(len(images))]
+        yield batch(experiment, data, slice(first, min(n, first + _BATCH)))

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.runs.run import Run
+from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -27,7 +28,7 @@ class Histogram:
     def words(self) -> str:
         """How much the spread changed."""
         old, new = self.spread
-        return f"The standard deviation went from {old:.4f} to {new:.4f}."
+        return N_("The standard deviation went from {old:.4f} to {new:.4f}.", old=old, new=new)
 
 
 def has_weights(run: Run) -> bool:

@@ -39,44 +39,45 @@ def product(
     return f"{terms} = {number(total, is_whole=is_whole)}"
 
 
-def score(found: Attended, query: int, key: int, names: tuple[str, str]) -> str:
+def score(attended: Attended, query: int, key: int, names: tuple[str, str]) -> str:
     """Write out the dot product of a query and a key."""
-    terms = product(found.query[query], found.key[key], float(found.products[query, key]))
+    terms = product(attended.query[query], attended.key[key], float(attended.products[query, key]))
     return f"q({names[0]}) · k({names[1]}) = {terms}"
 
 
-def scaled(found: Attended, query: int, key: int, say: Say = str) -> str:
+def scaled(attended: Attended, query: int, key: int, say: Say = str) -> str:
     """Write out the division by sqrt(D)."""
-    before, after = float(found.products[query, key]), float(found.scores[query, key])
-    if found.scale == 1.0:
+    before, after = float(attended.products[query, key]), float(attended.scores[query, key])
+    if attended.scale == 1.0:
         return say("not divided: {value}").format(value=number(after))
-    width = found.query.shape[1]
-    return f"{number(before)} / √{width} = {number(before)} / {found.scale:.4f} = {number(after)}"
+    width = attended.query.shape[1]
+    quotient = f"{number(before)} / √{width}"
+    return f"{quotient} = {number(before)} / {attended.scale:.4f} = {number(after)}"
 
 
-def softmaxed(found: Attended, query: int, key: int, say: Say = str) -> tuple[str, ...]:
+def softmaxed(attended: Attended, query: int, key: int, say: Say = str) -> tuple[str, ...]:
     """Write out the exponentials of a row, their sum, and one weight; one string a line."""
-    allowed = found.allowed[query]
+    allowed = attended.allowed[query]
     if not allowed.any():
         return (say("The mask forbids the whole row: its weights are zeros, by decision."),)
-    row = found.masked[query][allowed]
+    row = attended.masked[query][allowed]
     largest = float(row.max())
     exponents = " + ".join(
         f"e^({number(float(value))} {MINUS} {_bracket(largest)})" for value in row
     )
-    values = " + ".join(number(float(value)) for value in found.exponentials[query][allowed])
-    total = float(found.totals[query])
+    values = " + ".join(number(float(value)) for value in attended.exponentials[query][allowed])
+    total = float(attended.totals[query])
     lines = (f"{say('sum')} = {exponents}", f"= {values} = {number(total)}")
     if not allowed[key]:
         return (*lines, say("this key is forbidden: its weight is exactly 0"))
-    mine, weight = float(found.exponentials[query, key]), float(found.weights[query, key])
+    mine, weight = float(attended.exponentials[query, key]), float(attended.weights[query, key])
     return (*lines, f"{say('weight')} = {number(mine)} / {number(total)} = {number(weight)}")
 
 
-def summed(found: Attended, query: int, dimension: int) -> str:
+def summed(attended: Attended, query: int, dimension: int) -> str:
     """Write out one number of the output: the weights of a row times a column of the values."""
-    value = float(found.output[query, dimension])
-    return product(found.weights[query], found.value[:, dimension], value)
+    value = float(attended.output[query, dimension])
+    return product(attended.weights[query], attended.value[:, dimension], value)
 
 
 def _bracket(value: float, is_whole: bool = False) -> str:

@@ -179,7 +179,7 @@ def drawn(d_model: int, seed: int) -> Matrices:
 
 
 def one_hot(n_words: int, d_model: int) -> Floats:
-    """Return (n_words, d_model): word i has its 1 at place i, from the start again at the end."""
+    """Return (n_words, d_model): word i has its 1 at row i, from the start again at the end."""
     return np.eye(d_model, dtype=np.float32)[np.arange(n_words) % d_model]
 
 
@@ -220,10 +220,10 @@ def with_kept(words: Sequence[str], d_model: int, kept: Mapping[str, Sequence[fl
     kept: by the names of ``named``.
     """
     vectors = one_hot(len(words), d_model)
-    for place, name in enumerate(named(words)):
+    for row, name in enumerate(named(words)):
         if name in kept:
             known = list(kept[name])[:d_model]
-            vectors[place] = [*known, *[0.0] * (d_model - len(known))]
+            vectors[row] = [*known, *[0.0] * (d_model - len(known))]
     return vectors
 
 

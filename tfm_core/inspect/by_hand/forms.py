@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Bools, Floats, Matrices, layer
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,23 +128,23 @@ def forms(vectors: Floats, matrices: Matrices, n_heads: int, allowed: Bools) -> 
         for m in (matrices.query, matrices.key, matrices.value, matrices.out)
     ]
     source = inspect.getsource(type(own).forward) + inspect.getsource(type(own)._heads)
-    made = [Form("This app’s layer", source, output.numpy(), weights.numpy(), 0.0, 0.0)]
+    made = [Form(N_("This app’s layer"), source, output.numpy(), weights.numpy(), 0.0, 0.0)]
     for name, form in FORMS.items():
         with torch.no_grad():
-            found, maps = form(x, *parts, n_heads, mask)
+            result, maps = form(x, *parts, n_heads, mask)
         made.append(
             Form(
                 name,
                 inspect.getsource(form),
-                found.numpy(),
+                result.numpy(),
                 None if maps is None else maps.numpy(),
-                float((found - output).abs().max()),
+                float((result - output).abs().max()),
                 None if maps is None else float((maps - weights).abs().max()),
             )
         )
     return tuple(made)
 
 
-def agree(found: tuple[Form, ...], tolerance: float = 1e-4) -> bool:
+def agree(made: tuple[Form, ...], tolerance: float = 1e-4) -> bool:
     """Return whether all forms give the same output to within a tolerance."""
-    return bool(np.all([form.difference <= tolerance for form in found]))
+    return bool(np.all([form.difference <= tolerance for form in made]))

@@ -1,6 +1,6 @@
 """A few real gradient steps on the query and key matrices, so that a word attends where it should.
 
-The loss is the surprise at the wanted attention, -log(weight), averaged over the wanted pairs:
+The loss is the surprise at the target attention, -log(weight), averaged over the target pairs:
 cross-entropy of a row of weights. The matrices go downhill by plain gradient descent. W_V has no
 part in the weights, so nothing here changes it.
 """
@@ -20,7 +20,7 @@ MOST_STEPS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """What became of the matrices; place 0 is before the first step.
+    """What became of the matrices; index 0 is before the first step.
 
     losses: (S + 1,) nats. weights: (S + 1, T, T). matrices: S + 1 of them.
     """
@@ -32,18 +32,18 @@ class Lesson:
 
 def targets_of(pairs: list[tuple[int, int]], words: tuple[str, ...]) -> dict[int, int]:
     """Return query -> key. Raises ValueError, in a sentence, where a query has two keys."""
-    found: dict[int, int] = {}
+    targets: dict[int, int] = {}
     for query, key in pairs:
-        if query in found:
+        if query in targets:
             raise StudentError(
                 "“{word}” cannot attend to both “{one}” and “{other}” with all its weight: "
                 "keep one of them.",
                 word=words[query],
-                one=words[found[query]],
+                one=words[targets[query]],
                 other=words[key],
             )
-        found[query] = key
-    return found
+        targets[query] = key
+    return targets
 
 
 def learn(

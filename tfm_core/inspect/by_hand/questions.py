@@ -6,6 +6,7 @@ import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Attended, Floats
 from tfm_core.inspect.walk.steps import Question, number_question
+from tfm_core.sentences import N_
 
 
 def about_scale(scaled: Attended, plain: Attended, words: tuple[str, ...], query: int) -> Question:
@@ -16,26 +17,40 @@ def about_scale(scaled: Attended, plain: Attended, words: tuple[str, ...], query
     others = (before, before / scaled.scale, min(1.0, before * scaled.scale), even)
     options = _options(after, others)
     return Question(
-        f"“{words[query]}” attends to “{words[key]}” with {before:.2f}. Which weight is it when "
-        f"the scores are not divided by √{scaled.query.shape[1]}?",
+        N_(
+            "“{word}” attends to “{word_2}” with {before:.2f}. Which weight is it when the "
+            "scores are not divided by √{shape}?",
+            word=words[query],
+            word_2=words[key],
+            before=before,
+            shape=scaled.query.shape[1],
+        ),
         f"{after:.2f}",
-        "Larger scores lie further apart, so the softmax gives more to the largest: see below.",
+        N_("Larger scores lie further apart, so the softmax gives more to the largest: see below."),
         options,
     )
 
 
-def about_symmetry(found: Attended, words: tuple[str, ...]) -> Question:
+def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     """Ask whether two words score each other alike."""
-    is_alike = bool(np.allclose(found.products, found.products.T, atol=1e-5))
+    is_alike = bool(np.allclose(attended.products, attended.products.T, atol=1e-5))
     first, last = words[0], words[-1]
-    one, other = float(found.products[0, -1]), float(found.products[-1, 0])
+    one, other = float(attended.products[0, -1]), float(attended.products[-1, 0])
     return Question(
-        f"With projections, is the score of “{first}” asking “{last}” the same as that of "
-        f"“{last}” asking “{first}”?",
+        N_(
+            "With projections, is the score of “{first}” asking “{last}” the same as that of "
+            "“{last}” asking “{first}”?",
+            first=first,
+            last=last,
+        ),
         "Yes, QKᵀ is symmetric" if is_alike else "No, asking is not being asked",
-        f"One is {one:.4f}, the other {other:.4f}. With Q = K they had to be equal; two matrices "
-        "let a word look for something else than it offers.",
-        ("No, asking is not being asked", "Yes, QKᵀ is symmetric"),
+        N_(
+            "One is {one:.4f}, the other {other:.4f}. With Q = K they had to be equal; two "
+            "matrices let a word look for something else than it offers.",
+            one=one,
+            other=other,
+        ),
+        (N_("No, asking is not being asked"), N_("Yes, QKᵀ is symmetric")),
     )
 
 
@@ -43,11 +58,20 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
     """Ask how long the query of one head is."""
     d_model = vectors.shape[1]
     return number_question(
-        f"The vectors have {d_model} numbers and there are {n_heads} heads. How many numbers has "
-        "the query of one word in one head?",
+        N_(
+            "The vectors have {d_model} numbers and there are {n_heads} heads. How many numbers "
+            "has the query of one word in one head?",
+            d_model=d_model,
+            n_heads=n_heads,
+        ),
         d_model // n_heads,
-        f"d_head = d_model / H = {d_model} / {n_heads}. The scale becomes √{d_model // n_heads}, "
-        f"not √{d_model}.",
+        N_(
+            "d_head = d_model / H = {d_model} / {n_heads}. The scale becomes √{d_model_2}, not "
+            "√{d_model}.",
+            d_model=d_model,
+            n_heads=n_heads,
+            d_model_2=d_model // n_heads,
+        ),
     )
 
 
@@ -55,11 +79,18 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
     """Ask how many numbers the one large projection holds."""
     d_model = vectors.shape[1]
     return number_question(
-        f"How many numbers are in the one large matrix that makes Q, K and V of all {n_heads} "
-        "heads (without biases)?",
+        N_(
+            "How many numbers are in the one large matrix that makes Q, K and V of all "
+            "{n_heads} heads (without biases)?",
+            n_heads=n_heads,
+        ),
         3 * d_model**2,
-        f"Three matrices of {d_model} × {d_model}: 3 · {d_model}² = {3 * d_model**2}. The number "
-        "of heads does not matter: the list of small ones holds as many.",
+        N_(
+            "Three matrices of {d_model} × {d_model}: 3 · {d_model}² = {d_model_2}. The number "
+            "of heads does not matter: the list of small ones holds as many.",
+            d_model=d_model,
+            d_model_2=3 * d_model**2,
+        ),
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.by_hand.attention import FEWEST, LARGEST, MOST, MOST_LETTERS, Floats
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 _MOST_TEXT = 400
 
@@ -22,7 +22,9 @@ def words_of(text: str) -> tuple[str, ...]:
     """
     words = tuple(re.split(r"[\s,]+", text.strip())) if text.strip() else ()
     if not FEWEST <= len(words) <= MOST:
-        found = {0: "no word is", 1: "1 word is"}.get(len(words), f"{len(words)} words are")
+        found = {0: N_("no word is"), 1: N_("1 word is")}.get(
+            len(words), N_("{n_words} words are", n_words=len(words))
+        )
         raise StudentError(
             "There is room for {fewest} to {most} words here, and {found} given.",
             fewest=FEWEST,
@@ -57,7 +59,7 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
             n_rows=len(rows),
             n_words=n_words,
         )
-    found = []
+    vectors = []
     for row in rows:
         parts = row.split(",")
         if len(parts) != d_model:
@@ -67,8 +69,8 @@ def vectors_of(text: str, n_words: int, d_model: int) -> Floats:
                 n_parts=len(parts),
                 d_model=d_model,
             )
-        found.append([_number(part) for part in parts])
-    return checked(np.array(found, np.float32))
+        vectors.append([_number(part) for part in parts])
+    return checked(np.array(vectors, np.float32))
 
 
 def matrix_of(text: str, name: str, d_model: int) -> Floats:
@@ -91,34 +93,34 @@ def pairs_of(text: str, n_words: int) -> tuple[tuple[int, int], ...]:
 
     Raises ValueError, in a sentence, for a pair of words that are not there.
     """
-    found = set()
+    pairs = set()
     for pair in filter(None, text[:_MOST_TEXT].split(",")):
-        found.add(places_of(pair, (n_words, n_words)))
-    return tuple(sorted((query, key) for query, key in found))
+        pairs.add(indices_of(pair, (n_words, n_words)))
+    return tuple(sorted((query, key) for query, key in pairs))
 
 
-def places_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
-    """Read places counted from 1, ``3-2-1``, one within each size; returned from 0.
+def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
+    """Read indices counted from 1, ``3-2-1``, one within each size; returned from 0.
 
     Raises ValueError, in a sentence, where they are not that many or beyond a size.
     """
     parts = text.split("-")
-    places = tuple(int(part) - 1 for part in parts if re.fullmatch(r"[1-9]\d?", part))
-    is_there = len(places) == len(parts) == len(sizes)
-    if not is_there or any(at >= size for at, size in zip(places, sizes, strict=True)):
+    indices = tuple(int(part) - 1 for part in parts if re.fullmatch(r"[1-9]\d?", part))
+    is_there = len(indices) == len(parts) == len(sizes)
+    if not is_there or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         ranges = ", ".join(f"1 to {size}" for size in sizes)
         raise StudentError(
-            "“{text}” of the link is not {n_sizes} places ({ranges}).",
+            "“{text}” of the link is not {n_sizes} indices ({ranges}).",
             text=text[:20],
             n_sizes=len(sizes),
             ranges=ranges,
         )
-    return places
+    return indices
 
 
-def text_of_places(places: Sequence[int]) -> str:
-    """Write places for a link, counted from 1: ``3-2-1``."""
-    return "-".join(str(place + 1) for place in places)
+def text_of_indices(indices: Sequence[int]) -> str:
+    """Write indices for a link, counted from 1: ``3-2-1``."""
+    return "-".join(str(index + 1) for index in indices)
 
 
 def rounded(values: npt.ArrayLike) -> Floats:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tfm_core.config import RecurrentConfig, TransformerConfig
-from tfm_core.config.choices import ACTIVATIONS, NORMS
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 
 def stack(
@@ -40,25 +42,25 @@ def stack(
 
 def _groups(n: int, opened: range) -> list[tuple[int, int]]:
     """Return first and last of each group of blocks: one by one where opened, else together."""
-    found: list[tuple[int, int]] = []
-    for place in range(n):
-        if found and place not in opened and found[-1][1] not in opened:
-            found[-1] = (found[-1][0], place)
+    groups: list[tuple[int, int]] = []
+    for layer in range(n):
+        if groups and layer not in opened and groups[-1][1] not in opened:
+            groups[-1] = (groups[-1][0], layer)
         else:
-            found.append((place, place))
-    return found
+            groups.append((layer, layer))
+    return groups
 
 
-def _closed(drawing: Drawing, x: str, name: str, places: range, length: int) -> str:
+def _closed(drawing: Drawing, x: str, name: str, layers: range, length: int) -> str:
     """Draw blocks that are not opened as one box; return it."""
-    first, last = places[0], places[-1]
+    first, last = layers[0], layers[-1]
     count = sum(
         row.n_parameters
         for row in parameter_table(drawing.config, drawing.shape).rows
-        for place in places
-        if row.module.startswith(f"{name}.layers.{place}.")
+        for layer in layers
+        if row.module.startswith(f"{name}.layers.{layer}.")
     )
-    words = f"{name.capitalize()} blocks {first + 1} to {last + 1}\\n{len(places)} like the others"
+    words = f"{name.capitalize()} blocks {first + 1} to {last + 1}\\n{len(layers)} like the others"
     node = drawing.node(f"{name}.layers.{first}-{last}", f"{words}\\n{count:,} parameters", name)
     drawing.edge(x, node, f"(B, {length}, {drawing.config.d_model})")
     return node
@@ -99,7 +101,7 @@ def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterato
     heads = f"{config.n_heads} heads x {config.d_head}"
     is_causal = name.startswith("decoder")
     notes = ["causal"] if is_causal else []
-    notes += [config.position] if config.position in {"rotary", "alibi"} else []
+    notes += [config.position] if POSITIONS[config.position].is_inside else []
     window = getattr(config, "window", 0)
     notes += [f"window {window}"] if window else []
     words = f" ({', '.join(notes)})" if notes else ""

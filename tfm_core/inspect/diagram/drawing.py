@@ -10,7 +10,7 @@ from tfm_core.facts.parameter_table import parameter_table
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DiagramColours:
     """Colours of a diagram: ink, lines, and the fill of each kind of node."""
 
     ink: str
@@ -24,7 +24,7 @@ class Drawing:
 
     config: ModelConfig
     shape: Shape
-    look: Look
+    look: DiagramColours
     opened: range  # the blocks drawn one by one, counted from 0; none: folded
     nodes: dict[str, str] = field(default_factory=dict)  # name -> label
     lines: list[str] = field(default_factory=list)

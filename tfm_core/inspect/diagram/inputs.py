@@ -9,15 +9,16 @@ from tfm_core.config import (
     TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.choices import PATCH_POSITIONS
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS
 
 
 def pooled(drawing: Drawing, x: str, shape: TextShape, length: int) -> str:
     """Draw how many vectors become one."""
-    label = "Take the CLS token" if shape.head == "cls" else "Mean of all words"
-    pool = drawing.node("pool", label, "data")
+    assert shape.pooling is not None
+    pool = drawing.node("pool", shape.pooling.drawn.format(tokens="words"), "data")
     drawing.edge(x, pool, f"(B, {length}, {drawing.config.d_model})")
     return pool
 
@@ -67,7 +68,7 @@ def what_is_read(config: object, shape: Shape, side: str, length: int, src_len: 
         return "Source, then target ids" if shape.has_source else "Token ids"
     if not (isinstance(config, EncoderOnlyConfig) and isinstance(shape, TextShape)):
         return SIDES[side]
-    if shape.head == "cls":
+    if shape.has_cls:
         return "Token ids, CLS in front"
     if shape.head != "tokens":
         return "Token ids"
@@ -118,10 +119,11 @@ def positions(drawing: Drawing, node: str, name: str, length: int) -> str:
     position: str = config.position
     if isinstance(config, CaptionerConfig) and name == "tgt_positions":
         position = config.text_position
-    if position in {"none", "rotary", "alibi"}:
+    kind = POSITIONS[position]
+    if not kind.is_added:
         return node
     own = "positions" if isinstance(config, (DecoderOnlyConfig, ViTConfig)) else name
-    label = f"+ positions\\n{PATCH_POSITIONS[position].label.lower()}{drawing.count(own)}"
+    label = f"+ positions\\n{kind.label.lower()}{drawing.count(own)}"
     added = drawing.node(name, label, "embedding")
     drawing.edge(node, added, f"(B, {length}, {config.d_model})")
     return added
@@ -132,8 +134,7 @@ def stem(
 ) -> str:
     """Draw the picture and its patches; return the last node."""
     image = drawing.node("image", "Picture", "data")
-    kind = "3x3 convolution, then patches" if config.stem == "conv" else "Patches"
-    label = f"{kind} of {config.patch_size} x {config.patch_size}, projected"
+    label = f"{STEMS[config.stem].drawn} of {config.patch_size} x {config.patch_size}, projected"
     cut = drawing.node("stem", f"{label}{drawing.count('stem')}", "embedding")
     drawing.edge(image, cut, f"(B, {shape.channels}, {shape.image_size}, {shape.image_size})")
     return cut

@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.config import ModelConfig, RecurrentConfig, TransformerConfig
-from tfm_core.config.choices import NORMS
+from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
+from tfm_core.sentences import N_
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS, Position
 
 _IN_BLOCK = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.([a-z_]+)( norm| \+)?$")
 _CLOSED = re.compile(r"^(encoder|decoder)\.layers\.(\d+)-(\d+)$")
 BREAK = "\\n"  # as DOT writes it
-_ATTENTION = ("split", "rotate", "alibi", "MultiHeadAttention")
 _SUBLAYER = {  # sublayer: its classes in the generated file, its equation
-    "self_attention": (_ATTENTION, "attention"),
-    "cross_attention": (_ATTENTION, "attention"),
+    "self_attention": (("split", "MultiHeadAttention"), "attention"),
+    "cross_attention": (("split", "MultiHeadAttention"), "attention"),
     "feed_forward": (("FeedForward",), "feed-forward"),
 }
 _INSIDE = ("queries-keys-values", "split", "scores", "masking", "softmax", "weighted-sum", "merge")
@@ -55,8 +56,8 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
     """
     if isinstance(config, RecurrentConfig):
         title = label.partition(BREAK)[0]
-        found = _recurrent(name, title, config, is_folded=is_folded)
-        return found or _ends(name, title, config, shape)
+        recurrent = _recurrent(name, title, config, is_folded=is_folded)
+        return recurrent or _ends(name, title, config, shape)
     inside = _IN_BLOCK.match(name)
     if inside is not None:
         return _in_block(inside, label, config, is_folded=is_folded)
@@ -64,7 +65,7 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
     closed = _CLOSED.match(name)
     if closed is not None:
         stack, first, last = closed[1], int(closed[2]), int(closed[3])
-        modules = tuple(f"{stack}.layers.{place}" for place in range(first, last + 1))
+        modules = tuple(f"{stack}.layers.{layer}" for layer in range(first, last + 1))
         return Part(title, modules, ("Block",), ("block",), ("encoder-stack", "logits"), first)
     if name.endswith(" final"):
         stack = name.removesuffix(" final")
@@ -73,11 +74,18 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
         return Part(title, (f"{stack}.final_norm",), ("Stack",), ("norm",), (step,))
     if name.endswith("_positions") or name == "positions":
         modules = (name, "positions")
-        is_of_words = config.family == "captioner" and name == "tgt_positions"
-        code = ("sinusoidal", "WordPositions" if is_of_words else "Positions")
+        kind, made, is_of_words = POSITIONS[config.position], "Positions", False
+        if isinstance(config, CaptionerConfig) and name == "tgt_positions":
+            kind, made, is_of_words = POSITIONS[config.text_position], "WordPositions", True
+        code = (*_functions(kind), made)
         step = "word-positions" if is_of_words else "positions"
-        return Part("Positions", modules, code, ("embedding",), (step,))
+        return Part(N_("Positions"), modules, code, ("embedding",), (step,))
     return _ends(name, title, config, shape)
+
+
+def _functions(kind: Position) -> tuple[str, ...]:
+    """Return the names of the generated functions that a position kind needs."""
+    return tuple(function.name for function in kind.functions)
 
 
 def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
@@ -120,18 +128,25 @@ def _embedded(name: str, config: ModelConfig, shape: Shape) -> str:
 def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: bool) -> Part | None:
     """Return a part of a recurrent model; None where all families have it alike."""
     if name.startswith("encoder.layers."):
-        n, place = config.n_layers, int(name.rpartition(".")[2])
+        n, layer = config.n_layers, int(name.rpartition(".")[2])
         is_many = is_folded and n > 1
         path = f"encoder.layers.0–{n - 1}" if is_many else name
-        words = f"s 1 to {n}" if is_many else f" {place + 1}"
+        words = f"s 1 to {n}" if is_many else f" {layer + 1}"
         code = ("placed", "Reader", "Encoder")
-        return Part(f"Encoder layer{words}: {title}", (path,), code, ("encoder",), ("encoder",))
+        return Part(
+            N_("Encoder layer{words}: {title}", words=words, title=title),
+            (path,),
+            code,
+            ("encoder",),
+            ("encoder",),
+        )
     look = "decoder.cross_attention"
     return {
         "bridge": Part(title, ("bridge",), ("Model",), ("decoder",), ("bridge",)),
         "attention": Part(title, (look,), ("Score", "Attention"), ("attention",),
                           ("scores", "weights", "context")),
-        "steps": Part(f"Decoder: {title}", ("decoder.steps",), ("Decoder",), ("decoder",),
+        "steps": Part(N_("Decoder: {title}", title=title), ("decoder.steps",), ("Decoder",),
+        ("decoder",),
                       ("writing",)),
         "readout": Part(title, ("readout",), ("Model",), ("model",), ("writing",)),
         "output": Part(title, ("output",), ("Model",), ("model",), ("writing",)),
@@ -139,29 +154,37 @@ def _recurrent(name: str, title: str, config: RecurrentConfig, *, is_folded: boo
 
 
 def _in_block(
-    found: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
+    match: re.Match[str], label: str, config: TransformerConfig, *, is_folded: bool
 ) -> Part:
-    stack, place, sublayer, kind = found[1], int(found[2]), found[3], found[4]
+    stack, layer, sublayer, kind = match[1], int(match[2]), match[3], match[4]
     n_encoder, n_decoder = layers(config)
     n = n_encoder if stack == "encoder" else n_decoder
     block = f"{stack.capitalize()} block"
-    block += f"s 1 to {n}" if is_folded and n > 1 else f" {place + 1}"
+    block += f"s 1 to {n}" if is_folded and n > 1 else f" {layer + 1}"
     words = sublayer.replace("_", "-")
-    path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{place}"
+    path = f"{stack}.layers.0–{n - 1}" if is_folded and n > 1 else f"{stack}.layers.{layer}"
     is_pair = bool(n_encoder and n_decoder)
     steps = _steps(stack, sublayer, is_pair=is_pair)
     if kind is None:
         code, equation = _SUBLAYER.get(sublayer, (("Block",), "block"))
+        code = (*_functions(POSITIONS[config.position]), *code) if equation == "attention" else code
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
-        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, place)
+        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
-        return Part(f"{block}: sum around {words}", (), ("Block",), ("block",), around, place)
+        return Part(
+            N_("{block}: sum around {words}", block=block, words=words),
+            (),
+            ("Block",),
+            ("block",),
+            around,
+            layer,
+        )
     side = "before" if config.norm_first else "behind"
     title = f"{block}: {NORMS[config.norm].label} {side} {words}"
     modules = (f"{path}.{sublayer}_norm",)
-    return Part(title, modules, ("Block",), ("norm", "block"), around, place)
+    return Part(title, modules, ("Block",), ("norm", "block"), around, layer)
 
 
 def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
@@ -186,8 +209,8 @@ def parameters_of(one: Part, config: ModelConfig, shape: Shape) -> tuple[Row, ..
 
 def code_of(one: Part, config: ModelConfig, shape: Shape) -> str:
     """Return the classes and functions of the generated file that make a part."""
-    found = _definitions(config, shape)
-    return "\n\n\n".join(found[name] for name in one.code if name in found)
+    definitions = _definitions(config, shape)
+    return "\n\n\n".join(definitions[name] for name in one.code if name in definitions)
 
 
 @lru_cache(maxsize=64)

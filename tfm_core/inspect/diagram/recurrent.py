@@ -45,13 +45,13 @@ def _encoder(drawing: Drawing, config: RecurrentConfig, src_len: int) -> tuple[s
     cell, width = CELLS[config.cell].label, f"(B, {src_len}, {config.d_model})"
     x = embedded(drawing, "src", src_len)
     n = config.n_layers if drawing.opened else 1
-    for place in range(n):
+    for layer in range(n):
         times = f" x {config.n_layers}" if config.n_layers > n else ""
-        which = f" {place + 1}" if n > 1 else times
-        drawing.frame(f"encoder {place}", "Encoder", f"block{which}")
+        which = f" {layer + 1}" if n > 1 else times
+        drawing.frame(f"encoder {layer}", "Encoder", f"block{which}")
         how = "from both ends" if config.is_bidirectional else "from left to right"
-        count = drawing.count(f"encoder.layers.{place}")
-        node = drawing.node(f"encoder.layers.{place}", f"{cell}, {how}{count}", "attention")
+        count = drawing.count(f"encoder.layers.{layer}")
+        node = drawing.node(f"encoder.layers.{layer}", f"{cell}, {how}{count}", "attention")
         drawing.lines.append("}")
         drawing.edge(x, node, width)
         x = node

@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig
+from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +28,14 @@ def dropped(config: ModelConfig, x: str) -> str:
 
 PAIRS = {"encoder-decoder", "captioner"}
 """The families with an encoder's and a decoder's blocks."""
-GELU = {
-    "gelu": r"\tfrac{u}{2}\left(1 + \mathrm{erf}(u / \sqrt{2})\right)",
-    "gelu_tanh": (
-        r"\tfrac{u}{2}\left(1 + \tanh\left(\sqrt{2/\pi}\,(u + 0.044715\,u^3)\right)\right)"
-    ),
-}
 
 
 def attention(config: TransformerConfig) -> Equation:
     """Return what a head weighs, and how the heads are joined."""
-    q, k, extra = "q_i^\\top", "k_j", ""
-    if config.position == "rotary":
-        q, k = r"(R_i q_i)^\top", r"(R_j k_j)"
-    if config.position == "alibi":
-        extra = r" - m_h\,|i - j|"
+    kind = POSITIONS[config.position]
+    q, k, extra = r"q_i^\top", "k_j", ""
+    if kind.inside is not None:
+        q, k, extra = kind.inside.query, kind.inside.key, kind.inside.penalty
     keys, rule = _keys(config)
     bias = " + b" if config.bias else ""
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
@@ -51,11 +48,10 @@ def attention(config: TransformerConfig) -> Equation:
     ]
     latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
     source = "Vaswani et al. 2017, Eq. 1"
-    relative = {"rotary": "Su et al. 2021, Eq. 34", "alibi": "Press et al. 2022, section 3"}
-    if config.position in relative:
+    if kind.inside is not None:
         only = ", in self-attention only" if config.family in PAIRS else ""
-        source += f"; {relative[config.position]}{only}"
-    return Equation("Multi-head attention", latex, source)
+        source += f"; {kind.source}{only}"
+    return Equation(N_("Multi-head attention"), latex, source)
 
 
 def _keys(config: TransformerConfig) -> tuple[str, list[str]]:
@@ -74,21 +70,14 @@ def feed_forward(config: TransformerConfig) -> Equation:
     """Return the layer, and what its bend is where that has more than one form."""
     first, last = (" + b_1", " + b_2") if config.bias else ("", "")
     up = f"x W_1{first}"
-    hidden = {
-        "relu": rf"\max(0,\, {up})",
-        "gelu": rf"\mathrm{{GELU}}({up})",
-        "gelu_tanh": rf"\mathrm{{GELU}}({up})",
-        "swiglu": (
-            rf"\left(\mathrm{{SiLU}}(x W_g{' + b_g' if config.bias else ''}) \odot ({up})\right)"
-        ),
-    }[config.activation]
+    gate = f"x W_g{' + b_g' if config.bias else ''}"
+    chosen = ACTIVATIONS[config.activation]
+    hidden = chosen.latex(up, gate)
     latex = rf"\mathrm{{FFN}}(x) &= {dropped(config, hidden)}\, W_2{last}"
-    source = "Shazeer 2020" if config.activation == "swiglu" else "Vaswani et al. 2017, Eq. 2"
-    if config.activation not in GELU:
-        return Equation("Feed-forward", latex.replace("&", ""), source)
-    bend = rf"\mathrm{{GELU}}(u) &= {GELU[config.activation]}"
-    latex = rf"\begin{{aligned}}{latex}\\ {bend}\end{{aligned}}"
-    return Equation("Feed-forward", latex, f"{source}; Hendrycks & Gimpel 2016")
+    if chosen.bend is None:
+        return Equation(N_("Feed-forward"), latex.replace("&", ""), chosen.source)
+    latex = rf"\begin{{aligned}}{latex}\\ {chosen.bend}\end{{aligned}}"
+    return Equation(N_("Feed-forward"), latex, chosen.source)
 
 
 def block(config: TransformerConfig) -> Equation:
@@ -111,13 +100,9 @@ def block(config: TransformerConfig) -> Equation:
 
 def norm(config: TransformerConfig) -> Equation:
     """Return the norm with its epsilon."""
-    eps = _scientific(config.norm_eps)
-    if config.norm == "rmsnorm":
-        root = rf"\sqrt{{\frac{{1}}{{{config.d_model}}}\sum_i x_i^2 + {eps}}}"
-        latex = rf"\mathrm{{Norm}}(x) = \frac{{x}}{{{root}}} \odot g"
-        return Equation("RMSNorm", latex, "Zhang & Sennrich 2019")
-    latex = rf"\mathrm{{Norm}}(x) = \frac{{x - \mu}}{{\sqrt{{\sigma^2 + {eps}}}}} \odot g + b"
-    return Equation("LayerNorm", latex, "Ba et al. 2016")
+    chosen = NORMS[config.norm]
+    latex = chosen.latex(config.d_model, _scientific(config.norm_eps))
+    return Equation(chosen.label, latex, chosen.source)
 
 
 def _scientific(value: float) -> str:

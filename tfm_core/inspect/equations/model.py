@@ -12,6 +12,10 @@ from tfm_core.config import (
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, dropped
+from tfm_core.sentences import N_
+from tfm_core.variants.poolings import POOLINGS, Pooling
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS
 
 __all__ = ["Equation", "equations"]
 
@@ -30,35 +34,28 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
     }
 
 
-POSITIONS = {
-    "learned": "P_t",
-    "sinusoidal": r"\mathrm{PE}_t",
-    "sinusoidal-2d": r"\mathrm{PE}_{\mathrm{row}(t),\mathrm{column}(t)}",
-}
-"""What kinds of positions add to the embedding of token or patch t."""
-
-
 def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     if isinstance(config, ViTConfig | CaptionerConfig):
         rows, source = _patches(config)
     else:
         assert isinstance(shape, TextShape)
         rows, source = _words(config, shape)
-    if "sinusoidal" in {config.position, getattr(config, "text_position", "")}:
-        angle = r"\frac{t}{10000^{2i/" + str(config.d_model) + "}}"
-        rows.append(rf"\mathrm{{PE}}_{{t,2i}} &= \sin{angle}")
-        rows.append(rf"\mathrm{{PE}}_{{t,2i+1}} &= \cos{angle}")
+    kinds = [POSITIONS[config.position]]
+    if isinstance(config, CaptionerConfig):
+        kinds.append(POSITIONS[config.text_position])
+    said = [row for kind in kinds if kind.added for row in kind.added.rows(config.d_model)]
+    rows += dict.fromkeys(said)  # once, where both say the same
     latex = rows[0].replace("&", "")
     if len(rows) > 1:
         latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
-    return Equation("Embedding and positions", latex, source)
+    return Equation(N_("Embedding and positions"), latex, source)
 
 
 def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]:
     x, source = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}", "Vaswani et al. 2017, section 3.4"
     if not shape.scale_embedding:
         x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
-    x = " + ".join(filter(None, (x, POSITIONS.get(config.position))))
+    x = _plus(x, config.position)
     if shape.n_segments:
         x, source = rf"\mathrm{{Norm}}({x} + S_1)", "Devlin et al. 2019, Fig. 2: one segment, S_1"
     return [f"x_t &= {dropped(config, x)}"], source
@@ -66,56 +63,56 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
 
 def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
     """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
-    seen, source = r"\mathrm{patch}_t", "Dosovitskiy et al. 2021, Eq. 1"
-    if config.stem == "conv":
-        seen = r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))"
-        source += "; Xiao et al. 2021"
-    position = POSITIONS.get(config.position)
-    x = " + ".join(filter(None, (rf"W_p\,{seen} + b_p", position)))
+    stem = STEMS[config.stem]
+    x = _plus(rf"W_p\,{stem.latex} + b_p", config.position)
     if isinstance(config, CaptionerConfig):
         word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
-        added = r"P^{\mathrm{word}}_t" if config.text_position == "learned" else None
-        added = added or POSITIONS.get(config.text_position)
-        word = " + ".join(filter(None, (word, added)))
+        added = POSITIONS[config.text_position].added
+        word = word if added is None else f"{word} + {added.of_words}"
         return [
             rf"\text{{patch: }}x_t &= {dropped(config, x)}",
             rf"\text{{word: }}y_t &= {dropped(config, word)}",
-        ], source
+        ], stem.source
     rows = [f"x_t &= {dropped(config, x)}"]
-    if config.pooling == "cls":
-        first = {"learned": "c + P_0", "sinusoidal": r"c + \mathrm{PE}_0"}
-        cls = first.get(config.position, "c")
+    if POOLINGS[config.pooling].has_cls:
+        added = POSITIONS[config.position].added
+        cls = f"c + {added.first}" if added is not None and added.first else "c"
         rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
-    return rows, source
+    return rows, stem.source
+
+
+def _plus(x: str, position: str) -> str:
+    """Return an embedding and what a kind of positions adds to it, if anything."""
+    added = POSITIONS[position].added
+    return x if added is None else f"{x} + {added.latex}"
 
 
 def _output(config: TransformerConfig, shape: Shape) -> Equation:
     bias = " + b"
     if isinstance(config, ViTConfig):
-        pooled = r"x_{\mathrm{CLS}}" if config.pooling == "cls" else r"\frac{1}{n}\sum_t x_t"
+        pooled = POOLINGS[config.pooling].latex
         latex = (
             rf"p(\mathrm{{class}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
         )
-        return Equation("The answer", latex, "Dosovitskiy et al. 2021, Eq. 4")
+        return Equation(N_("The answer"), latex, "Dosovitskiy et al. 2021, Eq. 4")
     if isinstance(config, CaptionerConfig):
         latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,W{bias if config.bias else ''})"
-        return Equation("The answer", latex, "Vaswani et al. 2017, section 3.4")
+        return Equation(N_("The answer"), latex, "Vaswani et al. 2017, section 3.4")
     assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
-        return Equation("The answer", r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
-    if shape.is_label:
-        return _label(config, shape)
+        return Equation(N_("The answer"), r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+    if shape.pooling is not None:
+        return _label(config, shape, shape.pooling)
     is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
     matrix = r"E^\top" if is_tied else "W"
     bias = bias if config.bias and shape.output_bias else ""
     latex = rf"p(y_t) = \mathrm{{softmax}}(x_t\,{matrix}{bias})"
     source = "Press & Wolf 2017" if is_tied else "Vaswani et al. 2017, section 3.4"
-    return Equation("The answer", latex, source)
+    return Equation(N_("The answer"), latex, source)
 
 
-def _label(config: TransformerConfig, shape: TextShape) -> Equation:
-    pooled = r"x_{\mathrm{CLS}}" if shape.head == "cls" else r"\frac{1}{n}\sum_t x_t"
+def _label(config: TransformerConfig, shape: TextShape, pooling: Pooling) -> Equation:
     bias = " + b" if config.bias and shape.output_bias else ""
-    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left(\left({pooled}\right) W{bias}\right)"
-    source = "Devlin et al. 2019, section 3" if shape.head == "cls" else "mean pooling"
-    return Equation("The answer", latex, source)
+    pooled = rf"\left({pooling.latex}\right)"
+    latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left({pooled} W{bias}\right)"
+    return Equation(N_("The answer"), latex, pooling.text_source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect.equations.blocks import Equation
+from tfm_core.sentences import N_
 
 SCORES = {
     "additive": (
@@ -71,19 +72,21 @@ def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
     bias = " + b" if shape.output_bias else ""
     return {
         "embedding": Equation(
-            "Embedding", rf"x_j = \sqrt{{{config.d_model}}}\,E_{{w_j}}", "no positions are added"
+            N_("Embedding"),
+            rf"x_j = \sqrt{{{config.d_model}}}\,E_{{w_j}}",
+            "no positions are added",
         ),
-        "encoder": Equation("The cell f, and reading", _lines(*cell, reads), source),
+        "encoder": Equation(N_("The cell f, and reading"), _lines(*cell, reads), source),
         "attention": Equation(
-            "Attention", _attention_latex(config.attention), SCORES[config.attention][1]
+            N_("Attention"), _attention_latex(config.attention), SCORES[config.attention][1]
         ),
         "decoder": Equation(
-            "Writing",
+            N_("Writing"),
             _lines(first, steps),
             "Bahdanau et al. 2015, appendix A.2",
         ),
         "model": Equation(
-            "The answer",
+            N_("The answer"),
             rf"p(y_t) = \mathrm{{softmax}}\left(W_o \tanh(W_c [s_t; c_t]){bias}\right)",
             "Luong et al. 2015, Eq. 5 and 6",
         ),

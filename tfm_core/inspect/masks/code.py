@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tfm_core.inspect.masks.lab import PAD_TOKEN, Bools
+from tfm_core.sentences import N_
 
 _START = "import torch\n\n"
 _KEEP = "keep = torch.tensor({keep})  # False = padding\n"
@@ -15,9 +16,9 @@ _CODE = {
     "causal": "mask = torch.ones({q}, {k}, dtype=torch.bool).tril()",
     "combined": _KEEP + "causal = torch.ones({q}, {k}, dtype=torch.bool).tril()\n"
     "mask = keep[None, :] & causal",
-    "cross": _KEEP + "mask = keep[None, :].expand({q}, {k})  # the target asks the source's keys",
-    "window": _KEEP + "places = torch.arange({k})\n"
-    "near = (places[:, None] - places[None, :]).abs() <= {window}\n"
+    "cross": _KEEP + "mask = keep[None, :].expand({q}, {k})  # the target reads the source",
+    "window": _KEEP + "positions = torch.arange({k})\n"
+    "near = (positions[:, None] - positions[None, :]).abs() <= {window}\n"
     "mask = keep[None, :] & near",
     "prefix": _KEEP + "causal = torch.ones({q}, {k}, dtype=torch.bool).tril()\n"
     "is_prefix = torch.arange({k}) < {prefix}\n"
@@ -62,32 +63,36 @@ class Convention:
 
 
 CONVENTIONS = (
-    Convention("This app", "may attend", "broadcastable to (B, H, Q, K)", "not used"),
     Convention(
-        "F.scaled_dot_product_attention(attn_mask=...)",
-        "may attend",
-        "broadcastable to (B, H, Q, K)",
-        "added to the scores",
+        N_("This app"), N_("may attend"), N_("broadcastable to (B, H, Q, K)"), N_("not used")
     ),
     Convention(
-        "nn.MultiheadAttention(attn_mask=...)",
-        "forbidden",
+        N_("F.scaled_dot_product_attention(attn_mask=...)"),
+        N_("may attend"),
+        N_("broadcastable to (B, H, Q, K)"),
+        N_("added to the scores"),
+    ),
+    Convention(
+        N_("nn.MultiheadAttention(attn_mask=...)"),
+        N_("forbidden"),
         "(Q, K) or (B * H, Q, K)",
-        "added to the scores",
+        N_("added to the scores"),
     ),
     Convention(
-        "nn.MultiheadAttention(key_padding_mask=...)",
-        "forbidden (padding)",
+        N_("nn.MultiheadAttention(key_padding_mask=...)"),
+        N_("forbidden (padding)"),
         "(B, K)",
-        "added to the scores",
+        N_("added to the scores"),
     ),
     Convention(
-        "nn.Transformer(src_mask=..., tgt_key_padding_mask=...)",
-        "forbidden",
+        N_("nn.Transformer(src_mask=..., tgt_key_padding_mask=...)"),
+        N_("forbidden"),
         "(T, T); (B, T) for padding",
-        "added to the scores",
+        N_("added to the scores"),
     ),
-    Convention("Hugging Face attention_mask", "1 = may attend", "(B, K)", "made inside"),
+    Convention(
+        N_("Hugging Face attention_mask"), N_("1 = may attend"), "(B, K)", N_("made inside")
+    ),
 )
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Choice
 from tfm_core.data.vocabulary import PAD, SPECIALS
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,23 +31,28 @@ MOST_LETTERS = 24
 D_MODEL, D_HEAD = 32, 8  # of the seeded projections
 
 MASKS: dict[str, Choice] = {
-    "none": Choice("None", "Every query may attend to every key."),
-    "padding": Choice("Padding", "No query attends to padding: an encoder's self-attention."),
-    "causal": Choice("Causal", "A query sees itself and the keys before it: a GPT."),
+    "none": Choice(N_("None"), N_("Every query may attend to every key.")),
+    "padding": Choice(
+        N_("Padding"), N_("No query attends to padding: an encoder's self-attention.")
+    ),
+    "causal": Choice(N_("Causal"), N_("A query sees itself and the keys before it: a GPT.")),
     "combined": Choice(
-        "Causal and padding", "Both at once: a decoder's self-attention on a padded batch."
+        N_("Causal and padding"), N_("Both at once: a decoder's self-attention on a padded batch.")
     ),
     "cross": Choice(
-        "Cross-attention", "The target asks the source, and must not read the source's padding."
+        N_("Cross-attention"),
+        N_("The target attends to the source, and must not read the source's padding."),
     ),
     "window": Choice(
-        "Sliding window", "A query sees keys at most so many tokens away (Longformer, 2020)."
+        N_("Sliding window"),
+        N_("A query sees keys at most so many tokens away (Longformer, 2020)."),
     ),
     "prefix": Choice(
-        "Prefix-LM", "The prefix is read both ways, the rest from left to right (T5, 2020)."
+        N_("Prefix-LM"), N_("The prefix is read both ways, the rest from left to right (T5, 2020).")
     ),
     "packed": Choice(
-        "Packed sequences", "Several sequences in one row; each attends within its own block."
+        N_("Packed sequences"),
+        N_("Several sequences in one row; each attends within its own block."),
     ),
 }
 
@@ -67,7 +72,7 @@ class Projected:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class MaskedAttention:
     """The five steps of a masked attention: (Q, K) four times, output (Q, D)."""
 
     scores: Array
@@ -79,7 +84,7 @@ class Flow:
     @property
     def blind(self) -> list[int]:
         """The queries that may attend to nothing."""
-        return [int(place) for place in np.flatnonzero(~self.allowed.any(1))]
+        return [int(i) for i in np.flatnonzero(~self.allowed.any(1))]
 
 
 def read_tokens(text: str, what: str = "sentence") -> tuple[str, ...]:
@@ -175,7 +180,7 @@ def allowed(
     return np.array(mask.expand(1, 1, *shape)[0, 0].numpy(), np.bool_)
 
 
-def flow(projected: Projected, mask: Bools) -> Flow:
+def flow(projected: Projected, mask: Bools) -> MaskedAttention:
     """Follow the scores through a mask, by the layers' own functions.
 
     Raises ValueError when the mask is not (Q, K).
@@ -195,7 +200,7 @@ def flow(projected: Projected, mask: Bools) -> Flow:
     masked = scores.masked_fill(~may, torch.finfo(scores.dtype).min)
     weights = masked_softmax(masked, may)
     output = weights @ torch.tensor(projected.value, dtype=torch.float32)
-    return Flow(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
+    return MaskedAttention(scores.numpy(), mask, masked.numpy(), weights.numpy(), output.numpy())
 
 
 def toggled(mask: Bools, cells: Iterable[tuple[int, int]]) -> Bools:
@@ -230,4 +235,4 @@ def seeded(query: Sequence[str], key: Sequence[str], *, seed: int = 0) -> Projec
     q, k = torch.tensor(embed(query) @ w_query), torch.tensor(embed(key) @ w_key)
     scores = (q @ k.mT / D_HEAD**0.5).float().numpy()
     value = (embed(key) @ w_value).astype(np.float32)
-    return Projected(tuple(query), tuple(key), scores, value, "seeded embeddings, untrained")
+    return Projected(tuple(query), tuple(key), scores, value, N_("seeded embeddings, untrained"))

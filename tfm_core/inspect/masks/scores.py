@@ -11,7 +11,7 @@ from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import has_cls, modules_by_kind
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -20,7 +20,7 @@ FILE = "checkpoints/last/checkpoint.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HeadLocation:
     """Where in the model to look: layer and head, both from 0."""
 
     layer: int = 0
@@ -67,7 +67,7 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
 
 
 def of_run(
-    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], place: Place
+    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], location: HeadLocation
 ) -> Projected:
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 
@@ -81,13 +81,12 @@ def of_run(
     from tfm_core.data.vocabulary import BOS, SPECIALS
     from tfm_core.probe.capture import capture
 
-    module = module_of(run, kind)[place.layer]
-    config = run.experiment.task
-    assert isinstance(config, SequenceTaskConfig)
+    module = module_of(run, kind)[location.layer]
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     has_source = config.max_src_len > 0
-    _check(words, task.src_vocabulary.tokens, "the source" if has_source else "the text")
+    _check(words, task.src_vocabulary.tokens, N_("the source") if has_source else N_("the text"))
     longest = config.max_src_len or config.max_tgt_len
     if len(words) > longest:
         raise StudentError("the current run's task goes up to {longest} tokens", longest=longest)
@@ -95,7 +94,7 @@ def of_run(
     if is_joined and len(words) < len(tokens):
         raise StudentError("the current run's model has no padding between source and target")
     if kind == "cross":
-        _check(target, task.tgt_vocabulary.tokens, "the target")
+        _check(target, task.tgt_vocabulary.tokens, N_("the target"))
     model, step = load(run)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
@@ -110,9 +109,12 @@ def of_run(
         raise StudentError("the current run's model cannot read it: {error}", error=error) from None
     query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
     first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
-    scores = cache[f"{module}.scores"][0, place.head, first:, first:][: len(query), : len(tokens)]
-    value = cache[f"{module}.value"][0, place.head, first:][: len(tokens)]
-    origin = f"layer {place.layer + 1}, head {place.head + 1} of “{run.meta.name}” at step {step:,}"
+    scores = cache[f"{module}.scores"][0, location.head, first:, first:][
+        : len(query), : len(tokens)
+    ]
+    value = cache[f"{module}.value"][0, location.head, first:][: len(tokens)]
+    which = N_("layer {layer}, head {head}", layer=location.layer + 1, head=location.head + 1)
+    origin = N_("{which} of “{name}” at step {step:,}", which=which, name=run.meta.name, step=step)
     return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
 
 
@@ -120,8 +122,7 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Return the true target of a source of the run's task, empty where there is none."""
     from tfm_core.data.text import text_task
 
-    config = run.experiment.task
-    assert isinstance(config, SequenceTaskConfig)
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     return tuple(task.solve(words) or ())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.inspect.masks.lab import Array, Bools, Projected
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +46,7 @@ def wrong_axis(projected: Projected, is_padding: Bools) -> WrongAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class FillResult:
     """What a number type does with a fill value; nan marks what is not a number.
 
     stored: the fill as the type holds it, None where PyTorch refuses it. leak: the largest weight
@@ -65,21 +65,21 @@ class Precision:
     def verdict(self) -> str:
         """What to expect, in a few words."""
         if self.stored is None:
-            return f"refused: {self.dtype} ends at -65504"
+            return N_("refused: {dtype} ends at -65504", dtype=self.dtype)
         if self.leak > 0:
-            return "leaks: a forbidden key gets weight"
+            return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):
-            return "right; blind rows are NaN"
+            return N_("right; blind rows are NaN")
         if any(map(np.isnan, self.twice)):
-            return "right once; two masks overflow"
-        return "right; blind rows attend evenly"
+            return N_("right once; two masks overflow")
+        return N_("right; blind rows attend evenly")
 
 
-def precision(scores: Array) -> list[Precision]:
+def precision(scores: Array) -> list[FillResult]:
     """Try every type and fill on one row of scores (K,), whose second half is forbidden."""
     import torch
 
-    found = []
+    results = []
     for name in TYPES:
         dtype: torch.dtype = getattr(torch, name)
         row = torch.tensor(np.asarray(scores, np.float32)).to(dtype)
@@ -89,14 +89,14 @@ def precision(scores: Array) -> list[Precision]:
             try:
                 filled = row.masked_fill(forbidden, value)
             except RuntimeError:  # "value cannot be converted to type c10::Half without overflow"
-                found.append(Precision(name, fill, None))
+                results.append(FillResult(name, fill, None))
                 continue
             leak = float(filled.softmax(-1)[forbidden].max()) if forbidden.any() else 0.0
             blind = row.masked_fill(torch.ones_like(forbidden), value).softmax(-1)
             twice = (row + value + value).softmax(-1)
             stored = float(torch.tensor(value).to(dtype))
-            found.append(Precision(name, fill, stored, leak, _plain(blind), _plain(twice)))
-    return found
+            results.append(FillResult(name, fill, stored, leak, _plain(blind), _plain(twice)))
+    return results
 
 
 def blind_row(projected: Projected, query: int) -> dict[str, Array]:

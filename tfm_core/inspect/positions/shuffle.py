@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, TextTaskConfig
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.variants.positions.none import NONE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,7 +39,7 @@ class Noticed:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class ShuffledAnswers:
     """What a run's model answers to the words in order, and shuffled."""
 
     before: str
@@ -78,22 +79,25 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
 
     vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
     ids = torch.tensor([vocabulary.encode(list(tokens))])
-    found = []
-    for name in (*POSITIONS, CAUSAL):
-        values = {"d_model": 32, "position": "none" if name == CAUSAL else name, "max_len": 512}
+    results = []
+    for name in (*POSITIONS_OF_WORDS, CAUSAL):
+        kind = NONE if name == CAUSAL else POSITIONS[name]
+        values = {"d_model": 32, "position": kind.name, "max_len": 512}
         config = EncoderOnlyConfig.parse(values)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)
             model = build_text(config, TextShape(len(vocabulary), len(vocabulary))).eval()
-            if name == "learned":  # as strong as the waves: training makes them so
+            if kind.has_table:  # as strong as the waves: training makes them so
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)
-        found.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
-    return found
+        results.append(Noticed(name, _change(model, ids, order, is_causal=name == CAUSAL)))
+    return results
 
 
-def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, tuple[str, ...]]:
+def of_run(
+    run: Run, text: str, order_seed: int = 0
+) -> tuple[Noticed, ShuffledAnswers, tuple[str, ...]]:
     """Ask the run's model with its last weights; also return the words in their new order.
 
     Raises ValueError, in a sentence, for words the model does not know, and for a run of pictures.
@@ -119,7 +123,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
     model, _step = load(run)
     assert not isinstance(model, VisionTransformer | Captioner)
     order = shuffled(len(tokens), order_seed)
-    moved = tuple(tokens[place] for place in order)
+    moved = tuple(tokens[index] for index in order)
     ids = torch.tensor([task.src_vocabulary.encode(tokens)])
     answers = []
     for source in (ids, ids[:, order]):
@@ -127,7 +131,7 @@ def of_run(run: Run, text: str, order_seed: int = 0) -> tuple[Noticed, Answers, 
         answers.append(task.join_tgt(task.tgt_vocabulary.decode(written.ids[0].tolist())))
     is_causal = run.experiment.model.family == "decoder-only"
     change = _change(model, ids, order, is_causal=is_causal)
-    return Noticed(run.meta.name, change), Answers(*answers), moved
+    return Noticed(run.meta.name, change), ShuffledAnswers(*answers), moved
 
 
 def of_picture(run: Run, picture: npt.NDArray[np.uint8], order_seed: int = 0) -> Pictured:
@@ -171,7 +175,7 @@ def _hidden(model: TextModel, ids: Tensor, is_causal: bool) -> Tensor:
 
     if isinstance(model, (EncoderDecoder, RecurrentTranslator)):
         return model.encode(ids)[0]
-    has_cls = isinstance(model, EncoderOnly) and model.pooling == "cls"
+    has_cls = isinstance(model, EncoderOnly) and model.has_cls
     if isinstance(model, EncoderOnly) and has_cls:
         ids = F.pad(ids, (1, 0), value=model.cls_id)
     is_gpt = isinstance(model, DecoderOnly)

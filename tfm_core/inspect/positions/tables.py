@@ -65,9 +65,9 @@ def angles(position: int, d_head: int, base: float = 10000.0) -> Array:
     return np.asarray(position * base ** (-np.arange(0, d_head, 2) / d_head))
 
 
-def turns(places: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
+def turns(positions: Sequence[int], d_head: int, base: float = 10000.0) -> Array:
     """Return (positions, d_head / 2): the angles of several positions, in radians."""
-    return np.stack([angles(place, d_head, base) for place in places])
+    return np.stack([angles(position, d_head, base) for position in positions])
 
 
 def rotary_scores(
@@ -110,8 +110,8 @@ def slopes(n_heads: int) -> Array:
     """Return ALiBi's slopes (H,)."""
     from tfm_core.layers.relative import alibi_slopes
 
-    found: Array = alibi_slopes(n_heads).numpy()
-    return found
+    table: Array = alibi_slopes(n_heads).numpy()
+    return table
 
 
 def alibi_weights(n_heads: int, length: int) -> tuple[Array, Array]:
@@ -140,7 +140,7 @@ def learned_table(snapshot: Snapshot, name: str) -> Array:
     return np.asarray(snapshot.positions[name], np.float32)
 
 
-def source_of(place: str) -> type:
+def source_of(path: str) -> type:
     """Return a class or function of ``tfm_core.layers``, to show its code: ``"positions:NAME"``."""
-    found: type = resolve(f"tfm_core.layers.{place}")
-    return found
+    source: type = resolve(f"tfm_core.layers.{path}")
+    return source

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment
+from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.config.codec import default_sections
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
-    from tfm_core.data.image_data import ImageData
+    from tfm_core.data.load import Data
 
 Kind = Literal["plain", "early", "augmented"]
 KINDS: tuple[Kind, ...] = ("plain", "early", "augmented")
@@ -107,15 +107,15 @@ def find(runs: Iterable[Run]) -> dict[Kind, Run]:
     One that is finished goes before one that is not.
     """
     wanted = {kind: guided(kind) for kind in KINDS}
-    found: dict[Kind, Run] = {}
+    known: dict[Kind, Run] = {}
     for run in runs:
         if run.problem is not None:
             continue
         for kind, experiment in wanted.items():
-            is_better = kind not in found or (not _is_finished(found[kind]) and _is_finished(run))
+            is_better = kind not in known or (not _is_finished(known[kind]) and _is_finished(run))
             if is_better and run.experiment == experiment:
-                found[kind] = run
-    return {kind: found[kind] for kind in KINDS if kind in found}
+                known[kind] = run
+    return {kind: known[kind] for kind in KINDS if kind in known}
 
 
 def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
@@ -128,35 +128,35 @@ def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] |
 
     That is what a validation split is for: to choose.
     """
-    found: list[tuple[float, Kind, int]] = []
+    candidates: list[tuple[float, Kind, int]] = []
     for kind, (_run, curves) in runs.items():
-        place = curves.best_validation()
-        if place is not None:
+        best = curves.best_validation()
+        if best is not None:
             row = curves.validation
-            found.append((float(row["loss"][place]), kind, int(row["step"][place])))
-    if not found:
+            candidates.append((float(row["loss"][best]), kind, int(row["step"][best])))
+    if not candidates:
         return None
-    loss, kind, step = min(found)
+    loss, kind, step = min(candidates)
     return kind, step, loss
 
 
 def overfitting(curves: Curves) -> Overfitting | None:
     """Return where the validation loss turned, None before two validations after step 0."""
-    place = curves.best_validation()
+    best = curves.best_validation()
     rows = curves.validation
-    if place is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
+    if best is None or not len(curves.steps) or (rows["step"] > 0).sum() < 2:
         return None
-    step, last = int(rows["step"][place]), int(rows["step"][-1])
+    step, last = int(rows["step"][best]), int(rows["step"][-1])
     accuracy = _trained_to(curves, "accuracy", last) - float(rows["accuracy"][-1])
     return Overfitting(
         step,
         last,
-        float(rows["loss"][place]),
+        float(rows["loss"][best]),
         float(rows["loss"][-1]),
         _trained_to(curves, "loss", step),
         _trained_to(curves, "loss", last),
         accuracy,
-        len(rows) - 1 - place,
+        len(rows) - 1 - best,
     )
 
 
@@ -165,9 +165,8 @@ def splits_of(experiment: Experiment) -> Splits:
 
     Raises ValueError, in a sentence, for pictures that cannot be had.
     """
-    data = data_of(experiment)
-    parts = _parts(data)
-    names = data.facts.class_names  # type: ignore[union-attr]
+    names = experiment.task_as(ImageTaskConfig).facts.class_names
+    parts = _parts(data_of(experiment))
     counts = np.stack(
         [np.bincount(part.labels.numpy(), minlength=len(names)) for part in parts.values()]
     )
@@ -176,7 +175,7 @@ def splits_of(experiment: Experiment) -> Splits:
     return Splits(counts, names, shared)
 
 
-def _parts(data: ImageData | Any) -> dict[str, Any]:
+def _parts(data: Data) -> dict[str, Any]:
     return {name: getattr(data, name) for name in SPLITS}
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.practice.judgement import best_model
+from tfm_core.inspect.practice.evaluation import best_model
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from tfm_core.inspect.source.parts import positions_class
 
 
 def output_bias(config: TransformerConfig, shape: TextShape) -> str:
-    """Return what the output layer is told of its bias; nothing where it has one."""
+    """Return the argument that turns off the bias of the output layer; empty where it has one."""
     return "" if config.bias and shape.output_bias else ", bias=False"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.inspect.source.layers import class_, method
 from tfm_core.inspect.source.parts import adds, model, placed
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.stems import STEMS
 
 
 def patches(config: ViTConfig | CaptionerConfig) -> str:
@@ -24,39 +26,23 @@ def patches(config: ViTConfig | CaptionerConfig) -> str:
         "# (B, C, rows, PATCH, columns, PATCH) to (B, rows * columns, C * PATCH^2)\n"
         "return self.projection(grid.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2))",
     )
-    if config.stem == "patches":
-        return cut
-    conv = class_(
-        '''
-        class ConvStem(nn.Module):
-            """A 3x3 convolution before the patches."""
-
-            def __init__(self):
-                super().__init__()
-                self.convolution = nn.Conv2d(CHANNELS, 8, 3, padding=1)
-                self.patches = PatchEmbedding(8)
-
-            def forward(self, images):
-        ''',
-        "return self.patches(F.gelu(self.convolution(images)))",
-    )
-    return f"{cut}\n\n{conv}"
+    own = STEMS[config.stem].classes
+    return cut if own is None else f"{cut}\n\n{own}"
 
 
 def vit(config: ViTConfig) -> str:
     """Return the source of a Vision Transformer."""
-    has_cls = config.pooling == "cls"
+    pooling = POOLINGS[config.pooling]
     init = [_stem(config)]
-    init += ["self.cls = nn.Parameter(torch.zeros(1, 1, D_MODEL))"] if has_cls else []
+    init += ["self.cls = nn.Parameter(torch.zeros(1, 1, D_MODEL))"] if pooling.has_cls else []
     init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.encoder = Stack(N_LAYERS)", "self.head = nn.Linear(D_MODEL, N_CLASSES)"]
     forward = ["x = self.stem(images)  # (B, patches, D_MODEL)"]
-    if has_cls:
+    if pooling.has_cls:
         forward.append("x = torch.cat([self.cls.expand(x.size(0), -1, -1), x], 1)")
-    pooled = "x[:, 0]" if has_cls else "x.mean(1)"
     forward += [
         f"x = self.encoder({placed(config, 'positions', 'x')})",
-        f"return self.head({pooled})  # (B, N_CLASSES)",
+        f"return self.head({pooling.of_patches.format(x='x')})  # (B, N_CLASSES)",
     ]
     return model(
         "A picture is a sentence of patches; an encoder reads it, one vector tells the class.",
@@ -103,5 +89,4 @@ def captioner(config: CaptionerConfig) -> str:
 
 
 def _stem(config: ViTConfig | CaptionerConfig) -> str:
-    made = "ConvStem()" if config.stem == "conv" else "PatchEmbedding(CHANNELS)"
-    return f"self.stem = {made}"
+    return f"self.stem = {STEMS[config.stem].code}"

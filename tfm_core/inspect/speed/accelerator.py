@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.batches import one_batch, sizes
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
+from tfm_core.sentences import N_
 
 
 def crossover(cpu: Mapping[float, float], gpu: Mapping[float, float]) -> float | None:
     """Return the smallest size from which on the GPU's seconds are always fewer, None if never."""
-    found = None
+    smallest = None
     for size in sorted(cpu, reverse=True):
         if gpu[size] >= cpu[size]:
             break
-        found = size
-    return found
+        smallest = size
+    return smallest
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the whole pass on both, at every batch size."""
     if bench.device.type == "cpu":
         raise NotHere(
@@ -34,8 +35,8 @@ def arms(bench: Bench) -> Iterator[Arm]:
     cpu.model.load_state_dict(bench.model.state_dict())
     for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
         indices = bench.indices(size)
-        yield Arm(
-            "forward and backward",
+        yield BenchmarkCase(
+            N_("forward and backward"),
             {"cpu": partial(one_batch, cpu, indices), "gpu": partial(one_batch, bench, indices)},
             compare(
                 {"loss": cpu.loss(indices).detach()[None]},

@@ -11,6 +11,7 @@ from tfm_core.config import (
     Experiment,
     ViTConfig,
 )
+from tfm_core.sentences import N_
 
 _TRANSFORMERS = (EncoderDecoderConfig, EncoderOnlyConfig, DecoderOnlyConfig, ViTConfig)
 
@@ -20,13 +21,17 @@ Reason = Callable[[Experiment, str], str | None]
 def _needs_attention(experiment: Experiment, device: str) -> str | None:
     if _modules(experiment)[0]:
         return None
-    return "This model has no multi-head attention, so there is nothing to fuse or to loop over."
+    return N_(
+        "This model has no multi-head attention, so there is nothing to fuse or to loop over."
+    )
 
 
 def _needs_blocks(experiment: Experiment, device: str) -> str | None:
     if _modules(experiment)[1]:
         return None
-    return "This model has no stack of Transformer blocks; choose a Transformer to measure this."
+    return N_(
+        "This model has no stack of Transformer blocks; choose a Transformer to measure this."
+    )
 
 
 def _modules(experiment: Experiment) -> tuple[bool, bool]:
@@ -50,22 +55,22 @@ def _modules(experiment: Experiment) -> tuple[bool, bool]:
 def _needs_pictures(experiment: Experiment, device: str) -> str | None:
     if isinstance(experiment.model, ViTConfig):
         return None
-    return "This model does not cut pictures into patches; the Vision Transformer does."
+    return N_("This model does not cut pictures into patches; the Vision Transformer does.")
 
 
 def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
     if experiment.task.kind in {"image", "text"}:
         return None
-    return "The data of this task are neither pictures alone nor pairs of sentences."
+    return N_("The data of this task are neither pictures alone nor pairs of sentences.")
 
 
 def _needs_cores(experiment: Experiment, device: str) -> str | None:
     from tfm_core.training.devices import usable_cores
 
     if device != "cpu":
-        return "Threads share out work on the CPU; a GPU shares it out among its own cores."
+        return N_("Threads share out work on the CPU; a GPU shares it out among its own cores.")
     if usable_cores() == 1:
-        return "This process may use one core only, so there is nothing to share out."
+        return N_("This process may use one core only, so there is nothing to share out.")
     return None
 
 
@@ -76,9 +81,12 @@ def _needs_gpu(experiment: Experiment, device: str) -> str | None:
 
     there = [one for one in devices() if one.available and one.name != "cpu"]
     if there:
-        return f"Choose {there[0].label} as the device on the Train page, and both are compared."
+        return N_(
+            "Choose {label} as the device on the Train page, and both are compared.",
+            label=there[0].label,
+        )
     missing = next(one for one in devices() if one.name == "cuda:0")
-    return f"There is no GPU to compare with on this machine. {missing.reason}"
+    return N_("There is no GPU to compare with on this machine. {reason}", reason=missing.reason)
 
 
 def _needs_compiler(experiment: Experiment, device: str) -> str | None:

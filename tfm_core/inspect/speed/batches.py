@@ -11,8 +11,9 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from tfm_core.inspect.speed.arms import Arm, Equality
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, Equality
+from tfm_core.sentences import N_
 
 LARGEST = 512
 
@@ -34,12 +35,12 @@ def one_by_one(model: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
     return torch.cat([model(*(one[i : i + 1] for one in inputs)) for i in range(count)])
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Check that a batch gives what its examples give by themselves, then time every size."""
     for size in sizes(bench.trainer.batch_size, bench.trainer.objective.n_train):
         indices = bench.indices(size)
-        yield Arm(
-            "forward and backward",
+        yield BenchmarkCase(
+            N_("forward and backward"),
             {"batch": partial(one_batch, bench, indices)},
             _checked(bench, indices[:8]),
             x=float(len(indices)),

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import Experiment, ImageTaskConfig, TextTaskConfig
 from tfm_core.data.image_data import EMBEDDED
-from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.cases import Equality
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import Trainer, build
 
@@ -82,8 +82,8 @@ class Bench:
         finally:
             handle.remove()
         gradients = [p.grad.flatten() for p in self.model.parameters() if p.grad is not None]
-        found = {"loss": loss.float()[None], "gradients": torch.cat(gradients).float()}
-        return found | ({"output": torch.cat(outputs)} if outputs else {})
+        tensors = {"loss": loss.float()[None], "gradients": torch.cat(gradients).float()}
+        return tensors | ({"output": torch.cat(outputs)} if outputs else {})
 
 
 def without_chance(experiment: Experiment) -> Experiment:
@@ -140,9 +140,9 @@ def compare(
     relative: the tolerance as a share of the reference's largest value of that kind (at least of
     1e-3, so that gradients that are almost zero may differ by rounding).
     """
-    found = []
+    equalities = []
     for name, value in reference.items():
         largest = max(float(value.abs().max()), 1e-3)
         difference = float((value - other[name].to(value.device)).abs().max())
-        found.append(Equality(f"{part}{name}", side, difference, relative * largest))
-    return tuple(found)
+        equalities.append(Equality(f"{part}{name}", side, difference, relative * largest))
+    return tuple(equalities)

@@ -13,10 +13,11 @@ from functools import partial
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.blocks import Block
+from tfm_core.sentences import N_
 
 
 @contextmanager
@@ -42,7 +43,7 @@ def checkpointed_pass(bench: Bench) -> object:
     return bench.pass_(lambda: checkpointed(bench.model))
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the whole pass."""
     blocks = [module for module in bench.model.modules() if isinstance(module, Block)]
     if not blocks:
@@ -54,8 +55,8 @@ def arms(bench: Bench) -> Iterator[Arm]:
         "plain": lambda: plain_pass(bench),
         "checkpointed": lambda: checkpointed_pass(bench),
     }
-    yield Arm(
-        "forward and backward",
+    yield BenchmarkCase(
+        N_("forward and backward"),
         sides,
         compare(
             reference,

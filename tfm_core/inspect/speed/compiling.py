@@ -14,10 +14,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from tfm_core.inspect.speed.arms import Arm
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.inspect.speed.toolchain import why_no_compiler
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def compiled_pass(bench: Bench, compiled: nn.Module) -> Tensor:
         return bench.pass_()
 
 
-def arms(bench: Bench, backend: str = "inductor") -> Iterator[Arm]:
+def cases(bench: Bench, backend: str = "inductor") -> Iterator[BenchmarkCase]:
     """Compile, say how long the first pass took, and compare the passes after it."""
     if backend == "inductor":
         why = why_no_compiler(bench.device.type)
@@ -58,8 +58,8 @@ def arms(bench: Bench, backend: str = "inductor") -> Iterator[Arm]:
     first = time.perf_counter() - begin
     with using(bench, compiled):
         equal = compare(reference, bench.results(), "compiled", relative=1e-3)
-    yield Arm(
-        "forward and backward",
+    yield BenchmarkCase(
+        N_("forward and backward"),
         {"eager": lambda: eager_pass(bench), "compiled": lambda: compiled_pass(bench, compiled)},
         equal,
         facts={"first_seconds": first},

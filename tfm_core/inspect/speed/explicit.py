@@ -14,14 +14,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.attention import MultiHeadAttention, attention_weights, fused_attention
 from tfm_core.layers.recorder import recording
+from tfm_core.sentences import N_
 
 BACKENDS = {  # what autograd calls the kernel that ran -> its name for a reader
-    "ScaledDotProductFlashAttentionForCpuBackward0": "flash, for CPU",
+    "ScaledDotProductFlashAttentionForCpuBackward0": N_("flash, for CPU"),
     "ScaledDotProductFlashAttentionBackward0": "flash",
     "ScaledDotProductEfficientAttentionBackward0": "memory-efficient",
     "ScaledDotProductCudnnAttentionBackward0": "cuDNN",
@@ -69,10 +70,10 @@ class _Calls:
 def backend_name(out: Tensor) -> str:
     """Return which kernel made a tensor, as autograd remembers it."""
     name = out.grad_fn.name() if out.grad_fn is not None else ""
-    return BACKENDS.get(name, "math, step by step")
+    return BACKENDS.get(name, N_("math, step by step"))
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the first attention of the model alone, then the whole pass."""
     calls = _Calls()
     with recording(calls):
@@ -83,7 +84,7 @@ def arms(bench: Bench) -> Iterator[Arm]:
     yield _whole(bench)
 
 
-def _alone(seen: dict[str, Tensor]) -> Arm:
+def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
     q, k, v = (seen[name].clone().requires_grad_() for name in ("query", "key", "value"))
     mask, bias = seen.get("mask"), seen.get("bias")
 
@@ -110,8 +111,8 @@ def _alone(seen: dict[str, Tensor]) -> Arm:
     equal = [compare(reference, results(name), name) for name in names[1:]]
     calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}
     batch, heads, length, width = q.shape
-    return Arm(
-        "the attention of one layer alone",
+    return BenchmarkCase(
+        N_("the attention of one layer alone"),
         calls,
         tuple(one for group in equal for one in group),
         n_bytes={name: saved_bytes(calls[name]) for name in names},
@@ -123,10 +124,10 @@ def _alone(seen: dict[str, Tensor]) -> Arm:
     )
 
 
-def _whole(bench: Bench) -> Arm:
+def _whole(bench: Bench) -> BenchmarkCase:
     reference = bench.results(written_out)
-    return Arm(
-        "the whole model, forward and backward",
+    return BenchmarkCase(
+        N_("the whole model, forward and backward"),
         {"explicit": lambda: bench.pass_(written_out), "fused": bench.pass_},
         compare(reference, bench.results(), "fused"),
         n_bytes={

@@ -13,11 +13,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Around, Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.inspect.speed.explicit import written_out
 from tfm_core.inspect.speed.saved import saved_bytes
 from tfm_core.layers.blocks import Block
+from tfm_core.sentences import N_
 
 LENGTHS = (16, 32, 64, 128, 256, 512, 1024)
 MOST_BYTES = 512 * 2**20
@@ -39,7 +40,7 @@ def block_pass(block: Block, x: Tensor, memory: Tensor | None, around: Around) -
     return out.detach()
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare one block at every length."""
     block = next((one for one in bench.model.modules() if isinstance(one, Block)), None)
     if block is None:
@@ -49,10 +50,10 @@ def arms(bench: Bench) -> Iterator[Arm]:
         generator = torch.Generator().manual_seed(length)
         x = torch.randn(1, length, width, generator=generator).to(bench.device).requires_grad_()
         memory = x.detach().flip(1) if block.has_cross else None
-        yield _arm(block, x, memory)
+        yield _case(block, x, memory)
 
 
-def _arm(block: Block, x: Tensor, memory: Tensor | None) -> Arm:
+def _case(block: Block, x: Tensor, memory: Tensor | None) -> BenchmarkCase:
     ways: dict[str, Around] = {"explicit": written_out, "fused": nullcontext}
     sides: dict[str, Callable[[], Tensor]] = {
         name: partial(block_pass, block, x, memory, way) for name, way in ways.items()
@@ -63,8 +64,8 @@ def _arm(block: Block, x: Tensor, memory: Tensor | None) -> Arm:
         assert x.grad is not None
         return {"output": out, "gradient": x.grad.clone()}
 
-    return Arm(
-        "one block, forward and backward",
+    return BenchmarkCase(
+        N_("one block, forward and backward"),
         sides,
         compare(results("explicit"), results("fused"), "fused"),
         x=float(x.size(1)),

@@ -18,8 +18,9 @@ from tfm_core.config import TEXT_TASKS
 from tfm_core.data.image_data import ImageData, ImageSplit
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import BOS, EOS, PAD
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
+from tfm_core.sentences import N_
 
 BATCHES = 4
 """Batches in one pass over the data."""
@@ -90,8 +91,8 @@ def pictures_taken(data: ImageData, order: Tensor, size: int) -> list[Batch]:
     """Take rows out of one uint8 tensor that lies on the device, and make them floats there."""
     train = data.train
     return [
-        (train.images.index_select(0, places).to(torch.float32).div_(255), train.labels[places])
-        for places in torch.split(order.to(train.labels.device), size)
+        (train.images.index_select(0, indices).to(torch.float32).div_(255), train.labels[indices])
+        for indices in torch.split(order.to(train.labels.device), size)
     ]
 
 
@@ -99,15 +100,15 @@ def pairs_taken(
     data: TextData, order: Tensor, lengths: tuple[Tensor, Tensor], size: int
 ) -> list[Batch]:
     """Take rows out of two tensors of ids that lie on the device, cut to the longest of a batch."""
-    train, found = data.train, []
-    for places in torch.split(order, size):
-        there = places.to(train.src.device)
-        src_len, tgt_len = (int(all_[places].max()) for all_ in lengths)
-        found.append((train.src[there, :src_len], train.tgt[there, :tgt_len]))
-    return found
+    train, batches = data.train, []
+    for indices in torch.split(order, size):
+        there = indices.to(train.src.device)
+        src_len, tgt_len = (int(all_[indices].max()) for all_ in lengths)
+        batches.append((train.src[there, :src_len], train.tgt[there, :tgt_len]))
+    return batches
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare a few batches of the training set."""
     data, size = bench.trainer.data, bench.trainer.batch_size
     order = torch.arange(min(BATCHES * size, bench.trainer.objective.n_train))
@@ -130,17 +131,17 @@ def arms(bench: Bench) -> Iterator[Arm]:
     theirs = through_loader(loader, bench.device)
     equal = [
         one
-        for place, (left, right) in enumerate(zip(theirs, ours(), strict=True))
+        for number, (left, right) in enumerate(zip(theirs, ours(), strict=True))
         for one in compare(
             {"inputs": left[0], "targets": left[1]},
             {"inputs": right[0], "targets": right[1]},
             "one tensor",
             relative=0.0,
-            part=f"batch {place + 1}, ",
+            part=f"batch {number + 1}, ",
         )
     ]
-    yield Arm(
-        f"{len(theirs)} batches of {size}",
+    yield BenchmarkCase(
+        N_("{n_theirs} batches of {size}", n_theirs=len(theirs), size=size),
         {"loader": lambda: through_loader(loader, bench.device), "one tensor": ours},
         tuple(equal),
     )

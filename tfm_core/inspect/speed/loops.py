@@ -14,11 +14,12 @@ from torch import Tensor
 
 from tfm_core.config import ViTConfig
 from tfm_core.data.image_data import ImageData
-from tfm_core.inspect.speed.arms import Arm, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, NotHere
 from tfm_core.layers.attention import MultiHeadAttention, fused_attention
 from tfm_core.layers.patches import patchify
 from tfm_core.layers.recorder import recording
+from tfm_core.sentences import N_
 
 
 def cut_into_patches(images: Tensor, patch_size: int) -> Tensor:
@@ -49,15 +50,19 @@ def looped_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None
     return torch.stack(results)
 
 
-def patch_arms(bench: Bench) -> Iterator[Arm]:
+def patch_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare cutting a batch of pictures."""
     config, data = bench.experiment.model, bench.trainer.data
     if not isinstance(config, ViTConfig) or not isinstance(data, ImageData):
         raise NotHere("This model reads words; only a model of pictures cuts patches.")
     size = config.patch_size
     images = data.normalise(data.train.images[bench.indices()])
-    yield Arm(
-        f"cutting {len(images)} pictures into patches of {size}x{size}",
+    yield BenchmarkCase(
+        N_(
+            "cutting {n_images} pictures into patches of {size}x{size}",
+            n_images=len(images),
+            size=size,
+        ),
         {
             "loops": lambda: cut_into_patches(images, size),
             "at once": lambda: patchify(images, size),
@@ -89,7 +94,7 @@ class _First:
             self.found |= {name: tensors[name].detach() for name in names if name in tensors}
 
 
-def attention_arms(bench: Bench) -> Iterator[Arm]:
+def attention_cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare attention over a batch in loops with the batched one."""
     recorder = _First()
     with torch.no_grad(), recording(recorder):
@@ -103,8 +108,12 @@ def attention_arms(bench: Bench) -> Iterator[Arm]:
         has_keys = mask.any(-1)[..., None]  # what a query that may see nothing gives is no matter
     else:
         has_keys = torch.ones((), dtype=torch.bool, device=q.device)
-    yield Arm(
-        f"attention over {q.size(0)} sequences and {q.size(1)} heads, forward",
+    yield BenchmarkCase(
+        N_(
+            "attention over {size} sequences and {size_2} heads, forward",
+            size=q.size(0),
+            size_2=q.size(1),
+        ),
         {
             "loops": lambda: looped_attention(q, k, v, mask),
             "at once": lambda: fused_attention(q, k, v, mask),

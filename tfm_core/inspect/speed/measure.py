@@ -1,7 +1,7 @@
 """The measuring process: ``python -m tfm_core.inspect.speed.measure``.
 
 It reads one line of JSON, ``{"name": ..., "experiment": {...}, "device": "cpu"}``, and writes lines
-of JSON: ``progress``, ``arm`` (checks and counts), ``round`` (seconds per call), then ``end`` or
+of JSON: ``progress``, ``case`` (checks and counts), ``round`` (seconds per call), then ``end`` or
 ``failed``. When its input closes, whoever asked is gone, and so is it.
 """
 
@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 import psutil
 
 from tfm_core.config import Experiment
-from tfm_core.inspect.speed.arms import Arm
+from tfm_core.inspect.speed.cases import BenchmarkCase
 from tfm_core.inspect.speed.paired import Clock, rounds, seconds_of
 from tfm_core.inspect.speed.registry import COMPARISONS
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from tfm_core.inspect.speed.bench import Bench
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 ROUNDS = 9
 FEWEST_ROUNDS = 3
 LONG_ENOUGH = 4.0
-"""Seconds after which no round is added to those of an arm, once there are the fewest."""
+"""Seconds after which no round is added to those of an case, once there are the fewest."""
 TURN = 0.02
 """Seconds that a side should take at a time, well above the resolution of any clock."""
 MOST_CALLS = 200
@@ -71,19 +72,19 @@ def measure(
     name: str, experiment: Experiment, device: str, say: Say, *, count: int = ROUNDS
 ) -> None:
     """Check and time a comparison of the registry; tell ``say`` everything."""
-    say("progress", done=0, total=0, words="Starting: loading PyTorch")
+    say("progress", done=0, total=0, words=N_("Starting: loading PyTorch"))
     settle()
     from tfm_core.inspect.speed.bench import Bench
 
     comparison = COMPARISONS[name]
-    say("progress", done=0, total=0, words="Making the model and its data")
+    say("progress", done=0, total=0, words=N_("Making the model and its data"))
     bench = Bench.of(experiment, device)
     clock = clock_of(comparison.clock, device)
-    say("progress", done=0, total=0, words="Checking that all sides give the same")
-    for arm in arms_of(name, bench):
-        say("arm", **_checked(arm))
-        where = "" if arm.x is None else f", {comparison.x_title.partition(' (')[0]} {arm.x:,.0f}"
-        _time(arm, clock, count, f"Timing {arm.part}{where}", say)
+    say("progress", done=0, total=0, words=N_("Checking that all sides give the same"))
+    for case in cases_of(name, bench):
+        say("case", **_checked(case))
+        where = "" if case.x is None else f", {comparison.x_title.partition(' (')[0]} {case.x:,.0f}"
+        _time(case, clock, count, f"Timing {case.part}{where}", say)
     say("end", peak_bytes=peak_bytes(device))
 
 
@@ -100,11 +101,13 @@ def limit_memory(share: float) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
-def arms_of(name: str, bench: Bench) -> Iterator[Arm]:
-    """Return the arms of a comparison of the registry."""
+def cases_of(name: str, bench: Bench) -> Iterator[BenchmarkCase]:
+    """Return the cases of a comparison of the registry."""
     comparison = COMPARISONS[name]
-    arms: Iterator[Arm] = getattr(import_module(comparison.module), comparison.function)(bench)
-    return arms
+    cases: Iterator[BenchmarkCase] = getattr(import_module(comparison.module), comparison.function)(
+        bench
+    )
+    return cases
 
 
 def settle() -> None:
@@ -138,7 +141,7 @@ def clock_of(kind: str, device: str) -> Clock:
 
 def clock_name(kind: str, device: str) -> str:
     """Return what the seconds are: CPU-seconds or those of a clock on the wall."""
-    return "CPU" if kind == "cpu" and device == "cpu" else "wall clock"
+    return "CPU" if kind == "cpu" and device == "cpu" else N_("wall clock")
 
 
 def peak_bytes(device: str) -> int:
@@ -155,22 +158,22 @@ def peak_bytes(device: str) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _checked(arm: Arm) -> dict[str, Any]:
+def _checked(case: BenchmarkCase) -> dict[str, Any]:
     return {
-        "part": arm.part,
-        "sides": list(arm.sides),
-        "x": arm.x,
-        "equalities": [asdict(one) for one in arm.equalities],
-        "n_bytes": dict(arm.n_bytes),
-        "facts": dict(arm.facts),
+        "part": case.part,
+        "sides": list(case.sides),
+        "x": case.x,
+        "equalities": [asdict(one) for one in case.equalities],
+        "n_bytes": dict(case.n_bytes),
+        "facts": dict(case.facts),
     }
 
 
-def _time(arm: Arm, clock: Clock, count: int, words: str, say: Say) -> None:
+def _time(case: BenchmarkCase, clock: Clock, count: int, words: str, say: Say) -> None:
     say("progress", done=0, total=count, words=words)
-    calls = _calls(arm.sides, clock)
+    calls = _calls(case.sides, clock)
     begin = time.perf_counter()
-    for done, seconds in enumerate(rounds(arm.sides, calls, count=count, clock=clock), 1):
+    for done, seconds in enumerate(rounds(case.sides, calls, count=count, clock=clock), 1):
         say("round", seconds=seconds)
         say("progress", done=done, total=count, words=words)
         if done >= FEWEST_ROUNDS and time.perf_counter() - begin > LONG_ENOUGH:
@@ -179,12 +182,12 @@ def _time(arm: Arm, clock: Clock, count: int, words: str, say: Say) -> None:
 
 def _calls(sides: Mapping[str, Callable[[], object]], clock: Clock) -> dict[str, int]:
     """Return how many calls each side makes at a time, after a first call to warm up."""
-    found = {}
+    counts = {}
     for name, side in sides.items():
         seconds_of(side, 1, clock)
         once = max(seconds_of(side, 1, clock), 1e-6)
-        found[name] = min(MOST_CALLS, max(1, math.ceil(TURN / once)))
-    return found
+        counts[name] = min(MOST_CALLS, max(1, math.ceil(TURN / once)))
+    return counts
 
 
 def _leave_with(stream: TextIO) -> None:

@@ -12,9 +12,10 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tfm_core.inspect.speed.arms import Arm, Equality
 from tfm_core.inspect.speed.bench import Bench
+from tfm_core.inspect.speed.cases import BenchmarkCase, Equality
 from tfm_core.inspect.speed.saved import saved_bytes
+from tfm_core.sentences import N_
 from tfm_core.variants.precisions import FP32, PRECISIONS, Precision
 
 AUTOCAST = [each for each in PRECISIONS.values() if each.autocast is not None]
@@ -39,7 +40,7 @@ def autocast_pass(bench: Bench, dtype: torch.dtype, *, scales_loss: bool) -> Ten
     return loss.detach()
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the whole pass in three precisions."""
     sides: dict[str, Callable[[], object]] = {FP32.name: partial(fp32_pass, bench)}
     sides |= {
@@ -50,16 +51,16 @@ def arms(bench: Bench) -> Iterator[Arm]:
     equal = []
     for precision in AUTOCAST:
         around = partial(torch.autocast, bench.device.type, dtype=_dtype(precision))
-        found = bench.results(around)
+        results = bench.results(around)
         for what in ("loss", "output"):
             if what in reference:
                 largest = float(reference[what].abs().max())
-                difference = float((reference[what] - found[what]).abs().max())
+                difference = float((reference[what] - results[what]).abs().max())
                 equal.append(
                     Equality(what, precision.name, difference, precision.tolerance * largest)
                 )
-    yield Arm(
-        "forward and backward",
+    yield BenchmarkCase(
+        N_("forward and backward"),
         sides,
         tuple(equal),
         n_bytes={name: saved_bytes(side) for name, side in sides.items()},
@@ -68,5 +69,5 @@ def arms(bench: Bench) -> Iterator[Arm]:
 
 def _dtype(precision: Precision) -> torch.dtype:
     assert precision.autocast is not None
-    found: torch.dtype = getattr(torch, precision.autocast)
-    return found
+    dtype: torch.dtype = getattr(torch, precision.autocast)
+    return dtype

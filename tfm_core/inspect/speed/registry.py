@@ -1,6 +1,6 @@
 """The comparisons by name, with what the app says about them; torch-free.
 
-``module`` and ``function`` name the generator of arms that the measuring process runs; the first
+``module`` and ``function`` name the generator of cases that the measuring process runs; the first
 side is the one that all others are compared with.
 """
 
@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from tfm_core.sentences import N_
 from tfm_core.variants.precisions import PRECISIONS
 
 _HERE = "tfm_core.inspect.speed"
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class BenchmarkComparison:
     """One way of making training fast.
 
     sides: name -> label, the plain way first. code: label -> ``module:function`` to show.
@@ -29,7 +30,7 @@ class Comparison:
     sides: Mapping[str, str]
     code: Mapping[str, str]
     module: str
-    function: str = "arms"
+    function: str = "cases"
     x_title: str = ""
     clock: Literal["cpu", "wall"] = "cpu"
     seconds: int = 15
@@ -37,14 +38,14 @@ class Comparison:
     needs_consent: bool = False
 
 
-COMPARISONS: dict[str, Comparison] = {
-    "attention": Comparison(
-        "Attention: written out or fused",
+COMPARISONS: dict[str, BenchmarkComparison] = {
+    "attention": BenchmarkComparison(
+        N_("Attention: written out or fused"),
         "softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention.",
         {
-            "explicit": "Written out",
-            "math": "Fused call, math back end",
-            "fused": "Fused call, back end chosen by PyTorch",
+            "explicit": N_("Written out"),
+            "math": N_("Fused call, math back end"),
+            "fused": N_("Fused call, back end chosen by PyTorch"),
         },
         {
             "Written out": f"{_HERE}.explicit:explicit_attention",
@@ -52,19 +53,22 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.explicit",
     ),
-    "checkpointing": Comparison(
-        "Gradient checkpointing",
-        "Forget the inside of each block and compute it again on the way back: time for memory.",
-        {"plain": "Everything is kept", "checkpointed": "Blocks are computed again"},
+    "checkpointing": BenchmarkComparison(
+        N_("Gradient checkpointing"),
+        N_(
+            "Forget the inside of each block and compute it again on the way back: time for "
+            "memory.",
+        ),
+        {"plain": N_("Everything is kept"), "checkpointed": N_("Blocks are computed again")},
         {
             "Everything is kept": f"{_HERE}.checkpointing:plain_pass",
             "Blocks are computed again": f"{_HERE}.checkpointing:checkpointed",
         },
         f"{_HERE}.checkpointing",
     ),
-    "precision": Comparison(
-        "16 bits: autocast",
-        "Matrix products in bf16 or fp16 instead of fp32.",
+    "precision": BenchmarkComparison(
+        N_("16 bits: autocast"),
+        N_("Matrix products in bf16 or fp16 instead of fp32."),
         {name: each.label for name, each in PRECISIONS.items()},
         {
             "Single precision": f"{_HERE}.precision:fp32_pass",
@@ -72,42 +76,42 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.precision",
     ),
-    "batch": Comparison(
-        "Batch size",
-        "Examples a second, from one at a time to twice your batch.",
-        {"batch": "Forward and backward"},
+    "batch": BenchmarkComparison(
+        N_("Batch size"),
+        N_("Examples a second, from one at a time to twice your batch."),
+        {"batch": N_("Forward and backward")},
         {
             "One by one": f"{_HERE}.batches:one_by_one",
             "A batch": f"{_HERE}.batches:one_batch",
         },
         f"{_HERE}.batches",
-        x_title="batch size (examples)",
+        x_title=N_("batch size (examples)"),
         seconds=20,
     ),
-    "length": Comparison(
-        "Sequence length",
-        "One block of your model on 16 to 1,024 tokens: what grows with the square?",
-        {"explicit": "Attention written out", "fused": "Fused attention"},
+    "length": BenchmarkComparison(
+        N_("Sequence length"),
+        N_("One block of your model on 16 to 1,024 tokens: what grows with the square?"),
+        {"explicit": N_("Attention written out"), "fused": N_("Fused attention")},
         {
             "The pass": f"{_HERE}.lengths:block_pass",
             "Written out": f"{_HERE}.explicit:explicit_attention",
         },
         f"{_HERE}.lengths",
-        x_title="length (tokens)",
+        x_title=N_("length (tokens)"),
         seconds=25,
     ),
-    "threads": Comparison(
+    "threads": BenchmarkComparison(
         "Threads",
-        "The same pass on one core and on more.",
+        N_("The same pass on one core and on more."),
         {"1": "1 thread"},
         {"The pass": f"{_HERE}.threads:pass_with"},
         f"{_HERE}.threads",
         clock="wall",
     ),
-    "data": Comparison(
-        "Getting a batch",
-        "Rows of one tensor on the device, against a DataLoader that transforms each example.",
-        {"loader": "DataLoader, example by example", "one tensor": "Rows of one tensor"},
+    "data": BenchmarkComparison(
+        N_("Getting a batch"),
+        N_("Rows of one tensor on the device, against a DataLoader that transforms each example."),
+        {"loader": N_("DataLoader, example by example"), "one tensor": N_("Rows of one tensor")},
         {
             "A picture of the DataLoader": f"{_HERE}.loading:PictureDataset",
             "A pair of the DataLoader": f"{_HERE}.loading:PairDataset",
@@ -116,42 +120,45 @@ COMPARISONS: dict[str, Comparison] = {
         },
         f"{_HERE}.loading",
     ),
-    "loops": Comparison(
-        "Attention in loops",
-        "Sequence by sequence and head by head, as one writes it first, against all at once.",
-        {"loops": "Loops", "at once": "All at once"},
+    "loops": BenchmarkComparison(
+        N_("Attention in loops"),
+        N_("Sequence by sequence and head by head, as one writes it first, against all at once."),
+        {"loops": "Loops", "at once": N_("All at once")},
         {
             "Loops": f"{_HERE}.loops:looped_attention",
             "All at once": "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.loops",
-        "attention_arms",
+        "attention_cases",
     ),
-    "patches": Comparison(
-        "Patches in loops",
-        "Cutting pictures patch by patch, against one reshape of the whole batch.",
-        {"loops": "Loops", "at once": "One reshape"},
+    "patches": BenchmarkComparison(
+        N_("Patches in loops"),
+        N_("Cutting pictures patch by patch, against one reshape of the whole batch."),
+        {"loops": "Loops", "at once": N_("One reshape")},
         {
             "Loops": f"{_HERE}.loops:cut_into_patches",
             "One reshape": "tfm_core.layers.patches:patchify",
         },
         f"{_HERE}.loops",
-        "patch_arms",
+        "patch_cases",
     ),
-    "gpu": Comparison(
-        "CPU or GPU",
-        "From which batch size on a GPU is worth its overhead.",
+    "gpu": BenchmarkComparison(
+        N_("CPU or GPU"),
+        N_("From which batch size on a GPU is worth its overhead."),
         {"cpu": "CPU", "gpu": "GPU"},
         {"The pass": f"{_HERE}.batches:one_batch"},
         f"{_HERE}.accelerator",
-        x_title="batch size (examples)",
+        x_title=N_("batch size (examples)"),
         clock="wall",
         seconds=20,
     ),
-    "compile": Comparison(
+    "compile": BenchmarkComparison(
         "torch.compile",
-        "Generated code instead of operation after operation; the first pass may take a minute.",
-        {"eager": "As Python says", "compiled": "Compiled"},
+        N_(
+            "Generated code instead of operation after operation; the first pass may take a "
+            "minute.",
+        ),
+        {"eager": N_("As Python says"), "compiled": "Compiled"},
         {
             "As Python says": f"{_HERE}.compiling:eager_pass",
             "Compiled": f"{_HERE}.compiling:compiled_pass",

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tfm_core.inspect.speed.arms import Equality
+from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread, ratio
 
 
 @dataclass(slots=True)
-class ArmReport:
-    """One arm: its checks, then the seconds per call of each side, one number a round."""
+class CaseReport:
+    """One case: its checks, then the seconds per call of each side, one number a round."""
 
     part: str
     sides: tuple[str, ...]
@@ -51,7 +51,7 @@ class Report:
     name: str
     device: str
     clock: str
-    arms: list[ArmReport] = field(default_factory=list)
+    cases: list[CaseReport] = field(default_factory=list)
     done: int = 0
     total: int = 0
     doing: str = ""
@@ -60,22 +60,22 @@ class Report:
     problem: str | None = None
 
     @property
-    def timed(self) -> list[ArmReport]:
-        """The arms of which every side has been timed."""
-        return [arm for arm in self.arms if arm.seconds.keys() == set(arm.sides)]
+    def timed(self) -> list[CaseReport]:
+        """The cases of which every side has been timed."""
+        return [case for case in self.cases if case.seconds.keys() == set(case.sides)]
 
     def take(self, line: str) -> None:
-        """Take note of a line of JSON; what is no such line is somebody else's output."""
+        """Take in a line of JSON; any other line is output of something else."""
         try:
             said = json.loads(line)
             kind = said["kind"]
         except (ValueError, TypeError, KeyError):
             return
-        if kind == "arm":
-            self.arms.append(_arm(said))
+        if kind == "case":
+            self.cases.append(_case(said))
         elif kind == "round":
             for side, seconds in said["seconds"].items():
-                self.arms[-1].seconds.setdefault(side, []).append(seconds)
+                self.cases[-1].seconds.setdefault(side, []).append(seconds)
         elif kind == "progress":
             self.done, self.total, self.doing = said["done"], said["total"], said["words"]
         elif kind == "end":
@@ -84,8 +84,8 @@ class Report:
             self.problem = said["sentence"]
 
 
-def _arm(said: Mapping[str, Any]) -> ArmReport:
-    return ArmReport(
+def _case(said: Mapping[str, Any]) -> CaseReport:
+    return CaseReport(
         said["part"],
         tuple(said["sides"]),
         said["x"],
@@ -107,17 +107,17 @@ def to_csv(reports: Iterable[Report]) -> str:
     table = csv.writer(text)
     table.writerow(COLUMNS)
     for report in reports:
-        for arm in report.timed:
-            for side in arm.sides:
+        for case in report.timed:
+            for side in case.sides:
                 worst = max(
-                    (one for one in arm.equalities if one.side == side),
+                    (one for one in case.equalities if one.side == side),
                     key=lambda one: one.difference / (one.tolerance or 1.0),
                     default=None,
                 )
                 checked = ("", "") if worst is None else (worst.difference, worst.tolerance)
-                for number, seconds in enumerate(arm.seconds[side], 1):
+                for number, seconds in enumerate(case.seconds[side], 1):
                     table.writerow([
-                        report.name, report.device, arm.part, "" if arm.x is None else arm.x, side,
-                        number, seconds, report.clock, arm.n_bytes.get(side, ""), *checked,
+                        report.name, report.device, case.part, "" if case.x is None else case.x,
+                        side, number, seconds, report.clock, case.n_bytes.get(side, ""), *checked,
                     ])  # fmt: skip
     return text.getvalue()

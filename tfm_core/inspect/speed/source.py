@@ -1,4 +1,4 @@
-"""The source of a function or class by its place, read from its file: nothing is imported."""
+"""The source of a function or class by its path, read from its file: nothing is imported."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import tfm_core
 
 
 @lru_cache(maxsize=64)
-def source_of(place: str) -> str:
+def source_of(path: str) -> str:
     """Return the lines of ``module:name``, decorators included. Raises KeyError without such."""
-    module, _colon, name = place.partition(":")
+    module, _colon, name = path.partition(":")
     root = Path(tfm_core.__file__).resolve().parent.parent
     text = root.joinpath(*module.split(".")).with_suffix(".py").read_text(encoding="utf-8")
     for node in ast.parse(text).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
-    raise KeyError(place)
+    raise KeyError(path)

@@ -12,8 +12,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tfm_core.inspect.speed.arms import Arm, Equality, NotHere
 from tfm_core.inspect.speed.bench import Bench, compare
+from tfm_core.inspect.speed.cases import BenchmarkCase, Equality, NotHere
+from tfm_core.sentences import N_
 from tfm_core.training.devices import thread_choices
 
 
@@ -23,7 +24,7 @@ def pass_with(bench: Bench, threads: int) -> Tensor:
     return bench.pass_()
 
 
-def arms(bench: Bench) -> Iterator[Arm]:
+def cases(bench: Bench) -> Iterator[BenchmarkCase]:
     """Compare the whole pass with every number of threads worth trying, one first."""
     if bench.device.type != "cpu":
         raise NotHere("Threads share out work on the CPU; on a GPU its own cores do that.")
@@ -36,8 +37,8 @@ def arms(bench: Bench) -> Iterator[Arm]:
         torch.set_num_threads(count)
         equal += compare(reference, bench.results(), str(count))
     torch.set_num_threads(1)
-    yield Arm(
-        "forward and backward",
+    yield BenchmarkCase(
+        N_("forward and backward"),
         {str(count): partial(pass_with, bench, count) for count in counts},
         tuple(equal),
     )

@@ -6,6 +6,8 @@ import os
 import shutil
 from importlib.util import find_spec
 
+from tfm_core.sentences import N_
+
 _COMPILERS = ("c++", "g++", "clang++", "cl")
 
 
@@ -14,10 +16,10 @@ def why_no_compiler(device: str) -> str | None:
     chosen = os.environ.get("CXX")
     names = (chosen,) if chosen else _COMPILERS
     if not any(shutil.which(name) for name in names):
-        return (
-            "There is no C++ compiler on this machine, and torch.compile needs one; on Debian or "
-            "Ubuntu apt-get install g++ brings it."
+        return N_(
+            "There is no C++ compiler on this machine, and torch.compile needs one; on "
+            "Debian or Ubuntu apt-get install g++ brings it.",
         )
     if device.startswith("cuda") and find_spec("triton") is None:
-        return "On a GPU torch.compile needs Triton, which is not installed here."
+        return N_("On a GPU torch.compile needs Triton, which is not installed here.")
     return None

@@ -21,7 +21,7 @@ Axes = tuple[str, ...]
 
 def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
     """Return a name for each axis of each input. dims: how many axes each has."""
-    found = [DEFAULT_AXES[n] for n in dims]
+    names = [DEFAULT_AXES[n] for n in dims]
     if name == "CHW to HWC" and dims[0] == 3:
         return [("C", "Y", "X")]
     if name == "matmul":
@@ -32,20 +32,20 @@ def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
         ]
     if name == "einsum":
         parts = values["equation"].partition("->")[0].split(",")
-        for place, (part, n) in enumerate(zip(parts, dims, strict=False)):
+        for axis, (part, n) in enumerate(zip(parts, dims, strict=False)):
             if len(part) == n:
-                found[place] = tuple(part)
-    return found
+                names[axis] = tuple(part)
+    return names
 
 
 def axes_after(
     name: str, axes: Sequence[Axes], shapes: Sequence[Shape], made: Shape, values: Any
 ) -> Axes:
     """Return a name for each axis of the result; sizes that stand for nothing are called 1."""
-    found = _named(name, axes, shapes, made, values)
-    if found is None or len(found) != len(made):
+    names = _named(name, axes, shapes, made, values)
+    if names is None or len(names) != len(made):
         return DEFAULT_AXES[len(made)]
-    return found
+    return names
 
 
 def _named(

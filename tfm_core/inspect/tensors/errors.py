@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.inspect.tensors.operations import Values, tupled
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,8 +24,8 @@ def explain(name: str, inputs: Inputs, values: Values, error: Exception) -> str:
     if isinstance(error, IndexError) and "Dimension out of range" in str(error):
         return _axis(name, inputs, values)
     known = _BY_NAME.get(name)
-    found = known(inputs, values) if known else None
-    return found or "PyTorch does not do this with these tensors; its own words are above."
+    cause = known(inputs, values) if known else None
+    return cause or N_("PyTorch does not do this with these tensors; its own words are above.")
 
 
 def _shape(tensor: Tensor) -> str:
@@ -36,9 +37,13 @@ def _axis(name: str, inputs: Inputs, values: Values) -> str:
     asked = [values[key] for key in ("dim", "first", "other") if key in values]
     asked += list(values.get("dims", ()))
     wrong = next((dim for dim in asked if not -n <= dim < n), asked[0])
-    return (
-        f"There is no axis {wrong}: with {n} axes they are 0 to {n - 1} from the front, or -1 to "
-        f"{-n} from the back."
+    return N_(
+        "There is no axis {wrong}: with {n} axes they are 0 to {n_2} from the front, or -1 "
+        "to {value} from the back.",
+        wrong=wrong,
+        n=n,
+        n_2=n - 1,
+        value=-n,
     )
 
 
@@ -57,22 +62,28 @@ def _view(inputs: Inputs, values: Values) -> str | None:
 def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
     """Explain sizes that do not hold as many elements as there are."""
     if any(size < -1 for size in sizes):
-        return f"A size cannot be {min(sizes)}; only -1 has a meaning: work it out."
+        return N_("A size cannot be {sizes}; only -1 has a meaning: work it out.", sizes=min(sizes))
     if sizes.count(-1) > 1:
-        return (
-            f"-1 means “work this size out”; it stands there {sizes.count(-1)} times, and one "
-            "equation has no two unknowns. Write one of them yourself."
+        return N_(
+            "-1 means “work this size out”; it stands there {count} times, and one equation "
+            "has no two unknowns. Write one of them yourself.",
+            count=sizes.count(-1),
         )
     known = math.prod(size for size in sizes if size != -1)
     if -1 in sizes and (known == 0 or x.numel() % known):
-        return (
-            f"x has {x.numel()} elements; the sizes that are given make {known}, which does not "
-            f"divide {x.numel()}, so nothing fits in place of -1."
+        return N_(
+            "x has {x} elements; the sizes that are given make {known}, which does not "
+            "divide {x}, so nothing fits in place of -1.",
+            x=x.numel(),
+            known=known,
         )
     if -1 not in sizes and known != x.numel():
-        return (
-            f"x has {x.numel()} elements, but {tupled(sizes)} has room for {known}. A view or "
-            "reshape keeps every element: the products of the sizes must be equal."
+        return N_(
+            "x has {x} elements, but {sizes} has room for {known}. A view or reshape keeps "
+            "every element: the products of the sizes must be equal.",
+            x=x.numel(),
+            sizes=tupled(sizes),
+            known=known,
         )
     return None
 
@@ -80,50 +91,75 @@ def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
 def _permute(inputs: Inputs, values: Values) -> str:
     n, dims = inputs[0].dim(), values.get("dims", (1, 2, 0))
     if len(dims) != n:
-        return f"x has {n} axes, and {len(dims)} are listed: every axis must be named once."
-    return f"An axis is listed twice in {tupled(dims)}: every axis must be named exactly once."
+        return N_(
+            "x has {n} axes, and {n_dims} are listed: every axis must be named once.",
+            n=n,
+            n_dims=len(dims),
+        )
+    return N_(
+        "An axis is listed twice in {dims}: every axis must be named exactly once.",
+        dims=tupled(dims),
+    )
 
 
 def _expand(inputs: Inputs, values: Values) -> str:
     x, sizes = inputs[0], values["sizes"]
     if len(sizes) < x.dim():
-        return (
-            f"x has {x.dim()} axes, and only {len(sizes)} sizes are given: expand may add axes in "
-            "front, never take one away."
+        return N_(
+            "x has {dim} axes, and only {n_sizes} sizes are given: expand may add axes in "
+            "front, never take one away.",
+            dim=x.dim(),
+            n_sizes=len(sizes),
         )
     lead = len(sizes) - x.dim()
     if -1 in sizes[:lead]:
-        return (
-            "-1 keeps an axis as it is, but here it stands for a new axis, which has no size yet."
+        return N_(
+            "-1 keeps an axis as it is, but here it stands for a new axis, which has no size yet.",
         )
-    for place, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
+    for dim, (old, new) in enumerate(zip(x.shape, sizes[lead:], strict=True)):
         if new not in {old, -1} and old != 1:
-            return (
-                f"Axis {place} of x has size {old}, and {new} is asked for. Only an axis of size 1 "
-                "can be stretched, because its one element is read again and again (stride 0)."
+            return N_(
+                "Axis {dim} of x has size {old}, and {new} is asked for. Only an axis of "
+                "size 1 can be stretched, because its one element is read again and again "
+                "(stride 0).",
+                dim=dim,
+                old=old,
+                new=new,
             )
-    return f"A size of {min(sizes)} makes no sense here."
+    return N_("A size of {sizes} makes no sense here.", sizes=min(sizes))
 
 
 def _join(inputs: Inputs, dim: int, name: str) -> str:
     a, b = inputs
     if a.dim() != b.dim():
-        return f"x has {a.dim()} axes and b has {b.dim()}: {name} wants the same number."
+        return N_(
+            "x has {dim} axes and b has {dim_2}: {name} wants the same number.",
+            dim=a.dim(),
+            dim_2=b.dim(),
+            name=name,
+        )
     axis = dim % a.dim()
-    for place, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
-        if place != axis and one != other:
-            return (
-                f"{name} joins along axis {axis}; all the other sizes must agree, but axis {place} "
-                f"is {one} in x and {other} in b."
+    for at, (one, other) in enumerate(zip(a.shape, b.shape, strict=True)):
+        if at != axis and one != other:
+            return N_(
+                "{name} joins along axis {axis}; all the other sizes must agree, but axis "
+                "{at} is {one} in x and {other} in b.",
+                name=name,
+                axis=axis,
+                at=at,
+                one=one,
+                other=other,
             )
-    return f"x is {_shape(a)}, b is {_shape(b)}."
+    return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
 
 
 def _stack(inputs: Inputs, _values: Values) -> str:
     a, b = inputs
-    return (
-        f"stack lays equal tensors on each other, but x is {_shape(a)} and b is {_shape(b)}. cat "
-        "joins tensors that differ along one axis."
+    return N_(
+        "stack lays equal tensors on each other, but x is {shape} and b is {shape_2}. cat "
+        "joins tensors that differ along one axis.",
+        shape=_shape(a),
+        shape_2=_shape(b),
     )
 
 
@@ -137,9 +173,11 @@ def _matmul(inputs: Inputs, _values: Values) -> str:
         )
     if a.dtype != b.dtype:
         return _types(a, b)
-    return (
-        f"The last two axes fit, but the axes before them are a batch, and those of {_shape(a)} "
-        f"and {_shape(b)} are neither equal nor 1."
+    return N_(
+        "The last two axes fit, but the axes before them are a batch, and those of {shape} "
+        "and {shape_2} are neither equal nor 1.",
+        shape=_shape(a),
+        shape_2=_shape(b),
     )
 
 
@@ -157,22 +195,38 @@ def _einsum(inputs: Inputs, values: Values) -> str | None:
     sizes: dict[str, tuple[int, str]] = {}
     for name, letters, x in zip("xb", parts, inputs, strict=False):
         if len(letters) != x.dim():
-            return (
-                f"“{letters}” has {len(letters)} letters, but {name} has {x.dim()} axes "
-                f"{_shape(x)}: one letter an axis."
+            return N_(
+                "“{letters}” has {n_letters} letters, but {name} has {dim} axes {shape}: "
+                "one letter an axis.",
+                letters=letters,
+                n_letters=len(letters),
+                name=name,
+                dim=x.dim(),
+                shape=_shape(x),
             )
         for letter, size in zip(letters, x.shape, strict=True):
             old, owner = sizes.setdefault(letter, (size, name))
             if old != size and 1 not in {old, size}:
-                return (
-                    f"The letter {letter} stands for one size, but it is {old} in {owner} and "
-                    f"{size} in {name}."
+                return N_(
+                    "The letter {letter} stands for one size, but it is {old} in {owner} "
+                    "and {size} in {name}.",
+                    letter=letter,
+                    old=old,
+                    owner=owner,
+                    size=size,
+                    name=name,
                 )
     for letter in out:
         if letter not in sizes:
-            return f"The output asks for {letter}, but no input has an axis of that letter."
+            return N_(
+                "The output asks for {letter}, but no input has an axis of that letter.",
+                letter=letter,
+            )
         if out.count(letter) > 1:
-            return f"The letter {letter} stands twice in the output; each may stand there once."
+            return N_(
+                "The letter {letter} stands twice in the output; each may stand there once.",
+                letter=letter,
+            )
     if len({x.dtype for x in inputs[: len(parts)]}) > 1:
         return _types(*inputs)
     return None
@@ -192,33 +246,49 @@ def _masked(inputs: Inputs, values: Values) -> str:
     x, mask = inputs[0], values["mask"]
     shape = tuple(x.shape)
     pairs = zip(reversed(mask), reversed(shape), strict=False)
-    for place, (size, own) in enumerate(pairs, start=1):
+    for back, (size, own) in enumerate(pairs, start=1):
         if size != own and 1 not in {size, own}:
-            return (
-                f"The mask is {tupled(mask)}, x is {tupled(shape)}: compared from the last axis, "
-                f"axis -{place} is {size} in the mask and {own} in x. They must be equal, or one 1."
+            return N_(
+                "The mask is {mask}, x is {shape}: compared from the last axis, axis "
+                "-{back} is {size} in the mask and {own} in x. They must be equal, or one 1.",
+                mask=tupled(mask),
+                shape=tupled(shape),
+                back=back,
+                size=size,
+                own=own,
             )
     if not x.is_floating_point():
         return (
             f"x holds {str(x.dtype)[6:]}: whole numbers have no {values['value']}. Turn x into "
             "decimal numbers with x.float(), or fill in a whole number."
         )
-    return f"The mask {tupled(mask)} does not fit x, which is {tupled(shape)}."
+    return N_(
+        "The mask {mask} does not fit x, which is {shape}.", mask=tupled(mask), shape=tupled(shape)
+    )
 
 
 def _triangle(inputs: Inputs, _values: Values) -> str:
-    return f"A triangle needs rows and columns; x has {inputs[0].dim()} axis, {_shape(inputs[0])}."
+    return N_(
+        "A triangle needs rows and columns; x has {dim} axis, {shape}.",
+        dim=inputs[0].dim(),
+        shape=_shape(inputs[0]),
+    )
 
 
 def _arange(_inputs: Inputs, values: Values) -> str:
     start, end, step = values["start"], values["end"], values["step"]
     if step == 0:
-        return "With a step of 0 the end is never reached."
-    return f"From {start} one never comes to {end} in steps of {step}: the signs do not fit."
+        return N_("With a step of 0 the end is never reached.")
+    return N_(
+        "From {start} one never comes to {end} in steps of {step}: the signs do not fit.",
+        start=start,
+        end=end,
+        step=step,
+    )
 
 
 def _random(_inputs: Inputs, values: Values) -> str:
-    return f"A seed must not be below 0 or too large; it is {values['seed']}."
+    return N_("A seed must not be below 0 or too large; it is {values}.", values=values["seed"])
 
 
 _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {

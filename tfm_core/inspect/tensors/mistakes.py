@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tfm_core.inspect.tensors.sight import Dtype
+from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Mistake:
     cause: str
     texts: Mapping[str, str] = field(default_factory=dict)
     second: str | None = None
-    prepared: str = "as it is"
+    prepared: str = N_("as it is")
     dtype: Dtype = "float32"
 
 

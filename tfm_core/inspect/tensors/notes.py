@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tfm_core.inspect.tensors.sight import Sight
+from tfm_core.inspect.tensors.sight import OperationResult
+from tfm_core.sentences import N_
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,56 +18,63 @@ class Fact:
     meaning: str
 
 
-def note(seen: Sight) -> str:
+def note(seen: OperationResult) -> str:
     """Return a sentence on what this result shows, or nothing. seen: with a result."""
     after, name = seen.after, seen.operation.name
     if after is None or not seen.before:
         return ""
     x, shares = seen.before[0], seen.shares[0]
     if name == "squeeze" and after.shape == x.shape:
-        return (
-            "Nothing happened, and nothing was said: the axis is larger than 1. Errors of this "
-            "kind show up much later."
+        return N_(
+            "Nothing happened, and nothing was said: the axis is larger than 1. Errors of "
+            "this kind show up much later.",
         )
     if name == "reshape":
         return (
-            "Here reshape is a view: nothing was copied."
+            N_("Here reshape is a view: nothing was copied.")
             if shares
-            else "Here reshape had to copy: the elements of x do not lie in the order of reading."
+            else N_(
+                "Here reshape had to copy: the elements of x do not lie in the order of reading."
+            )
         )
     if name == "contiguous":
         return (
-            "x was contiguous already: it comes back as it is, without a copy."
+            N_("x was contiguous already: it comes back as it is, without a copy.")
             if shares
-            else "x was not contiguous: its elements were copied into the order of reading."
+            else N_("x was not contiguous: its elements were copied into the order of reading.")
         )
     if name == "expand" and len(after.storage) < after.values.size:
-        return (
-            f"{after.values.size} elements, {len(after.storage)} places in memory: write to one of "
-            "them and all of its repetitions change."
+        return N_(
+            "{size} elements, {n_storage} places in memory: write to one of them and all of "
+            "its repetitions change.",
+            size=after.values.size,
+            n_storage=len(after.storage),
         )
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
-        return (
-            "Axis 0 sums to 1 here: the columns. For attention that is the famous mistake: the "
-            "keys, the last axis, must share one query’s attention."
+        return N_(
+            "Axis 0 sums to 1 here: the columns. For attention that is the famous mistake: "
+            "the keys, the last axis, must share one query’s attention.",
         )
     return ""
 
 
-def sums(seen: Sight) -> list[float]:
+def sums(seen: OperationResult) -> list[float]:
     """Return the sums along the axis of a softmax, in order. seen: of a softmax, with a result."""
     assert seen.after is not None
     return [float(value) for value in seen.after.values.sum(axis=seen.values["dim"]).ravel()]
 
 
-def statistics(seen: Sight) -> str:
+def statistics(seen: OperationResult) -> str:
     """Return smallest, mean, largest and standard deviation of a random tensor, in words."""
     assert seen.after is not None
     values = seen.after.values
     spread = values.std(ddof=1) if values.size > 1 else math.nan
-    return (
-        f"smallest {values.min():.2f}, mean {values.mean():.2f}, largest {values.max():.2f}, "
-        f"standard deviation {spread:.2f}"
+    return N_(
+        "smallest {min:.2f}, mean {mean:.2f}, largest {max:.2f}, standard deviation {spread:.2f}",
+        min=values.min(),
+        mean=values.mean(),
+        max=values.max(),
+        spread=spread,
     )
 
 
@@ -83,11 +91,13 @@ def numpy_facts() -> tuple[Fact, ...]:
     back[1] = 7
     grid = np.zeros((2, 3), np.float32)
     return (
-        Fact("torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", "one memory, two names"),
-        Fact("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", "a copy"),
-        Fact("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", "one memory again"),
-        Fact("np.array([1.5]).dtype", str(np.array([1.5]).dtype), "NumPy counts in 64 bits"),
-        Fact("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), "PyTorch in 32"),
-        Fact("np.zeros((2, 3), np.float32).strides", str(grid.strides), "in bytes"),
-        Fact("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), "in elements"),
+        Fact(
+            "torch.from_numpy(a); a[0] = 99", f"t = {tensor.tolist()}", N_("one memory, two names")
+        ),
+        Fact("torch.tensor(a); a[0] = 99", f"t = {copied.tolist()}", N_("a copy")),
+        Fact("n = t.numpy(); t[1] = 7", f"n = {seen.tolist()}", N_("one memory again")),
+        Fact("np.array([1.5]).dtype", str(np.array([1.5]).dtype), N_("NumPy counts in 64 bits")),
+        Fact("torch.tensor([1.5]).dtype", str(torch.tensor([1.5]).dtype), N_("PyTorch in 32")),
+        Fact("np.zeros((2, 3), np.float32).strides", str(grid.strides), N_("in bytes")),
+        Fact("torch.zeros(2, 3).stride()", str(torch.zeros(2, 3).stride()), N_("in elements")),
     )

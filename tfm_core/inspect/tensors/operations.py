@@ -10,17 +10,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from tfm_core.sentences import N_
+
 if TYPE_CHECKING:
     from torch import Tensor
 
 Values = Mapping[str, Any]
 Kind = Literal["moves", "fills", "places", "computes", "makes"]
-CAUSAL, PADDING, LARGE = "future", "last column", "larger than 2"
+CAUSAL, PADDING, LARGE = "future", N_("last column"), N_("larger than 2")
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """Something that an operation is told. kind: how its text is read."""
+    """A parameter of an operation. kind: how its text is read."""
 
     name: str
     label: str
@@ -31,7 +33,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class TensorOperation:
     """One operation.
 
     kind: "moves" elements; "fills" some with new ones; "places", which changes each where it is;
@@ -53,11 +55,11 @@ class Operation:
 
 
 def _dim(label: str, default: str, name: str = "dim") -> Parameter:
-    return Parameter(name, label, "Axes count from 0; -1 is the last one.", "int", default)
+    return Parameter(name, label, N_("Axes count from 0; -1 is the last one."), "int", default)
 
 
-def _sizes(default: str, help: str = "A -1 is worked out from the others.") -> Parameter:
-    return Parameter("sizes", "New shape", help, "ints", default)
+def _sizes(default: str, help: str = N_("A -1 is worked out from the others.")) -> Parameter:
+    return Parameter("sizes", N_("New shape"), help, "ints", default)
 
 
 def listed(numbers: tuple[int, ...]) -> str:
@@ -116,169 +118,174 @@ def _seeded_code(v: Values, name: str) -> str:
     )
 
 
-_MADE = Parameter("sizes", "Shape", "Up to 64 elements.", "shape", "2, 4")
-_SEED = Parameter("seed", "Seed", "The same seed draws the same numbers.", "int", "0")
+_MADE = Parameter("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
+_SEED = Parameter("seed", N_("Seed"), N_("The same seed draws the same numbers."), "int", "0")
 _DIAGONAL = _dim("Diagonal", "0", "diagonal")
 
 _SHAPES = (
-    Operation(
-        "view", "The same memory read in another shape. It never copies, so it can refuse.",
+    TensorOperation(
+        "view", N_("The same memory read in another shape. It never copies, so it can refuse."),
         "moves", "2, 6", (_sizes("2, 2, 3"),), lambda i, v: i[0].view(v["sizes"]),
         lambda v: f"y = x.view({listed(v['sizes'])})",
-        "Split heads: d_model numbers become heads × d_head.", "split",
+        N_("Split heads: d_model numbers become heads × d_head."), "split",
     ),
-    Operation(
-        "reshape", "A view where that is possible, a copy where it is not.",
+    TensorOperation(
+        "reshape", N_("A view where that is possible, a copy where it is not."),
         "moves", "3, 4", (_sizes("2, 6"),), lambda i, v: i[0].reshape(v["sizes"]),
         lambda v: f"y = x.reshape({listed(v['sizes'])})",
-        "Merge heads: after the transpose only a copy can lie in one row.", "merge",
+        N_("Merge heads: after the transpose only a copy can lie in one row."), "merge",
     ),
-    Operation(
-        "unsqueeze", "A new axis of size 1; strides change, memory does not.",
-        "moves", "2, 3", (_dim("New axis at", "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
+    TensorOperation(
+        "unsqueeze", N_("A new axis of size 1; strides change, memory does not."),
+        "moves", "2, 3", (_dim(N_("New axis at"), "1"),), lambda i, v: i[0].unsqueeze(v["dim"]),
         lambda v: f"y = x.unsqueeze({v['dim']})",
-        "Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries.", "masks",
+        N_("Masks: (B, K) becomes (B, 1, 1, K), so that it fits all heads and queries."), "masks",
     ),
-    Operation(
-        "squeeze", "Takes an axis of size 1 away; does nothing, silently, to a larger one.",
+    TensorOperation(
+        "squeeze", N_("Takes an axis of size 1 away; does nothing, silently, to a larger one."),
         "moves", "2, 1, 3", (_dim("Axis", "1"),), lambda i, v: i[0].squeeze(v["dim"]),
         lambda v: f"y = x.squeeze({v['dim']})",
-        "The way back from unsqueeze: one example out of a batch of one.",
+        N_("The way back from unsqueeze: one example out of a batch of one."),
     ),
-    Operation(
-        "expand", "Repeats an axis of size 1 with stride 0: many elements, one place in memory.",
-        "moves", "1, 4", (_sizes("3, 4", "-1 keeps an axis as it is."),),
+    TensorOperation(
+        "expand",
+        N_("Repeats an axis of size 1 with stride 0: many elements, one place in memory."),
+        "moves", "1, 4", (_sizes("3, 4", N_("-1 keeps an axis as it is.")),),
         lambda i, v: i[0].expand(v["sizes"]), lambda v: f"y = x.expand({listed(v['sizes'])})",
-        "The CLS vector of a Vision Transformer, for every picture of a batch.",
+        N_("The CLS vector of a Vision Transformer, for every picture of a batch."),
     ),
 )  # fmt: skip
 _ORDERS = (
-    Operation(
-        "transpose", "Swaps two axes by swapping their strides; no number moves.",
-        "moves", "2, 3", (_dim("First axis", "0", "first"), _dim("Second axis", "1", "other")),
+    TensorOperation(
+        "transpose", N_("Swaps two axes by swapping their strides; no number moves."),
+        "moves", "2, 3", (_dim(N_("First axis"), "0", "first"), _dim(N_("Second axis"), "1",
+        "other")),
         lambda i, v: i[0].transpose(v["first"], v["other"]),
         lambda v: f"y = x.transpose({v['first']}, {v['other']})",
-        "Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ.", "split",
+        N_("Split heads: (B, T, H, D) becomes (B, H, T, D). And Kᵀ in QKᵀ."), "split",
     ),
-    Operation(
-        "permute", "Puts all axes in a new order at once, again by strides alone.",
+    TensorOperation(
+        "permute", N_("Puts all axes in a new order at once, again by strides alone."),
         "moves", "2, 3, 2",
-        (Parameter("dims", "Order of axes", "Each old axis once.", "ints", "1, 0, 2"),),
+        (Parameter("dims", N_("Order of axes"), N_("Each old axis once."), "ints", "1, 0, 2"),),
         lambda i, v: i[0].permute(v["dims"]), lambda v: f"y = x.permute({listed(v['dims'])})",
-        "Patches: the pixels of one patch come together.",
+        N_("Patches: the pixels of one patch come together."),
     ),
-    Operation(
-        "contiguous", "Copies the elements into the order in which they are read, if need be.",
+    TensorOperation(
+        "contiguous", N_("Copies the elements into the order in which they are read, if need be."),
         "moves", "2, 3", (), lambda i, v: i[0].contiguous(), lambda v: "y = x.contiguous()",
-        "Before a view after a transpose; where heads merge, reshape does both.", "merge",
+        N_("Before a view after a transpose; where heads merge, reshape does both."), "merge",
     ),
-    Operation(
-        "CHW to HWC", "Pictures: PyTorch keeps channels first, image files and plots last.",
+    TensorOperation(
+        "CHW to HWC", N_("Pictures: PyTorch keeps channels first, image files and plots last."),
         "moves", "3, 2, 3", (), lambda i, v: i[0].permute(1, 2, 0),
         lambda v: "y = x.permute(1, 2, 0)  # C, Y, X -> Y, X, C",
-        "Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen.",
+        N_("Every picture that is shown: (1, 28, 28) for the model, (28, 28, 1) for the screen."),
     ),
 )  # fmt: skip
 _JOINS = (
-    Operation(
-        "cat", "Joins along an axis that is there; all the other sizes must agree.",
+    TensorOperation(
+        "cat", N_("Joins along an axis that is there; all the other sizes must agree."),
         "moves", "2, 3", (_dim("Axis", "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
         lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
-        "CLS before the patches of a Vision Transformer; the heads of a list, joined.",
+        N_("CLS before the patches of a Vision Transformer; the heads of a list, joined."),
         second="2, 3",
     ),
-    Operation(
-        "stack", "Joins along a new axis; all sizes must agree.",
-        "moves", "2, 3", (_dim("New axis at", "0"),),
+    TensorOperation(
+        "stack", N_("Joins along a new axis; all sizes must agree."),
+        "moves", "2, 3", (_dim(N_("New axis at"), "0"),),
         lambda i, v: _torch().stack(list(i), v["dim"]),
         lambda v: f"y = torch.stack([x, b], dim={v['dim']})",
-        "Sine and cosine of every position, taken together.",
+        N_("Sine and cosine of every position, taken together."),
         second="2, 3",
     ),
-    Operation(
-        "hstack", "cat along axis 1 (axis 0 for vectors).",
+    TensorOperation(
+        "hstack", N_("cat along axis 1 (axis 0 for vectors)."),
         "moves", "2, 3", (), lambda i, v: _torch().hstack(i), lambda v: "y = torch.hstack([x, b])",
-        "Short for cat: the heads of a list side by side.",
+        N_("Short for cat: the heads of a list side by side."),
         second="2, 2",
     ),
 )  # fmt: skip
 _PRODUCTS = (
-    Operation(
-        "matmul", "Rows times columns, for every pair; axes before the last two are a batch.",
+    TensorOperation(
+        "matmul", N_("Rows times columns, for every pair; axes before the last two are a batch."),
         "computes", "2, 3", (), lambda i, v: i[0] @ i[1], lambda v: "y = x @ b",
-        "Everywhere: projections, QKᵀ, weights × V.", "scores", "3, 2",
+        N_("Everywhere: projections, QKᵀ, weights × V."), "scores", "3, 2",
     ),
-    Operation(
-        "einsum", "Products written with letters: those not in the output are summed over.",
+    TensorOperation(
+        "einsum", N_("Products written with letters: those not in the output are summed over."),
         "computes", "2, 3",
-        (Parameter("equation", "Equation", "Such as ij,jk->ik.", "equation", "qd,kd->qk"),),
+        (Parameter("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
         lambda i, v: _torch().einsum(v["equation"], *i[: v["equation"].count(",") + 1]),
         lambda v: f'y = torch.einsum("{v["equation"]}", '
         f"x{', b' if ',' in v['equation'] else ''})",
-        "QKᵀ of all heads at once could be written so: bqhd,bkhd->bhqk.",
+        N_("QKᵀ of all heads at once could be written so: bqhd,bkhd->bhqk."),
         second="4, 3",
     ),
-    Operation(
-        "softmax", "Exponentials over their sum: along one axis, shares that add up to 1.",
-        "places", "3, 3", (_dim("Axis that sums to 1", "-1"),),
+    TensorOperation(
+        "softmax", N_("Exponentials over their sum: along one axis, shares that add up to 1."),
+        "places", "3, 3", (_dim(N_("Axis that sums to 1"), "-1"),),
         lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
-        "Attention weights: over keys, the last axis.", "softmax",
+        N_("Attention weights: over keys, the last axis."), "softmax",
     ),
 )  # fmt: skip
 _MASKS = (
-    Operation(
-        "masked_fill", "Writes one value wherever a mask of True and False says True.",
+    TensorOperation(
+        "masked_fill", N_("Writes one value wherever a mask of True and False says True."),
         "fills", "4, 4",
         (
-            Parameter("which", "Mask is True at", "", "choice", CAUSAL, (CAUSAL, PADDING, LARGE)),
-            Parameter("mask", "Shape of the mask", "Must fit x; 1 is stretched.", "shape", "4, 4"),
-            Parameter("value", "Value", "-inf is usual before a softmax.", "number", "-inf"),
+            Parameter("which", N_("Mask is True at"), "", "choice", CAUSAL, (CAUSAL, PADDING,
+            LARGE)),
+            Parameter("mask", N_("Shape of the mask"), N_("Must fit x; 1 is stretched."), "shape",
+            "4, 4"),
+            Parameter("value", N_("Value"), N_("-inf is usual before a softmax."), "number",
+            "-inf"),
         ),
         lambda i, v: i[0].masked_fill(mask_for(i[0], v), v["value"]), _masked_code,
-        "Scores that a query must not read.", "masking",
+        N_("Scores that a query must not read."), "masking",
     ),
-    Operation(
-        "tril", "Keeps the lower triangle, zeros above: the past.",
+    TensorOperation(
+        "tril", N_("Keeps the lower triangle, zeros above: the past."),
         "fills", "4, 4", (_DIAGONAL,), lambda i, v: i[0].tril(v["diagonal"]),
-        lambda v: f"y = x.tril({v['diagonal']})", "The causal mask.", "masks",
+        lambda v: f"y = x.tril({v['diagonal']})", N_("The causal mask."), "masks",
     ),
-    Operation(
-        "triu", "Keeps the upper triangle, zeros below; with diagonal 1: the future.",
+    TensorOperation(
+        "triu", N_("Keeps the upper triangle, zeros below; with diagonal 1: the future."),
         "fills", "4, 4", (_dim("Diagonal", "1", "diagonal"),),
         lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
-        "The causal mask of nn.Transformer, which marks what is forbidden.",
+        N_("The causal mask of nn.Transformer, which marks what is forbidden."),
     ),
 )  # fmt: skip
 _MAKERS = (
-    Operation(
-        "arange", "Whole numbers from a start up to, but without, an end.",
+    TensorOperation(
+        "arange", N_("Whole numbers from a start up to, but without, an end."),
         "makes", "1",
         (
             _dim("Start", "0", "start"), _dim("End", "6", "end"), _dim("Step", "1", "step"),
         ),
         lambda i, v: _torch().arange(v["start"], v["end"], v["step"]),
         lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",
-        "Positions 0, 1, 2 … of the tokens.",
+        N_("Positions 0, 1, 2 … of the tokens."),
     ),
-    Operation(
-        "zeros", "All zeros.", "makes", "1", (_MADE,),
+    TensorOperation(
+        "zeros", N_("All zeros."), "makes", "1", (_MADE,),
         lambda i, v: _torch().zeros(v["sizes"]), lambda v: f"y = torch.zeros({tupled(v['sizes'])})",
-        "Biases at the start of training.",
+        N_("Biases at the start of training."),
     ),
-    Operation(
-        "rand", "Uniform between 0 and 1: never negative, mean 0.5.", "makes", "1",
+    TensorOperation(
+        "rand", N_("Uniform between 0 and 1: never negative, mean 0.5."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
-        "Dropout: what draws a number below the rate is switched off.",
+        N_("Dropout: what draws a number below the rate is switched off."),
     ),
-    Operation(
-        "randn", "Normal: mean 0, standard deviation 1, half of it negative.", "makes", "1",
+    TensorOperation(
+        "randn", N_("Normal: mean 0, standard deviation 1, half of it negative."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "randn"), lambda v: _seeded_code(v, "randn"),
-        "Embeddings at the start; rand instead would push them all one way.",
+        N_("Embeddings at the start; rand instead would push them all one way."),
     ),
 )  # fmt: skip
 
 
-OPERATIONS: dict[str, Operation] = {
+OPERATIONS: dict[str, TensorOperation] = {
     operation.name: operation
     for group in (_SHAPES, _ORDERS, _JOINS, _PRODUCTS, _MASKS, _MAKERS)
     for operation in group

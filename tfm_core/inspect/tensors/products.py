@@ -11,14 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.tensors.operations import Values
+from tfm_core.sentences import N_
 
 Array = npt.NDArray[Any]
-Place = tuple[int, ...]
-Term = tuple[Place, ...]
-"""The place in each input of the factors of one product."""
+Index = tuple[int, ...]
+Term = tuple[Index, ...]
+"""The index in each input of the factors of one product."""
 
 
-def terms(name: str, values: Values, shapes: Sequence[Place], cell: Place) -> list[Term]:
+def terms(name: str, values: Values, shapes: Sequence[Index], cell: Index) -> list[Term]:
     """Return the products that are summed up to the element of the output at ``cell``.
 
     name: "matmul" or "einsum". shapes: of the inputs.
@@ -37,11 +38,11 @@ def terms(name: str, values: Values, shapes: Sequence[Place], cell: Place) -> li
     return made
 
 
-def _batch(batch: Place, shape: Place) -> Place:
-    """Return a place among the leading axes of a shape; an axis of size 1 is the same for all."""
+def _batch(batch: Index, shape: Index) -> Index:
+    """Return an index among the leading axes of a shape; an axis of size 1 is the same for all."""
     own = shape[:-2]
     used = batch[len(batch) - len(own) :]
-    return tuple(0 if size == 1 else place for place, size in zip(used, own, strict=True))
+    return tuple(0 if size == 1 else index for index, size in zip(used, own, strict=True))
 
 
 def letters(equation: str) -> tuple[list[str], str, str]:
@@ -52,7 +53,7 @@ def letters(equation: str) -> tuple[list[str], str, str]:
     return parts, out, summed
 
 
-def _sizes(parts: Sequence[str], shapes: Sequence[Place]) -> dict[str, int]:
+def _sizes(parts: Sequence[str], shapes: Sequence[Index]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for part, shape in zip(parts, shapes, strict=False):
         for letter, size in zip(part, shape, strict=True):
@@ -60,20 +61,20 @@ def _sizes(parts: Sequence[str], shapes: Sequence[Place]) -> dict[str, int]:
     return sizes
 
 
-def _einsum_terms(equation: str, shapes: Sequence[Place], cell: Place) -> list[Term]:
+def _einsum_terms(equation: str, shapes: Sequence[Index], cell: Index) -> list[Term]:
     parts, out, summed = letters(equation)
     sizes = _sizes(parts, shapes)
     fixed = dict(zip(out, cell, strict=True))
-    found = []
-    for places in product(*(range(sizes[letter]) for letter in summed)):
-        at = {**fixed, **dict(zip(summed, places, strict=True))}
-        found.append(
+    terms = []
+    for indices in product(*(range(sizes[letter]) for letter in summed)):
+        at = {**fixed, **dict(zip(summed, indices, strict=True))}
+        terms.append(
             tuple(
                 tuple(min(at[letter], n - 1) for letter, n in zip(part, shape, strict=True))
                 for part, shape in zip(parts, shapes, strict=False)
             )
         )
-    return found
+    return terms
 
 
 def by_loops(equation: str, inputs: Sequence[Array]) -> Array:
@@ -84,7 +85,7 @@ def by_loops(equation: str, inputs: Sequence[Array]) -> Array:
     made = np.zeros([sizes[letter] for letter in out])
     for cell in np.ndindex(*made.shape):
         made[cell] = sum(
-            math.prod(float(one[place]) for one, place in zip(inputs, term, strict=False))
+            math.prod(float(one[index]) for one, index in zip(inputs, term, strict=False))
             for term in _einsum_terms(equation, shapes, cell)
         )
     return made
@@ -101,7 +102,7 @@ def loops_code(equation: str, inputs: Sequence[Array]) -> str:
     lines = [names, f"y = torch.zeros({', '.join(str(sizes[c]) for c in out) or '()'})"]
     depth = 0
     for letter in [*out, *summed]:
-        note = "" if letter in out else "  # not in the output: summed over"
+        note = "" if letter in out else N_("  # not in the output: summed over")
         lines.append(f"{'    ' * depth}for {letter} in range({sizes[letter]}):{note}")
         depth += 1
     factors = " * ".join(

@@ -1,7 +1,7 @@
 """Tensors by sight: one operation on a small tensor, before and after, with its memory.
 
 Everything is measured on the tensors themselves: shape, strides, storage offset, whether two share
-memory. Where each element came from is found by sending numbered places through the operation.
+memory. Where each element came from is found by sending numbered elements through the operation.
 torch is imported where it is needed.
 """
 
@@ -19,13 +19,13 @@ from tfm_core.inspect.tensors.axes import axes_after, axes_before
 from tfm_core.inspect.tensors.errors import explain
 from tfm_core.inspect.tensors.operations import (
     OPERATIONS,
-    Operation,
+    TensorOperation,
     Values,
     listed,
     mask_for,
     tupled,
 )
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -43,21 +43,21 @@ NEW = -1  # the origin of an element that no input has
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputSpec:
     """How the first input is made. numbers: its content, or None for 0, 1, 2 …"""
 
     shape: tuple[int, ...]
     numbers: tuple[float, ...] | None = None
     dtype: Dtype = "float32"
-    prepared: str = "as it is"
+    prepared: str = N_("as it is")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class TensorView:
     """A tensor as it can be seen.
 
     values: of its shape. axes: a name each. strides, offset: in elements. storage: the memory
-    behind it, in order. visits: the place in the storage of each element, in the order in which
+    behind it, in order. visits: the index in the storage of each element, in the order in which
     they are read. origins, storage_origins: which element of the inputs it is, counted over the
     memory of all inputs, or NEW.
     """
@@ -81,7 +81,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class OperationResult:
     """An operation on its inputs: code, tensors before and after, what they share.
 
     after: None where PyTorch refused; then error is what it said, word for word, with the type of
@@ -89,10 +89,10 @@ class Sight:
     result lies in the same memory.
     """
 
-    operation: Operation
+    operation: TensorOperation
     code: str
-    before: tuple[Look, ...]
-    after: Look | None = None
+    before: tuple[TensorView, ...]
+    after: TensorView | None = None
     shares: tuple[bool, ...] = ()
     error: str = ""
     error_type: str = ""
@@ -100,26 +100,26 @@ class Sight:
     values: Values = field(default_factory=dict)
 
 
-def read(operation: Operation, texts: Mapping[str, str]) -> dict[str, Any]:
+def read(operation: TensorOperation, texts: Mapping[str, str]) -> dict[str, Any]:
     """Read what was typed for each parameter. Raises ValueError, in a sentence."""
     readers = {"int": text.int_of, "ints": text.ints_of, "number": text.number_of}
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for one in operation.parameters:
         typed = texts.get(one.name, one.default)
         if one.kind == "choice":
-            found[one.name] = typed if typed in one.choices else one.default
+            settings[one.name] = typed if typed in one.choices else one.default
         elif one.kind == "equation":
-            found[one.name] = text.equation_of(typed)
+            settings[one.name] = text.equation_of(typed)
         elif one.kind == "shape":
-            found[one.name] = text.shape_of(typed, one.label)
+            settings[one.name] = text.shape_of(typed, one.label)
         else:
-            found[one.name] = readers[one.kind](typed, one.label)
-    return found
+            settings[one.name] = readers[one.kind](typed, one.label)
+    return settings
 
 
 def sight(
-    name: str, source: Source, values: Values, second: tuple[int, ...] | None = None
-) -> Sight:
+    name: str, source: InputSpec, values: Values, second: tuple[int, ...] | None = None
+) -> OperationResult:
     """Run an operation and look at everything.
 
     values: as ``read`` returns them. second: shape of the second input, where there is one.
@@ -127,11 +127,11 @@ def sight(
     be prepared so; an error of PyTorch's is no exception here, but part of what is seen.
     """
     operation = OPERATIONS[name]
-    code, inputs, places = _inputs(operation, source, second)
+    code, inputs, numbered = _inputs(operation, source, second)
     axes = axes_before(name, [one.dim() for one in inputs], values)
     before = tuple(
-        look(letter, one, place, names)
-        for letter, one, place, names in zip("xb", inputs, places, axes, strict=False)
+        look(letter, one, numbers, names)
+        for letter, one, numbers, names in zip("xb", inputs, numbered, axes, strict=False)
     )
     lines = "\n".join([*code, operation.code(values)])
     try:
@@ -139,7 +139,7 @@ def sight(
     except (RuntimeError, IndexError, TypeError, ValueError) as error:
         why = explain(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
-        return Sight(operation, lines, before, None, (), words, kind, why, values)
+        return OperationResult(operation, lines, before, None, (), words, kind, why, values)
     if made.numel() > text.MOST_RESULT or made.dim() > text.MOST_AXES + 1:
         raise StudentError(
             "The result has shape {shape}, {n} elements; up to {most_result} can be followed "
@@ -148,22 +148,22 @@ def sight(
             n=made.numel(),
             most_result=text.MOST_RESULT,
         )
-    origins = _traced(operation, inputs, places, values, made)
+    origins = _traced(operation, inputs, numbered, values, made)
     shapes = [tuple(one.shape) for one in inputs]
     names = axes_after(name, axes, shapes, tuple(made.shape), values)
     after = look("y", made, origins, names)
     shares = tuple(_same_memory(made, one) for one in inputs)
-    return Sight(operation, lines, before, after, shares, values=values)
+    return OperationResult(operation, lines, before, after, shares, values=values)
 
 
-def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> Look:
+def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> TensorView:
     """Measure a tensor; origins: a tensor laid out like it, with the element that each one is."""
     import torch
 
     whole = _memory(tensor)
-    places = torch.arange(len(whole))
-    seen = places.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
-    return Look(
+    addresses = torch.arange(len(whole))
+    seen = addresses.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+    return TensorView(
         name=name,
         values=tensor.detach().numpy().copy(),
         axes=axes,
@@ -189,9 +189,9 @@ def _same_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def _inputs(
-    operation: Operation, source: Source, second: tuple[int, ...] | None
+    operation: TensorOperation, source: InputSpec, second: tuple[int, ...] | None
 ) -> tuple[list[str], tuple[Tensor, ...], tuple[Tensor, ...]]:
-    """Return the lines that make the inputs, the inputs, and their elements' places."""
+    """Return the lines that make the inputs, the inputs, and the numbers of their elements."""
     import torch
 
     if operation.kind == "makes":
@@ -206,14 +206,14 @@ def _inputs(
         line = f"x = torch.tensor([{numbers}], dtype=torch.{source.dtype})"
     line += f".view({listed(source.shape)})" + PREPARED[source.prepared]
     x = _prepared(flat.view(source.shape), source.prepared)
-    places = _prepared(torch.arange(count).view(source.shape), source.prepared)
+    numbered = _prepared(torch.arange(count).view(source.shape), source.prepared)
     if second is None:
-        return [line], (x,), (places,)
+        return [line], (x,), (numbered,)
     n = math.prod(second)
     start = 0 if operation.kind == "computes" else count
     b = torch.arange(start, start + n, dtype=torch.float32).view(second)
     code = f"b = torch.arange({float(start):g}., {start + n}.).view({listed(second)})"
-    return [line, code], (x, b), (places, torch.arange(count, count + n).view(second))
+    return [line, code], (x, b), (numbered, torch.arange(count, count + n).view(second))
 
 
 def _prepared(tensor: Tensor, how: str) -> Tensor:
@@ -229,9 +229,9 @@ def _prepared(tensor: Tensor, how: str) -> Tensor:
 
 
 def _traced(
-    operation: Operation,
+    operation: TensorOperation,
     inputs: tuple[Tensor, ...],
-    places: tuple[Tensor, ...],
+    numbered: tuple[Tensor, ...],
     values: Values,
     made: Tensor,
 ) -> Tensor:
@@ -239,11 +239,11 @@ def _traced(
     import torch
 
     if operation.kind == "moves":
-        return operation.run(places, values)
+        return operation.run(numbered, values)
     if operation.name == "masked_fill":
-        return places[0].masked_fill(mask_for(inputs[0], values), NEW)
+        return numbered[0].masked_fill(mask_for(inputs[0], values), NEW)
     if operation.kind == "fills":
-        return operation.run(tuple(place + 1 for place in places), values) - 1
+        return operation.run(tuple(numbers + 1 for numbers in numbered), values) - 1
     if operation.kind == "places":
-        return torch.empty_like(made, dtype=torch.int64).copy_(places[0])
+        return torch.empty_like(made, dtype=torch.int64).copy_(numbered[0])
     return torch.full_like(made, NEW, dtype=torch.int64)

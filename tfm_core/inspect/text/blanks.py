@@ -29,13 +29,13 @@ __all__ = ["MOST_GAPS", "Blank", "Filled", "fill", "fills_blanks", "hide", "toke
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Blank:
-    """A hidden word: its place, and word -> probability, the likeliest first.
+    """A hidden word: its position, and word -> probability, the likeliest first.
 
     model: of every token. truth: of every word that the grammar allows, empty where none fits.
     heads: (L, H, n), where the blank looks.
     """
 
-    place: int
+    position: int
     model: Shares
     truth: Shares
     heads: Floats
@@ -90,9 +90,9 @@ def tokens_of(run: Run, text: str) -> tuple[str, ...]:
     return _task(run).tokenize(text)
 
 
-def hide(tokens: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
-    """Return the tokens with those at ``places`` hidden too."""
-    return tuple(MASK if place in places else token for place, token in enumerate(tokens))
+def hide(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
+    """Return the tokens with those at ``positions`` hidden too."""
+    return tuple(MASK if position in positions else token for position, token in enumerate(tokens))
 
 
 def fill(run: Run, tokens: Sequence[str]) -> Filled:
@@ -103,14 +103,14 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
     """
     import torch
 
+    from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData, encode_src
     from tfm_core.probe.capture import capture
 
     task = _task(run)
     if MASK not in tokens:
         raise StudentError("No word is hidden: press one, or write ___ in its place.")
-    data = data_of(run.experiment)
-    assert isinstance(data, TextData)
+    data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
     src = encode_src(task, [tokens])
@@ -119,10 +119,10 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
     (modules,) = modules_by_kind(run.experiment).values()
     maps = np.stack([cache[f"{name}.weights"][0].float().numpy() for name in modules])
     blanks = []
-    for place in (place for place, token in enumerate(tokens) if token == MASK):
-        order = shares[place].argsort(descending=True).tolist()
-        said = {task.src_vocabulary.token(i): float(shares[place, i]) for i in order}
-        blanks.append(Blank(place, said, truth.get(place, {}), maps[:, :, place]))
+    for position in (position for position, token in enumerate(tokens) if token == MASK):
+        order = shares[position].argsort(descending=True).tolist()
+        said = {task.src_vocabulary.token(i): float(shares[position, i]) for i in order}
+        blanks.append(Blank(position, said, truth.get(position, {}), maps[:, :, position]))
     return Filled(step, tuple(tokens), tuple(blanks))
 
 
@@ -131,7 +131,6 @@ def _task(run: Run) -> MaskedWordsTask:
 
     if not fills_blanks(run.experiment):
         raise StudentError("This run does not learn to guess hidden words.")
-    assert isinstance(run.experiment.task, TextTaskConfig)
-    task = text_task(run.experiment.task)
+    task = text_task(run.experiment.task_as(TextTaskConfig))
     assert isinstance(task, MaskedWordsTask)
     return task

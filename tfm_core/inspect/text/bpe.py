@@ -58,7 +58,7 @@ class Bpe:
         Different merges may write the same token, which then keeps its number.
         """
         tokens = dict.fromkeys([*self.alphabet, *(merge.merged for merge in self.merges[:k])])
-        return {token: len(SPECIALS) + place for place, token in enumerate(tokens)}
+        return {token: len(SPECIALS) + index for index, token in enumerate(tokens)}
 
 
 def learn(words: Sequence[str], most: int = MOST_MERGES) -> Bpe:
@@ -80,14 +80,14 @@ def tokens(learned: Bpe, words: Sequence[str], k: int) -> list[Token]:
     """Cut words with the first ``k`` merges; a character outside the alphabet is <unk>."""
     known = learned.vocabulary(k)
     tokenizer = _tokenizer(learned, known, k)
-    found = []
+    result = []
     for word in words:
         for piece in tokenizer.encode(word + END).tokens:
             if piece == _UNKNOWN:
-                found.append(Token(SPECIALS[UNK], UNK, is_unknown=True))
+                result.append(Token(SPECIALS[UNK], UNK, is_unknown=True))
             else:
-                found.append(Token(shown(piece), known[piece]))
-    return found
+                result.append(Token(shown(piece), known[piece]))
+    return result
 
 
 def lengths(learned: Bpe, words: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -114,24 +114,24 @@ def apply(pieces: Sequence[str], left: str, right: str) -> list[str]:
     if left not in pieces:
         return list(pieces)
     merged: list[str] = []
-    place = 0
-    while place < len(pieces):
-        if pieces[place] == left and place + 1 < len(pieces) and pieces[place + 1] == right:
+    i = 0
+    while i < len(pieces):
+        if pieces[i] == left and i + 1 < len(pieces) and pieces[i + 1] == right:
             merged.append(left + right)
-            place += 2
+            i += 2
         else:
-            merged.append(pieces[place])
-            place += 1
+            merged.append(pieces[i])
+            i += 1
     return merged
 
 
 def pair_counts(split: dict[str, list[str]], counts: Counter[str]) -> Counter[tuple[str, str]]:
     """Return how often each pair of neighbours stands in the corpus. split: word -> its pieces."""
-    found: Counter[tuple[str, str]] = Counter()
+    of_pairs: Counter[tuple[str, str]] = Counter()
     for word, pieces in split.items():
         for pair in pairwise(pieces):
-            found[pair] += counts[word]
-    return found
+            of_pairs[pair] += counts[word]
+    return of_pairs
 
 
 def shown(token: str) -> str:

@@ -34,13 +34,13 @@ class Heads:
     head: int = MEAN
 
 
-def chosen_maps(look: Look, chosen: Heads) -> Array:
+def chosen_maps(look: CaptionReading, chosen: Heads) -> Array:
     """Return the attention of each word over the patches, (T, side, side)."""
     layer: Array = look.maps[chosen.layer]
     return layer.mean(0) if chosen.head == MEAN else np.asarray(layer[chosen.head])
 
 
-def scores(look: Look, chosen: Heads) -> list[dict[str, Any]]:
+def scores(look: CaptionReading, chosen: Heads) -> list[dict[str, Any]]:
     """Return one row for each word that names a digit that is there.
 
     word; share: of the chosen attention, inside its box; best: of the head with most there; head:
@@ -92,7 +92,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class CaptionReading:
     """What the model made of a picture.
 
     words: what it wrote, <eos> last where it came to an end. maps: (L, H, T, side, side), the
@@ -137,11 +137,11 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
                     i=i + 1,
                 )
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
-    places = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
-    return compose(digits, places)[0].numpy(), ink_boxes(digits, places)[0].tolist()
+    squares = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
+    return compose(digits, squares)[0].numpy(), ink_boxes(digits, squares)[0].tolist()
 
 
-def look_at_scene(run: Run, pieces: Sequence[Piece]) -> Look:
+def look_at_scene(run: Run, pieces: Sequence[Piece]) -> CaptionReading:
     """Let the model describe a composed picture; see ``look_at_picture``. Raises ValueError."""
     config, model = run.experiment.task, run.experiment.model
     if not isinstance(config, CaptionTaskConfig) or not isinstance(model, CaptionerConfig):
@@ -157,7 +157,7 @@ def look_at_scene(run: Run, pieces: Sequence[Piece]) -> Look:
     return look_at_picture(run, picture, item_of(config, truth, boxes, model.patch_size))
 
 
-def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
+def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> CaptionReading:
     """Let the model describe a picture uint8 (1, size, size), reading its own words.
 
     truth: the item of the picture, as in a probe. Raises ValueError, in a sentence, where the run
@@ -165,6 +165,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     """
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
     from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import greedy
     from tfm_core.models.captioner import Captioner
@@ -174,9 +175,8 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     if not isinstance(config, CaptionTaskConfig):
         raise StudentError(_NO_CAPTIONER)
     model, step = model_of(run)
-    data = data_of(run.experiment)
+    data = data_as(data_of(run.experiment), CaptionData)
     assert isinstance(model, Captioner)
-    assert isinstance(data, CaptionData)
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)
     written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
     said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
@@ -199,18 +199,18 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Look:
     return _look(run, example, probabilities[:n_words], names)
 
 
-def look_at_unseen(run: Run, row: int) -> Look:
+def look_at_unseen(run: Run, row: int) -> CaptionReading:
     """Let the model describe a picture of its test set. Raises ValueError, in a sentence."""
     import torch
 
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
     from tfm_core.probe.caption_items import items_of
 
     model = run.experiment.model
     if not isinstance(model, CaptionerConfig):
         raise StudentError(_NO_CAPTIONER)
-    data = data_of(run.experiment)
-    assert isinstance(data, CaptionData)
+    data = data_as(data_of(run.experiment), CaptionData)
     (item,) = items_of(data.config, data.test, [row], model.patch_size)
     picture = data.test.pictures(torch.tensor([row]))[0].numpy()
     return look_at_picture(run, picture, item)
@@ -223,22 +223,22 @@ def answered(said: Sequence[str], truth: Mapping[str, Any], text: str) -> dict[s
     “seven” written is the first one of the truth.
     """
     left: dict[str, list[int]] = {}
-    for place, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
+    for index, (word, box) in enumerate(zip(truth["tgt"], truth["boxes"], strict=True)):
         if box is not None:
-            left.setdefault(word, []).append(place)
-    places = [left[word].pop(0) if left.get(word) else None for word in said]
+            left.setdefault(word, []).append(index)
+    indices = [left[word].pop(0) if left.get(word) else None for word in said]
     return {
         "src": truth["src"],
         "tgt": list(said),
         "said": text,
         "truth": list(truth["tgt"]),
         "tgt_text": truth["tgt_text"],
-        "boxes": [None if place is None else truth["boxes"][place] for place in places],
-        "alignment": [[] if place is None else truth["alignment"][place] for place in places],
+        "boxes": [None if index is None else truth["boxes"][index] for index in indices],
+        "alignment": [[] if index is None else truth["alignment"][index] for index in indices],
     }
 
 
-def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]) -> Look:
+def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]) -> CaptionReading:
     modules = modules_by_kind(run.experiment)["picture"]
     weights = example.maps(modules)[:, :, : len(probabilities)]  # (L, H, T, patches)
     side = round(weights.shape[-1] ** 0.5)
@@ -246,15 +246,15 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
     boxes = [*example.item["boxes"], None]
     patches = [*example.item["alignment"], []]
     words, even = [], []
-    for place, (text, row) in enumerate(zip(ends, probabilities, strict=True)):
+    for index, (text, row) in enumerate(zip(ends, probabilities, strict=True)):
         share = None
-        if patches[place]:
-            share = weights[:, :, place, patches[place]].sum(-1)
-            even.append(len(patches[place]) / weights.shape[-1])
+        if patches[index]:
+            share = weights[:, :, index, patches[index]].sum(-1)
+            even.append(len(patches[index]) / weights.shape[-1])
         best = np.argsort(-row)[:N_LIKELY]
         likely = tuple((names[i], float(row[i])) for i in best)
-        words.append(Word(text, likely, boxes[place], share))
-    return Look(
+        words.append(Word(text, likely, boxes[index], share))
+    return CaptionReading(
         example,
         tuple(words),
         weights.reshape(*weights.shape[:3], side, side),
@@ -265,9 +265,9 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
 def unseen_digits(run: Run, number: int) -> Array:
     """Return the handwritings of a number that the run never trained on: uint8 (D, 28, 28)."""
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
 
-    data = data_of(run.experiment)
-    assert isinstance(data, CaptionData)
+    data = data_as(data_of(run.experiment), CaptionData)
     digits = data.test.digits
     return np.asarray(digits.images[digits.labels == number, 0].numpy())
 
@@ -278,12 +278,12 @@ def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
     Each digit comes with its place among the handwritings of ``unseen_digits``.
     """
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
 
-    data = data_of(run.experiment)
-    assert isinstance(data, CaptionData)
+    data = data_as(data_of(run.experiment), CaptionData)
     split, row = data.test, row % len(data.test)
-    found = []
+    composed = []
     for placed, digit in zip(split.scene(row), split.chosen[row].tolist(), strict=True):
         same = split.digits.labels[:digit] == placed.number
-        found.append((placed, int(same.sum())))
-    return found
+        composed.append((placed, int(same.sum())))
+    return composed

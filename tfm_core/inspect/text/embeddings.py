@@ -20,7 +20,7 @@ from tfm_core.inspect.attention.trained import model_of, no_checkpoint
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text.word_classes import class_of
 from tfm_core.runs.run import Run
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
     from tfm_core.models.build import Model
@@ -30,7 +30,7 @@ FIRST_COMPONENTS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class EmbeddingTable:
     """An embedding table while it is learned.
 
     tokens and classes: V words and what each is; steps: (F,) ascending; values: (F, V, D) float32.
@@ -83,7 +83,9 @@ def can_show(run: Run) -> str | None:
     if run.problem is not None:
         return run.problem
     if not isinstance(run.experiment.task, TextTaskConfig):
-        return "This run learns pictures: its patches are projected, there is no table of words."
+        return N_(
+            "This run learns pictures: its patches are projected, there is no table of words."
+        )
     if not run.has_checkpoint:
         return no_checkpoint(run)
     return None
@@ -95,7 +97,7 @@ def names_of(run: Run) -> list[str]:
     return [name for name in _modules(model) if _vocabulary(run.experiment, name) is not None]
 
 
-def table_of(run: Run, name: str) -> Table:
+def table_of(run: Run, name: str) -> EmbeddingTable:
     """Return a table over the training: from the snapshots where they keep it, and the checkpoint.
 
     Raises ValueError, in a sentence, where there is no checkpoint or no such table.
@@ -118,7 +120,7 @@ def table_of(run: Run, name: str) -> Table:
     steps = tuple(sorted(frames))
     tokens = tuple(known.token(id) for id in range(len(known)))
     task = run.experiment.task.name
-    return Table(
+    return EmbeddingTable(
         name,
         tokens,
         tuple(class_of(task, token) for token in tokens),
@@ -141,14 +143,14 @@ def look_up(table: Array, id: int) -> Lookup:
 
 
 def neighbours(
-    table: Array, place: int, *, most: int = 5, skip: int = 0
+    table: Array, index: int, *, most: int = 5, skip: int = 0
 ) -> list[tuple[int, float]]:
     """Return the rows most alike to a row of a table (V, D) by cosine, the most alike first.
 
     skip: leave out so many first rows, the special tokens.
     """
-    like = cosines(table)[place]
-    order = [int(i) for i in np.argsort(-like, kind="stable") if i != place and i >= skip]
+    like = cosines(table)[index]
+    order = [int(i) for i in np.argsort(-like, kind="stable") if i != index and i >= skip]
     return [(i, float(like[i])) for i in order[:most]]
 
 

@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class LensReading:
     """A lens on a text. read: T tokens from <bos> on; says: (L + 1) x T likeliest next tokens."""
 
     step: int
@@ -44,7 +44,7 @@ class Digits:
     chances: Array
 
 
-def look_through(run: Run, text: str) -> Looked:
+def look_through(run: Run, text: str) -> LensReading:
     """Read a text with the lens: of a language model the text, else a source and its own answer.
 
     Raises ValueError, in a sentence: another family, no weights, unknown or too many tokens.
@@ -79,7 +79,7 @@ def look_through(run: Run, text: str) -> Looked:
         written = vocabulary.encode(sum_of(run, text).answer[:-1])
     lens = logit_lens(model, src, torch.tensor([[BOS, *written]]))
     says = tuple(tuple(vocabulary.token(i) for i in row) for row in lens.ids.tolist())
-    return Looked(step, ("<bos>", *(vocabulary.token(i) for i in written)), says, lens)
+    return LensReading(step, ("<bos>", *(vocabulary.token(i) for i in written)), says, lens)
 
 
 def sum_of(run: Run, text: str) -> Digits:
@@ -94,8 +94,7 @@ def sum_of(run: Run, text: str) -> Digits:
     from tfm_core.decoding import greedy
     from tfm_core.models.text import DecoderOnly
 
-    config = run.experiment.task
-    assert isinstance(config, SequenceTaskConfig)
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
     model, step = model_of(run)

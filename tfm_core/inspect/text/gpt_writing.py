@@ -72,12 +72,12 @@ def tokens_of(run: Run, ids: Sequence[int]) -> tuple[str, ...]:
     """Return ids as tokens up to the end of the text, with <eos> where it is."""
     from tfm_core.data.vocabulary import EOS
 
-    vocabulary, found = _task(run).tgt_vocabulary, []
+    vocabulary, words = _task(run).tgt_vocabulary, []
     for id in ids:
-        found.append(vocabulary.token(id))
+        words.append(vocabulary.token(id))
         if id == EOS:
             break
-    return tuple(found)
+    return tuple(words)
 
 
 def has_ended(sample: Sample) -> bool:

@@ -51,11 +51,11 @@ def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
         depths += [cache[f"decoder.layers.{i}.residual"] for i in range(len(model.decoder.layers))]
         first = int((src != model.pad_id).sum())
         norm = model.decoder.final_norm
-        found = []
+        logits = []
         for stream in depths:  # one by one, as the model does it: so the last is equal to the bit
             rows = stream if norm is None else norm(stream)
-            found.append(model.output(rows[:, first : first + tgt_in.size(1)]))
-    return torch.cat(found)
+            logits.append(model.output(rows[:, first : first + tgt_in.size(1)]))
+    return torch.cat(logits)
 
 
 def logit_lens(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Lens:

@@ -57,8 +57,8 @@ def sentences_of(text: str) -> list[list[str]]:
             n_lines=len(lines),
             most_sentences=MOST_SENTENCES,
         )
-    found = [words_of(clean(line)) for line in lines]
-    for number, words in enumerate(found, 1):
+    sentences = [words_of(clean(line)) for line in lines]
+    for number, words in enumerate(sentences, 1):
         if len(words) > MOST_TOKENS:
             raise StudentError(
                 "Sentence {number} has {n_words} words; at most {most_tokens} are shown here.",
@@ -66,7 +66,7 @@ def sentences_of(text: str) -> list[list[str]]:
                 n_words=len(words),
                 most_tokens=MOST_TOKENS,
             )
-    return found
+    return sentences
 
 
 def longest(sentences: Sequence[Sequence[str]], *, has_bos: bool, has_eos: bool) -> int:
@@ -80,7 +80,7 @@ def batch(
     """Number the words and lay the sentences into a rectangle of the longest, at most ``length``.
 
     A sentence that is too long loses its last words; <bos> and <eos> keep their places.
-    Raises ValueError where ``length`` has no place for a single word.
+    Raises ValueError where ``length`` has no room for a single word.
     """
     room = length - has_bos - has_eos
     if room < 1:
@@ -95,8 +95,8 @@ def batch(
     rows = [[*start, *known.encode(sentence[:room]), *end] for sentence in sentences]
     width = max(map(len, rows))
     ids = np.full((len(rows), width), PAD, np.int64)
-    for place, row in enumerate(rows):
-        ids[place, : len(row)] = row
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
     words = tuple(tuple(known.token(int(id)) for id in row) for row in ids)
     cut = tuple(tuple(sentence[room:]) for sentence in sentences)
     return Batch(ids, ids != PAD, words, cut, known)

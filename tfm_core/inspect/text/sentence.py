@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sentence:
+class SentenceReading:
     """A sentence as the last checkpoint reads it, at ``step``.
 
     words: n of them; keys: with CLS in front where there is one. probabilities: (labels,). heads:
@@ -54,7 +54,7 @@ class Sentence:
 
     @property
     def said(self) -> int:
-        """The place of the likeliest label."""
+        """The index of the likeliest label."""
         return int(self.probabilities.argmax())
 
     @property
@@ -72,7 +72,7 @@ def reads_labels(experiment: Experiment) -> bool:
     return isinstance(task, TextTaskConfig) and task.facts.answer == "label"
 
 
-def read(run: Run, text: str) -> Sentence:
+def read(run: Run, text: str) -> SentenceReading:
     """Read a sentence with the last checkpoint of a run.
 
     Raises ValueError, in a sentence, for words the task does not know, for no or too many words,
@@ -93,7 +93,7 @@ def read(run: Run, text: str) -> Sentence:
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
     relevant = relevance_of(model, inputs, specials + int(probabilities.argmax())).numpy()
     relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
-    return Sentence(
+    return SentenceReading(
         step=step,
         words=words,
         keys=(CLS, *words) if is_cls else words,
@@ -132,10 +132,10 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     The changes are to the last clause and to the last joining word. Empty for what is no sentence
     of the grammar.
     """
-    found = judged(words)
-    if found is None:
+    verdict = judged(words)
+    if verdict is None:
         return {}
-    clause = found.clauses[-1]
+    clause = verdict.clauses[-1]
     words = tuple(words)
     start = clause.adjective_at if clause.intensity_at is None else clause.intensity_at
     changed: dict[str, tuple[str, ...]] = {}
@@ -148,7 +148,7 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
     else:
         weaker = "slightly" if INTENSITIES[words[start]] > 1 else "very"
         changed[f"“{weaker}” for “{words[start]}”"] = (*words[:start], weaker, *words[start + 1 :])
-    joins = [place for place, word in enumerate(words) if word in JOINS]
+    joins = [index for index, word in enumerate(words) if word in JOINS]
     if joins:
         at = joins[-1]
         other = AND if words[at] != AND else BUT
@@ -162,11 +162,9 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _task(run: Run) -> TextTask:
     from tfm_core.data.text import text_task
 
-    config = run.experiment.task
     if not reads_labels(run.experiment):
         raise StudentError("This run does not learn to label sentences.")
-    assert isinstance(config, TextTaskConfig)
-    return text_task(config)
+    return text_task(run.experiment.task_as(TextTaskConfig))
 
 
 def _inputs(task: TextTask, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:
@@ -182,14 +180,14 @@ def _shares(model: nn.Module, inputs: tuple[Tensor, Tensor], task: TextTask) -> 
 
     with torch.no_grad():
         shares = model(*inputs)[:, 0].float().softmax(-1)
-    found: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
-    return found
+    result: Floats = shares[:, -len(task.tgt_vocabulary.tokens) :].numpy()
+    return result
 
 
 def _without(model: nn.Module, task: TextTask, words: tuple[str, ...]) -> Floats:
     if len(words) < 2:
         return np.zeros((0, len(task.tgt_vocabulary.tokens)), np.float32)
-    shorter = [(*words[:place], *words[place + 1 :]) for place in range(len(words))]
+    shorter = [(*words[:index], *words[index + 1 :]) for index in range(len(words))]
     return _shares(model, _inputs(task, shorter), task)
 
 

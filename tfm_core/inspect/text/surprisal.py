@@ -31,17 +31,16 @@ _LENGTH = {"words": 60, "characters": 300}
 
 def example_text(run: Run, n: int | None = None) -> str:
     """Return about ``n`` tokens of the last tenth of a run's text, or a sentence of the grammar."""
-    config = run.experiment.task
-    assert isinstance(config, CorpusTaskConfig)
+    config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     if task.is_grammar:
         tokens = task.sample(random.Random(f"{run.experiment.seed} unseen")).tgt
         return task.join_tgt(tokens if n is None else tokens[:n])
     tokens = tuple(task.tokens)
     first = len(tokens) - max(2, len(tokens) // 10)
-    for place in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word
-        if config.unit == "words" or tokens[place - 1].isspace():
-            first = place
+    for position in range(first, min(first + 80, len(tokens) - 1)):  # not in the middle of a word
+        if config.unit == "words" or tokens[position - 1].isspace():
+            first = position
             break
     piece = tokens[first : first + (n or _LENGTH[config.unit])]
     if config.unit == "characters" and " " in piece:  # nor ending in one

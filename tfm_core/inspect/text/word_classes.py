@@ -7,6 +7,7 @@ from functools import cache
 from tfm_core.data.text import korean_words
 from tfm_core.data.text.english_korean import SUFFIXES
 from tfm_core.data.vocabulary import SPECIALS
+from tfm_core.sentences import N_
 
 CLASSES = (
     "people",
@@ -14,12 +15,12 @@ CLASSES = (
     "food",
     "things",
     "place",
-    "verb, present",
-    "verb, past",
+    N_("verb, present"),
+    N_("verb, past"),
     "adjective",
     "time",
-    "function word",
-    "particle or ending",
+    N_("function word"),
+    N_("particle or ending"),
     "digit",
     "letter",
     "sign",
@@ -44,26 +45,26 @@ def class_of(task: str, token: str) -> str:
 
 def by_class(classes: tuple[str, ...]) -> list[int]:
     """Return the places of tokens ordered by class, those of one class as they stand."""
-    return sorted(range(len(classes)), key=lambda place: CLASSES.index(classes[place]))
+    return sorted(range(len(classes)), key=lambda index: CLASSES.index(classes[index]))
 
 
 @cache
 def _grammar() -> dict[str, str]:
-    found: dict[str, str] = {}
+    classes: dict[str, str] = {}
     for verb in korean_words.VERBS:
         for form in (verb.singular, verb.plural, verb.korean_final, verb.korean_linking):
-            found[form] = "verb, present"
+            classes[form] = N_("verb, present")
         for form in (verb.past, verb.korean_past):
-            found[form] = "verb, past"
+            classes[form] = N_("verb, past")
     for english, korean in korean_words.ADJECTIVES.items():
-        found |= dict.fromkeys((english, korean), "adjective")
+        classes |= dict.fromkeys((english, korean), "adjective")
     for group, nouns in korean_words.NOUNS.items():
         for noun in nouns:
-            found |= dict.fromkeys((noun.english, noun.korean), group)
-    for place in korean_words.PLACES:
-        found |= dict.fromkeys((place.english, place.korean), "place")
+            classes |= dict.fromkeys((noun.english, noun.korean), group)
+    for location in korean_words.PLACES:
+        classes |= dict.fromkeys((location.english, location.korean), "place")
     for english, (korean, _when) in korean_words.TIMES.items():
-        found |= dict.fromkeys((english, korean), "time")
+        classes |= dict.fromkeys((english, korean), "time")
     function = (*korean_words.PREPOSITIONS, *korean_words.ARTICLES, korean_words.AND)
-    found |= dict.fromkeys(function, "function word")
-    return found | dict.fromkeys(SUFFIXES, "particle or ending")
+    classes |= dict.fromkeys(function, N_("function word"))
+    return classes | dict.fromkeys(SUFFIXES, N_("particle or ending"))

@@ -13,22 +13,24 @@ from torch import Tensor, nn
 from tfm_core.data.caption_words import join
 from tfm_core.data.captions import CaptionData
 from tfm_core.data.image_data import ImageData
+from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.inspect.training_step.loss import LossCall
 from tfm_core.inspect.training_step.step import forward, rows
 from tfm_core.training.loop import Trainer
+from tfm_core.variants.tasks import TASK_KINDS
 
 Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """The examples of a batch: their places in the training set, and what they are.
+    """The examples of a batch: their indices in the training set, and what they are.
 
     pictures: uint8 (B, C, H, W) where the data are pictures.
     """
 
-    places: list[int]
+    indices: list[int]
     inputs: list[str]
     targets: list[str]
     pictures: npt.NDArray[np.uint8] | None = None
@@ -54,41 +56,69 @@ class Answer:
 
 def batch_rows(trainer: Trainer) -> Rows:
     """Return the examples of the next step."""
-    places, data = rows(trainer), trainer.data
-    if isinstance(data, ImageData):
-        labels = data.train.labels[places].tolist()
-        names = [data.facts.class_names[label] for label in labels]
-        pictures = data.train.images[places].numpy()
-        return Rows(places.tolist(), [f"picture {n:,}" for n in places.tolist()], names, pictures)
-    if isinstance(data, TextData):
-        pairs = [data.train.pairs[place] for place in places.tolist()]
+    found: Rows = TASK_KINDS[trainer.experiment.task.kind].part("batch_rows")(
+        trainer, rows(trainer)
+    )
+    return found
+
+
+def text_rows(trainer: Trainer, indices: Tensor) -> Rows:
+    """Return texts: sources and targets."""
+    data = data_as(trainer.data, TextData)
+    if data.windows is not None:  # they overlap, and are cut out of the text where they are needed
+        decoded = [
+            data.task.tgt_vocabulary.decode(row) for row in data.windows.rows(indices).tolist()
+        ]
         return Rows(
-            places.tolist(),
-            [data.task.join_src(pair.src) for pair in pairs],
-            [data.task.join_tgt(pair.tgt) for pair in pairs],
+            indices.tolist(), ["" for _ in decoded], [data.task.join_tgt(row) for row in decoded]
         )
-    numbers = places.tolist()
-    if isinstance(data, CaptionData):
-        captions = [join(data.train.captions[n].words, data.config) for n in numbers]
-        pictures = data.train.pictures(places).numpy()
-        return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
-    return Rows(numbers, [f"example {n:,}" for n in numbers], ["" for _ in numbers])
+    pairs = [data.train.pairs[n] for n in indices.tolist()]
+    return Rows(
+        indices.tolist(),
+        [data.task.join_src(pair.src) for pair in pairs],
+        [data.task.join_tgt(pair.tgt) for pair in pairs],
+    )
+
+
+def image_rows(trainer: Trainer, indices: Tensor) -> Rows:
+    """Return pictures and their classes."""
+    data, numbers = data_as(trainer.data, ImageData), indices.tolist()
+    names = [data.facts.class_names[label] for label in data.train.labels[indices].tolist()]
+    pictures = data.train.images[indices].numpy()
+    return Rows(numbers, [f"picture {n:,}" for n in numbers], names, pictures)
+
+
+def caption_rows(trainer: Trainer, indices: Tensor) -> Rows:
+    """Return pictures and their captions."""
+    data, numbers = data_as(trainer.data, CaptionData), indices.tolist()
+    captions = [join(data.train.captions[n].words, data.config) for n in numbers]
+    pictures = data.train.pictures(indices).numpy()
+    return Rows(numbers, [f"picture {n:,}" for n in numbers], captions, pictures)
 
 
 def class_name(trainer: Trainer, number: int) -> str:
     """Return what a class of the output is called."""
-    data = trainer.data
-    if isinstance(data, ImageData):
-        return data.facts.class_names[number]
-    if isinstance(data, CaptionData):
-        return str(data.vocabulary.token(number))
-    vocabulary = getattr(getattr(data, "task", None), "tgt_vocabulary", None)
+    return str(TASK_KINDS[trainer.experiment.task.kind].part("class_name")(trainer, number))
+
+
+def token_name(trainer: Trainer, number: int) -> str:
+    """Return the token that a class of a text model's output is."""
     first = getattr(trainer.objective, "first_class", 0)
-    return str(number) if vocabulary is None else str(vocabulary.token(first + number))
+    return str(data_as(trainer.data, TextData).task.tgt_vocabulary.token(first + number))
+
+
+def image_class(trainer: Trainer, number: int) -> str:
+    """Return the name of a class of pictures."""
+    return data_as(trainer.data, ImageData).facts.class_names[number]
+
+
+def caption_word(trainer: Trainer, number: int) -> str:
+    """Return the word of a caption that a class of the output is."""
+    return str(data_as(trainer.data, CaptionData).vocabulary.token(number))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Answers:
+class BatchAnswers:
     """All answers of a batch, one row of the loss's logits each.
 
     losses: (N,), nats; counts: bool (N,), those that are not padding; owners: (N,), whose they are.
@@ -106,7 +136,7 @@ class Answers:
         return rows
 
 
-def answers(trainer: Trainer) -> Answers | None:
+def answers(trainer: Trainer) -> BatchAnswers | None:
     """Run the next batch forward; None where its loss is no cross-entropy of the model's output."""
     outputs: list[Tensor] = []
 
@@ -116,21 +146,21 @@ def answers(trainer: Trainer) -> Answers | None:
 
     handle = trainer.model.register_forward_hook(keep)
     try:
-        found = forward(trainer)
+        passed = forward(trainer)
     finally:
         handle.remove()
-    if found.call is None or not outputs:
+    if passed.call is None or not outputs:
         return None
     losses = F.cross_entropy(
-        found.call.logits.detach(),
-        found.call.targets,
+        passed.call.logits.detach(),
+        passed.call.targets,
         reduction="none",
-        ignore_index=found.call.ignore_index,
-        label_smoothing=found.call.smoothing,
+        ignore_index=passed.call.ignore_index,
+        label_smoothing=passed.call.smoothing,
     )
-    counts = found.call.targets != found.call.ignore_index
-    owners = _owners(found.call.logits, outputs[-1])
-    return Answers(float(found.loss.detach()), found.call, losses, counts, owners)
+    counts = passed.call.targets != passed.call.ignore_index
+    owners = _owners(passed.call.logits, outputs[-1])
+    return BatchAnswers(float(passed.loss.detach()), passed.call, losses, counts, owners)
 
 
 def _owners(logits: Tensor, output: Tensor) -> Tensor:
@@ -147,18 +177,18 @@ def _owners(logits: Tensor, output: Tensor) -> Tensor:
     return owners
 
 
-def example_losses(found: Answers, n_examples: int) -> Floats:
+def example_losses(answers: BatchAnswers, n_examples: int) -> Floats:
     """Return (B,): the mean loss of each example's answers that count, 0 without any."""
-    counted = found.counts & (found.owners >= 0)
-    owners = found.owners[counted]
-    sums = torch.zeros(n_examples).index_add(0, owners, found.losses[counted].float())
+    counted = answers.counts & (answers.owners >= 0)
+    owners = answers.owners[counted]
+    sums = torch.zeros(n_examples).index_add(0, owners, answers.losses[counted].float())
     mean: Floats = (sums / owners.bincount(minlength=n_examples).clamp(min=1)).numpy()
     return mean
 
 
-def one_answer(trainer: Trainer, found: Answers, number: int, shown: int = 8) -> Answer:
+def one_answer(trainer: Trainer, answers: BatchAnswers, number: int, shown: int = 8) -> Answer:
     """Return the numbers of one answer, by its row."""
-    call = found.call
+    call = answers.call
     row = call.logits.detach()[number].double()
     target = int(call.targets[number])
     log_sum = float(row.logsumexp(0))

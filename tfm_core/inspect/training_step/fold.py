@@ -34,7 +34,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Flow:
+class GradientFlow:
     """Gradients from one group to another: how many, and the norm and shape of a single one."""
 
     count: int = 0
@@ -47,7 +47,7 @@ class Folded:
     """Groups by key, in the order in which gradients reach them, and the flows between them."""
 
     groups: dict[str, Group] = field(default_factory=dict)
-    flows: dict[tuple[str, str], Flow] = field(default_factory=dict)
+    flows: dict[tuple[str, str], GradientFlow] = field(default_factory=dict)
 
 
 def top(module: str, stacks: Collection[str]) -> str:
@@ -59,9 +59,9 @@ def top(module: str, stacks: Collection[str]) -> str:
     if module in {LOSS, MODEL}:
         return module
     parts = module.split(".")
-    for place, part in enumerate(parts):
+    for i, part in enumerate(parts):
         if part.isdigit():
-            return ".".join(parts[: place + 1])
+            return ".".join(parts[: i + 1])
     return ".".join(parts[:2]) if parts[0] in stacks else parts[0]
 
 
@@ -83,7 +83,7 @@ def fold(graph: Graph, opened: str = "") -> Folded:
             group.squares += (operation.norm or 0.0) ** 2
     for tail, head in graph.edges:
         if keys[tail] != keys[head]:
-            flow = folded.flows.setdefault((keys[tail], keys[head]), Flow())
+            flow = folded.flows.setdefault((keys[tail], keys[head]), GradientFlow())
             flow.count += 1
             below = graph.operations[head]
             flow.norm, flow.shape = below.norm, below.shape
@@ -92,15 +92,15 @@ def fold(graph: Graph, opened: str = "") -> Folded:
 
 def groups_of(graph: Graph) -> list[str]:
     """Return what can be opened: the groups, and the parts directly inside of them."""
-    found: dict[str, None] = {}
+    groups: dict[str, None] = {}
     stacks = _stacks(graph)
     for operation in graph.operations:
         first = top(operation.module, stacks)
-        found[first] = None
+        groups[first] = None
         rest = operation.module.removeprefix(first).lstrip(".")
         if rest and operation.module not in {LOSS, MODEL}:
-            found[f"{first}.{rest.split('.')[0]}"] = None
-    return sorted(found)
+            groups[f"{first}.{rest.split('.')[0]}"] = None
+    return sorted(groups)
 
 
 def _stacks(graph: Graph) -> set[str]:

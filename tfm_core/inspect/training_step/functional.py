@@ -56,10 +56,10 @@ def with_functions(
         for name, one in trainer.model.named_parameters()
     }
     loss = functional_call(Scored(trainer), weights, (batch, generator))
-    found = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
+    in_order = torch.autograd.grad(loss, list(weights.values()), allow_unused=True)
     gradients = {
         name.removeprefix("model."): torch.zeros_like(one) if gradient is None else gradient
-        for (name, one), gradient in zip(weights.items(), found, strict=True)
+        for (name, one), gradient in zip(weights.items(), in_order, strict=True)
     }
     return loss, gradients
 
@@ -75,12 +75,12 @@ def two_ways(trainer: Trainer, taken: Taken) -> TwoWays:
     with chance(trainer) as generator:
         module_loss = with_modules(copy, rows(trainer), generator)
     with chance(trainer) as generator:
-        loss, found = with_functions(trainer, rows(trainer), generator)
-    _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
+        loss, by_name = with_functions(trainer, rows(trainer), generator)
+    _norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
     optimiser = OPTIMISERS[trainer.experiment.training.optimizer]
     gradients, weights = [], []
     for name, moved in copy.model.named_parameters():
-        clipped = found[name] * scale
+        clipped = by_name[name] * scale
         theirs = torch.zeros_like(moved) if moved.grad is None else moved.grad
         gradients.append(_apart(clipped, theirs))
         weights.append(_apart(whole(taken, name, clipped, optimiser), moved.detach()))

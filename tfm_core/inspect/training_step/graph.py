@@ -22,7 +22,7 @@ LOSS, MODEL = "(loss)", "(model)"
 
 
 @dataclass(slots=True)
-class Operation:
+class BackwardNode:
     """A node: what it undoes, whose it is, and the gradient that arrived there.
 
     name: of the backward function, without its number. parameter: the name of the parameter whose
@@ -41,7 +41,7 @@ class Operation:
 class Graph:
     """All operations, and the edges along which gradients flow, from the loss on."""
 
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[BackwardNode] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -58,22 +58,22 @@ def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
     handles = _watch(trainer.model, spans)
     trainer.model.zero_grad(set_to_none=True)
     try:
-        found = forward(trainer)
+        passed = forward(trainer)
     finally:
         for handle in handles:
             handle.remove()
-    graph, nodes = _walk(found.loss, trainer.model, spans)
+    graph, nodes = _walk(passed.loss, trainer.model, spans)
     hooks = [
         node.register_prehook(_note(operation))
         for node, operation in zip(nodes, graph.operations, strict=True)
     ]
     try:
-        found.loss.backward()  # type: ignore[no-untyped-call]
+        passed.loss.backward()  # type: ignore[no-untyped-call]
     finally:
         for hook in hooks:
             hook.remove()
     trainer.model.zero_grad(set_to_none=True)
-    return graph, found
+    return graph, passed
 
 
 def _now() -> int:
@@ -119,20 +119,22 @@ def _walk(loss: Tensor, model: nn.Module, spans: list[_Span]) -> tuple[Graph, li
     return graph, nodes
 
 
-def _operation(node: Any, owners: dict[int, str], spans: list[_Span]) -> Operation:
+def _operation(node: Any, owners: dict[int, str], spans: list[_Span]) -> BackwardNode:
     name = (
         node.name().rstrip("0123456789").removesuffix("Backward").removeprefix("torch::autograd::")
     )
     variable = getattr(node, "variable", None)
     if variable is not None:
         parameter = owners.get(id(variable), "")
-        return Operation(name, parameter.rpartition(".")[0] or MODEL, parameter, variable.numel())
+        return BackwardNode(
+            name, parameter.rpartition(".")[0] or MODEL, parameter, variable.numel()
+        )
     number = node._sequence_nr()
     owner = next((one.module for one in spans if one.begin < number < one.end), LOSS)
-    return Operation(name, owner)
+    return BackwardNode(name, owner)
 
 
-def _note(operation: Operation) -> Callable[[tuple[Tensor | None, ...]], None]:
+def _note(operation: BackwardNode) -> Callable[[tuple[Tensor | None, ...]], None]:
     def note(arriving: tuple[Tensor | None, ...]) -> None:
         there = [one for one in arriving if isinstance(one, Tensor)]
         if there:

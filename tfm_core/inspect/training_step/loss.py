@@ -1,4 +1,4 @@
-"""What a loss was computed from: heard where ``F.cross_entropy`` is called, whoever calls it."""
+"""What a loss was computed from: intercepted where ``F.cross_entropy`` is called."""
 
 from __future__ import annotations
 

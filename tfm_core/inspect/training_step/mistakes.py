@@ -98,8 +98,8 @@ def softmax_before_loss(trainer: Trainer) -> Softmaxed:
         given = call.logits.softmax(-1) if is_wrong else call.logits
         loss = F.cross_entropy(given, call.targets, ignore_index=call.ignore_index)
         loss.backward()  # type: ignore[no-untyped-call]
-        found = [one.grad for one in copy.model.parameters() if one.grad is not None]
-        norms.append(_norm(found))
+        gradients = [one.grad for one in copy.model.parameters() if one.grad is not None]
+        norms.append(_norm(gradients))
         losses.append(float(loss.detach()))
     classes = call.logits.size(-1)
     floor = math.log(math.e + classes - 1) - 1
@@ -155,5 +155,5 @@ def _call(trainer: Trainer) -> LossCall:
     return call
 
 
-def _norm(found: list[Tensor]) -> float:
-    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in found])))
+def _norm(gradients: list[Tensor]) -> float:
+    return float(torch.linalg.vector_norm(torch.stack([one.norm() for one in gradients])))

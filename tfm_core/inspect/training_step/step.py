@@ -137,32 +137,32 @@ def gradients(trainer: Trainer) -> tuple[float, dict[str, Tensor]]:
     trainer.model.zero_grad(set_to_none=True)
     loss = forward(trainer).loss
     loss.backward()  # type: ignore[no-untyped-call]
-    found = {
+    by_name = {
         name: (torch.zeros_like(one) if one.grad is None else one.grad.clone())
         for name, one in trainer.model.named_parameters()
     }
     trainer.model.zero_grad(set_to_none=True)
-    return float(loss.detach()), found
+    return float(loss.detach()), by_name
 
 
-def clip_scale(found: Mapping[str, Tensor], limit: float) -> tuple[float, float]:
+def clip_scale(gradients: Mapping[str, Tensor], limit: float) -> tuple[float, float]:
     """Return the norm of all gradients together, and what clipping multiplies them with.
 
     As ``nn.utils.clip_grad_norm_``: limit / (norm + 1e-6), at most 1; a limit of 0 is none.
     """
-    norm = float(torch.linalg.vector_norm(torch.stack([g.norm() for g in found.values()])))
+    norm = float(torch.linalg.vector_norm(torch.stack([g.norm() for g in gradients.values()])))
     return norm, min(1.0, limit / (norm + 1e-6)) if limit else 1.0
 
 
 def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
     """Take the next step on a copy, with a learning rate; return the copy and what happened."""
-    loss, found = gradients(trainer)
-    norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
+    loss, by_name = gradients(trainer)
+    norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
     after = copied(trainer)
     named = dict(after.model.named_parameters())
     before = {name: one.detach().clone() for name, one in named.items()}
     state_before = _state(after)
-    update(after, found, rate, scale)
+    update(after, by_name, rate, scale)
     with torch.no_grad():
         loss_after = float(forward(after, at=trainer).loss)
     after.step += 1
@@ -172,7 +172,7 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
         loss_after,
         norm,
         scale,
-        found,
+        by_name,
         before,
         {name: one.detach().clone() for name, one in named.items()},
         state_before,
@@ -182,10 +182,10 @@ def take(trainer: Trainer, rate: float) -> tuple[Trainer, Taken]:
     return after, taken
 
 
-def update(trainer: Trainer, found: Mapping[str, Tensor], rate: float, scale: float) -> None:
+def update(trainer: Trainer, gradients: Mapping[str, Tensor], rate: float, scale: float) -> None:
     """Have the trainer's own optimiser move the weights along gradients."""
     for name, one in trainer.model.named_parameters():
-        one.grad = found[name] * scale
+        one.grad = gradients[name] * scale
     for group in trainer.optimizer.param_groups:
         group["lr"] = rate
     trainer.optimizer.step()
@@ -194,12 +194,12 @@ def update(trainer: Trainer, found: Mapping[str, Tensor], rate: float, scale: fl
 
 def losses_at(trainer: Trainer, rates: Sequence[float]) -> list[float]:
     """Return the loss of the same batch after a step with each learning rate; inf if no number."""
-    _loss, found = gradients(trainer)
-    _norm, scale = clip_scale(found, trainer.experiment.training.clip_norm)
+    _loss, by_name = gradients(trainer)
+    _norm, scale = clip_scale(by_name, trainer.experiment.training.clip_norm)
     losses = []
     for rate in rates:
         after = copied(trainer)
-        update(after, found, rate, scale)
+        update(after, by_name, rate, scale)
         with torch.no_grad():
             loss = float(forward(after, at=trainer).loss)
         losses.append(loss if math.isfinite(loss) else math.inf)

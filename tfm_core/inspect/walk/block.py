@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
+from tfm_core.sentences import N_
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
 
 
 def blocks(subject: Subject, stack: str, axis: str) -> tuple[Seen, ...]:
     """Return what comes out of each block of a stack."""
     return tuple(
-        seen(f"block_{number}", f"after block {number}", value, f"B {axis} d_model")
+        seen(
+            f"block_{number}", N_("after block {number}", number=number), value, f"B {axis} d_model"
+        )
         for number, value in enumerate(_residuals(subject, stack), 1)
     )
 
@@ -22,21 +27,21 @@ def _residuals(subject: Subject, stack: str) -> list[Tensor]:
     return [subject.cache[f"{stack}.layers.{i}.residual"] for i in range(n)]
 
 
-def encoder_stack(place: Place) -> Step:
+def encoder_stack(view: BlockView) -> WalkStep:
     """All blocks of the encoder, one after the other."""
-    subject, axis = place.subject, place.axis
+    subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
     batch, length, d_model = memory.shape
     through = blocks(subject, "encoder", axis)
-    before = [seen("placed", "vectors with their place", placed, f"B {axis} d_model")]
+    before = [seen("placed", N_("vectors with their place"), placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
-    if place.has("self_attention.mask"):
-        before.append(mask_seen(place.got("self_attention.mask"), axis.partition(":")[2]))
+    if view.has("self_attention.mask"):
+        before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
     topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
-    return Step(
-        "encoder-stack", "Encoder stack", topics, code, tuple(before),
-        (seen("memory", "what the encoder understood", memory, f"B {axis} d_model"),),
+    return WalkStep(
+        "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
+        (seen("memory", N_("what the encoder understood"), memory, f"B {axis} d_model"),),
         shape_question(
             f"the memory, after {len(through)} block{'s' if len(through) > 1 else ''}",
             (batch, length, d_model), (batch, len(through), length, d_model),
@@ -46,71 +51,71 @@ def encoder_stack(place: Place) -> Step:
     )  # fmt: skip
 
 
-ACTIVATION_CODE = {
-    "relu": "F.relu(ff.up({x}))",
-    "gelu": "F.gelu(ff.up({x}))",
-    "gelu_tanh": "F.gelu(ff.up({x}), approximate='tanh')",
-    "swiglu": "F.silu(ff.gate({x})) * ff.up({x})",
-}
-
-
-def add_norm(place: Place, sublayer: str = "self_attention") -> Step:
+def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
     """What an attention found is added to what was there. sublayer: which attention."""
-    config, axes = place.subject.block, f"B {place.axis} d_model"
-    got = place.got
-    change = seen("output", "output of the attention", got(f"{sublayer}_norm.change"), axes)
-    after = [seen("joined", "after add and norm", got(f"{sublayer}_norm.joined"), axes)]
+    config, axes = view.subject.block, f"B {view.axis} d_model"
+    got = view.got
+    change = seen("output", N_("output of the attention"), got(f"{sublayer}_norm.change"), axes)
+    after = [seen("joined", N_("after add and norm"), got(f"{sublayer}_norm.joined"), axes)]
     extra = []
     if config.norm_first:
         code = "joined = x + output  # the attention read norm(x)"
         normed = got(f"{sublayer}_norm.normed")
-        extra = [seen("normed", "norm(x), which the attention read", normed, axes)]
+        extra = [seen("normed", N_("norm(x), which the attention read"), normed, axes)]
     else:
         code = "total = x + output\njoined = norm(total)"
-        after.insert(0, seen("total", "the sum", got(f"{sublayer}_norm.total"), axes))
-    width = place.sizes[-1]
-    came = "what came into the block" if sublayer == "self_attention" else "what was there before"
-    what = "mean" if config.norm == "layernorm" else "root mean square"
-    return Step(
+        after.insert(0, seen("total", N_("the sum"), got(f"{sublayer}_norm.total"), axes))
+    width = view.sizes[-1]
+    came = (
+        N_("what came into the block")
+        if sublayer == "self_attention"
+        else N_("what was there before")
+    )
+    norm = NORMS[config.norm]
+    return WalkStep(
         "add-norm",
-        "Add and norm",
-        ("norm-first" if config.norm_first else "norm-last", config.norm),
+        N_("Add and norm"),
+        ("norm-first" if config.norm_first else "norm-last", norm.walk_topic),
         code,
         (seen("x", came, got(f"{sublayer}_norm.skipped"), axes), change),
         tuple(after),
         number_question(
-            f"The norm divides by a spread. Over how many numbers does it take each {what}?",
+            N_(
+                "The norm divides by a spread. Over how many numbers does it take each {spread}?",
+                spread=norm.spread,
+            ),
             width,
             f"{width}: the d_model numbers of one token; other tokens and other examples have "
             "no say.",
         ),
         extra=tuple(extra),
-        names={"norm": place.module(f"{sublayer}_norm")},
-        block=place.path,
+        names={"norm": view.module(f"{sublayer}_norm")},
+        block=view.path,
     )
 
 
-def feed_forward(place: Place) -> Step:
+def feed_forward(view: BlockView) -> WalkStep:
     """Every token alone is widened, bent and narrowed; then add and norm again."""
-    config, got, axes = place.subject.block, place.got, f"B {place.axis} d_model"
-    batch, length, _, _, d_model = place.sizes
+    config, got, axes = view.subject.block, view.got, f"B {view.axis} d_model"
+    batch, length, _, _, d_model = view.sizes
     read = "norm(x)" if config.norm_first else "x"
-    hidden = ACTIVATION_CODE[config.activation].format(x="y")
+    activation = ACTIVATIONS[config.activation]
+    hidden = activation.code.format(up="ff.up(y)", gate="ff.gate(y)")
     total = "x + ff.down(hidden)"
     last = total if config.norm_first else f"norm({total})"
-    return Step(
+    return WalkStep(
         "feed-forward",
-        "Feed-forward, add and norm",
-        ("feed-forward", f"activation-{config.activation}",
+        N_("Feed-forward, add and norm"),
+        ("feed-forward", activation.walk_topic,
          "ff-norm-first" if config.norm_first else "ff-norm-last"),
         f"y = {read}\nhidden = {hidden}\noutput = {last}",
-        (seen("x", "after the attention", got("feed_forward_norm.skipped"), axes),),
+        (seen("x", N_("after the attention"), got("feed_forward_norm.skipped"), axes),),
         (
-            seen("hidden", "hidden layer", got("feed_forward.hidden"), f"B {place.axis} d_ff"),
-            seen("output", "output of the block", got("feed_forward_norm.joined"), axes),
+            seen("hidden", N_("hidden layer"), got("feed_forward.hidden"), f"B {view.axis} d_ff"),
+            seen("output", N_("output of the block"), got("feed_forward_norm.joined"), axes),
         ),
         shape_question(
-            "the hidden layer",
+            N_("the hidden layer"),
             (batch, length, config.d_ff),
             (batch, length, d_model),
             (batch, config.d_ff),
@@ -118,7 +123,7 @@ def feed_forward(place: Place) -> Step:
             (batch, config.n_heads, length, config.d_ff),
         ),
         names={
-            **MODULES, "ff": place.module("feed_forward"), "norm": place.module("feed_forward_norm")
+            **MODULES, "ff": view.module("feed_forward"), "norm": view.module("feed_forward_norm")
         },
-        block=place.path,
+        block=view.path,
     )  # fmt: skip

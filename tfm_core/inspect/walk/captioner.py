@@ -7,9 +7,9 @@ from dataclasses import replace
 from tfm_core.inspect.walk import answer, block, decoder, masks, tokens, vit
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, place_of
-from tfm_core.inspect.walk.steps import Step
+from tfm_core.inspect.walk.steps import WalkStep
 
 _CROSS = """\
 queries, keys, values = attention.project(x, memory)
@@ -18,10 +18,10 @@ heads = weights @ values
 output = attention.out_projection(heads.transpose(1, 2).reshape(x.shape))"""
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that is opened, from 0."""
-    reading = place_of(subject, "encoder", "N:tokens", layer, example)
-    writing = place_of(subject, "decoder", "T:tgt", layer, example)
+    reading = block_view(subject, "encoder", "N:tokens", layer, example)
+    writing = block_view(subject, "decoder", "T:tgt", layer, example)
     return (
         vit.picture(subject),
         vit.patches(subject),
@@ -42,17 +42,17 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
     )
 
 
-def _word_positions(subject: Subject) -> Step:
+def _word_positions(subject: Subject) -> WalkStep:
     """Where each word stands, which is told by other rows than where a patch lies."""
     step = tokens.positions(subject, "T:tgt", "tgt_positions", setting="text_position")
     topics = (*step.topics, "positions-words")
     return replace(step, name="word-positions", title="Positions of the words", topics=topics)
 
 
-def _cross_attention(place: Place) -> Step:
+def _cross_attention(view: BlockView) -> WalkStep:
     """The words ask, the patches answer; without a mask the arithmetic fits in four lines."""
-    step = decoder.cross_attention(place)
-    heads = place.subject.block.d_head
+    step = decoder.cross_attention(view)
+    heads = view.subject.block.d_head
     return replace(
         step,
         topics=("cross-attention-captioner",),
@@ -63,7 +63,7 @@ def _cross_attention(place: Place) -> Step:
     )
 
 
-def _behind(step: Step) -> Step:
+def _behind(step: WalkStep) -> WalkStep:
     """Return a step of the encoder's blocks as the decoder's block has it too."""
     title = f"Decoder: {step.title[:1].lower()}{step.title[1:]}"
     return replace(step, name=f"decoder-{step.name}", title=title)

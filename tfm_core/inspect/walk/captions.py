@@ -18,7 +18,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
-from tfm_core.inspect.walk.steps import Step
+from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.texts import padded
 from tfm_core.models.build import Model
 from tfm_core.models.captioner import Captioner
@@ -40,7 +40,7 @@ class WordMaps:
     boxes: Sequence[Sequence[int] | None]
 
 
-def word_maps(subject: Subject, step: Step, example: int, head: int) -> WordMaps:
+def word_maps(subject: Subject, step: WalkStep, example: int, head: int) -> WordMaps:
     """Return one head's weights of an example's true caption, from the step of cross-attention."""
     assert subject.described is not None
     following = subject.truth[example]  # <eos> last
@@ -60,12 +60,12 @@ N_PICTURES = 6
 
 def of_captions(
     experiment: Experiment,
-    config: CaptionTaskConfig,
     model: Model,
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
     """Run a model on described pictures. items, images: as a probe holds them, or validation's."""
+    config = experiment.task_as(CaptionTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, CaptionShape)
     assert isinstance(experiment.model, CaptionerConfig)

@@ -2,83 +2,88 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.place import Place, mask_seen
-from tfm_core.inspect.walk.steps import Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.block_view import BlockView, mask_seen
+from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from tfm_core.sentences import N_
 
 
-def decoder_attention(place: Place) -> Step:
+def decoder_attention(view: BlockView) -> WalkStep:
     """The target looks at itself, and not ahead."""
-    subject, got, axes = place.subject, place.got, "B T:tgt d_model"
+    subject, got, axes = view.subject, view.got, "B T:tgt d_model"
     x, weights = got("self_attention.query_input"), got("self_attention.weights")
     relative = subject.model.get_submodule("decoder").relative
-    names: dict[str, object] = {"attention": place.module("self_attention")}
+    names: dict[str, object] = {"attention": view.module("self_attention")}
     inside = ""
     if relative is not None:
         inside, names["relative"] = ", relative=relative", relative
-    batch, length, n_heads, _, d_model = place.sizes
+    batch, length, n_heads, _, d_model = view.sizes
     if weights.is_meta:
         question = shape_question(
-            "the attention of the target to itself", weights.shape, (batch, length, length),
+            N_("the attention of the target to itself"), weights.shape, (batch, length, length),
             (batch, n_heads, length, d_model), (batch, length, n_heads, length),
         )  # fmt: skip
     else:
-        mask = got("self_attention.mask").expand_as(weights)[place.example, 0]
+        mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
         n = int((~mask).sum())
         question = number_question(
-            f"One head's map has {length} x {length} weights. How many of this example's must "
-            "be exactly 0?",
-            n, f"{n}: everything above the diagonal, and every column of padding.",
+            N_(
+                "One head's map has {length} x {length} weights. How many of this example's "
+                "must be exactly 0?",
+                length=length,
+            ),
+            n, N_("{n}: everything above the diagonal, and every column of padding.", n=n),
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
-    return Step(
-        "decoder-attention", "Decoder: masked self-attention", ("decoder-attention",),
+    return WalkStep(
+        "decoder-attention", N_("Decoder: masked self-attention"), ("decoder-attention",),
         f"output = attention(x, mask=tgt_mask{inside})",
         (
-            seen("x", "the target so far", x, axes),
-            seen("tgt_mask", "target mask: 1 = may attend", got("self_attention.mask"), mask_axes),
+            seen("x", N_("the target so far"), x, axes),
+            seen("tgt_mask", N_("target mask: 1 = may attend"), got("self_attention.mask"),
+            mask_axes),
         ),
-        (seen("output", "output of the attention", got("self_attention.output"), axes),),
+        (seen("output", N_("output of the attention"), got("self_attention.output"), axes),),
         question,
-        extra=(seen("weights", "attention weights", weights, "B H Q:tgt K:tgt"),),
+        extra=(seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt"),),
         names=names, shown="weights",
-        block=place.path,
+        block=view.path,
     )  # fmt: skip
 
 
-def cross_attention(place: Place) -> Step:
+def cross_attention(view: BlockView) -> WalkStep:
     """The target asks, what was encoded answers: a source, or a picture, which has no mask."""
-    got, axes, asked = place.got, "B T:tgt d_model", place.subject.memory_axis
+    got, axes, asked = view.got, "B T:tgt d_model", view.subject.memory_axis
     words = asked.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
     code, masks = "output = attention(x, memory)", []
-    if place.has("cross_attention.mask"):
+    if view.has("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
         masks = [mask_seen(got("cross_attention.mask"), words)]
-    return Step(
-        "cross-attention", "Decoder: cross-attention", ("cross-attention",),
+    return WalkStep(
+        "cross-attention", N_("Decoder: cross-attention"), ("cross-attention",),
         code,
         (
-            seen("x", "the target so far", got("cross_attention.query_input"), axes),
-            seen("memory", "what the encoder understood", memory, f"B {asked} d_model"),
+            seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
+            seen("memory", N_("what the encoder understood"), memory, f"B {asked} d_model"),
             *masks,
         ),
-        (seen("output", "output of the attention", got("cross_attention.output"), axes),),
+        (seen("output", N_("output of the attention"), got("cross_attention.output"), axes),),
         shape_question(
-            "the map of weights in cross-attention",
+            N_("the map of weights in cross-attention"),
             (batch, n_heads, length, n_src), (batch, n_heads, n_src, length),
             (batch, n_heads, length, length), (batch, n_heads, n_src, n_src),
             (batch, length, n_src),
         ),
         extra=(
-            seen("weights", "attention weights", weights, f"B H Q:tgt K:{words}"),
-            seen("queries", "queries, of the target", got("cross_attention.query"),
+            seen("weights", N_("attention weights"), weights, f"B H Q:tgt K:{words}"),
+            seen("queries", N_("queries, of the target"), got("cross_attention.query"),
                  "B H Q:tgt d_head"),
-            seen("keys", "keys, of what is asked", got("cross_attention.key"),
+            seen("keys", N_("keys, of what is asked"), got("cross_attention.key"),
                  f"B H K:{words} d_head"),
-            seen("values", "values, of what is asked", got("cross_attention.value"),
+            seen("values", N_("values, of what is asked"), got("cross_attention.value"),
                  f"B H K:{words} d_head"),
         ),
-        names={"attention": place.module("cross_attention")}, shown="weights",
-        block=place.path,
+        names={"attention": view.module("cross_attention")}, shown="weights",
+        block=view.path,
     )  # fmt: skip

@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import torch
 
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES, Place, mask_seen
-from tfm_core.inspect.walk.steps import Question, Seen, Step, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import (
+    Question,
+    Seen,
+    WalkStep,
+    number_question,
+    seen,
+    shape_question,
+)
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import window_mask
+from tfm_core.sentences import N_
 
 
-def masks(subject: Subject, place: Place) -> Step:
+def masks(subject: Subject, view: BlockView) -> WalkStep:
     """Which query may attend to which key. place: the block whose mask is shown."""
     window = getattr(subject.config, "window", 0)
     near = " & near" if window else ""
     family = str(getattr(subject.config, "family", ""))
-    mask = place.got("self_attention.mask")
-    length = place.sizes[1]
-    names: dict[str, object] = {**MODULES, place.axis[0]: length}
+    mask = view.got("self_attention.mask")
+    length = view.sizes[1]
+    names: dict[str, object] = {**MODULES, view.axis[0]: length}
     if window:
         names["near"] = window_mask(length, window)
     causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
@@ -31,13 +39,13 @@ def masks(subject: Subject, place: Place) -> Step:
     elif family == "encoder-only":
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
-        label = "source ids, with slots to answer in" if has_slots else "ids of the text"
+        label = N_("source ids, with slots to answer in") if has_slots else N_("ids of the text")
         before = (seen("src", label, ids, "B S:slots"),)
         code = f"mask = (src != 0)[:, None, None, :]{near}"
         after = (mask_seen(mask, "slots"),)
     elif family == "captioner":  # pictures have no padding: the caption alone has a mask
         before, code = (tgt,), f"tgt_mask = (tgt != 0)[:, None, None, :] & {causal.format(n='T')}"
-        after = (seen("tgt_mask", "target mask: 1 = may attend", mask, "B 1 Q:tgt K:tgt"),)
+        after = (seen("tgt_mask", N_("target mask: 1 = may attend"), mask, "B 1 Q:tgt K:tgt"),)
     else:
         before = both
         near_tgt = " & near_tgt" if window else ""
@@ -51,11 +59,11 @@ def masks(subject: Subject, place: Place) -> Step:
         tgt_mask = subject.cache["decoder.layers.0.self_attention.mask"]
         after = (
             mask_seen(mask, "src"),
-            seen("tgt_mask", "target mask: 1 = may attend", tgt_mask, "B 1 Q:tgt K:tgt"),
+            seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
-    question = _mask_question(after[-1], place.example)
-    return Step(
+    question = _mask_question(after[-1], view.example)
+    return WalkStep(
         "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip
@@ -64,22 +72,26 @@ def masks(subject: Subject, place: Place) -> Step:
 def _keep(subject: Subject, length: int) -> Seen:
     src, tgt = subject.inputs
     n = (src != 0).sum(1, keepdim=True) + (tgt != 0).sum(1, keepdim=True)
-    places = torch.arange(length, device=src.device)
-    return seen("keep", "is it a token, not padding?", places < n, "B L:sequence")
+    positions = torch.arange(length, device=src.device)
+    return seen("keep", N_("is it a token, not padding?"), positions < n, "B L:sequence")
 
 
 def _mask_question(mask: Seen, example: int) -> Question:
     if not mask.has_values:
         batch, _, rows, columns = mask.shape
         return shape_question(
-            f"the mask named {mask.name}", mask.shape, (batch, rows, columns),
+            N_("the mask named {name}", name=mask.name), mask.shape, (batch, rows, columns),
             (batch, 1, 1, columns), (batch, rows, 1, columns), (rows, columns),
         )  # fmt: skip
     row = min(2, mask.shape[2] - 1)
     n = int(mask.value[example, 0, row].sum())
-    who = f"the query at position {row + 1}" if mask.shape[2] > 1 else "every query"
+    who = N_("the query at position {row}", row=row + 1) if mask.shape[2] > 1 else N_("every query")
     return number_question(
-        f"In this example, to how many keys may {who} attend, by the mask named {mask.name}?",
+        N_(
+            "In this example, to how many keys may {who} attend, by the mask named {name}?",
+            who=who,
+            name=mask.name,
+        ),
         n,
-        f"{n}: the ones in its row of the mask.",
+        N_("{n}: the ones in its row of the mask.", n=n),
     )

@@ -15,18 +15,20 @@ from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.shape import data_shape
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
+from tfm_core.probe.labels import has_cls
+from tfm_core.sentences import N_
 
 N_PICTURES = 10
 
 
 def of_pictures(
     experiment: Experiment,
-    config: ImageTaskConfig,
     model: Model,
     items: Sequence[Item],
     images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
     """Run a model on pictures. items, images: as a probe holds them; None takes some of the app."""
+    config = experiment.task_as(ImageTaskConfig)
     shape = data_shape(experiment)
     assert isinstance(shape, ImageShape)
     assert isinstance(experiment.model, ViTConfig)
@@ -36,13 +38,15 @@ def of_pictures(
         images, labels, note = _some_pictures(config, experiment.seed)
     pixels = torch.from_numpy(np.array(images))
     if config.name != EMBEDDED:
-        note += " Mean and deviation are those of these few pictures, so numbers differ a little."
+        note += N_(
+            " Mean and deviation are those of these few pictures, so numbers differ a little."
+        )
     mean, std = _statistics(config, experiment.seed, pixels)
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
     inputs = on_device(model, scaled)
     side = patches_per_side(shape.image_size, experiment.model.patch_size)
     patches = [f"{row},{column}" for row in range(1, side + 1) for column in range(1, side + 1)]
-    tokens = ["CLS", *patches] if experiment.model.pooling == "cls" else patches
+    tokens = ["CLS", *patches] if has_cls(experiment) else patches
     names = config.facts.class_names
     return Subject(
         experiment.model, model, shape, inputs, recorded(model, inputs),
@@ -61,14 +65,16 @@ def _some_pictures(
         split = load_images(small, seed=seed).validation
         labels = split.labels.tolist()
         chosen = [labels.index(label) for label in range(N_PICTURES)]
-        note = "" if config.name == EMBEDDED else "The pictures are digits that come with the app."
+        note = (
+            "" if config.name == EMBEDDED else N_("The pictures are digits that come with the app.")
+        )
         if "fashion" in config.name:
             return split.images[chosen].numpy(), [], note
         return split.images[chosen].numpy(), list(range(N_PICTURES)), note
     facts = config.facts
     size = (N_PICTURES, facts.channels, facts.image_size, facts.image_size)
     noise = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
-    return noise, [], "No picture of this task is here before a training; noise stands in."
+    return noise, [], N_("No picture of this task is here before a training; noise stands in.")
 
 
 def _statistics(config: ImageTaskConfig, seed: int, pixels: Tensor) -> tuple[Tensor, Tensor]:

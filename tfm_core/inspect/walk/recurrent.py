@@ -7,17 +7,18 @@ from torch import Tensor
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, tokens
+from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import MODULES
-from tfm_core.inspect.walk.steps import Question, Step, number_question, seen, shape_question
-from tfm_core.layers.recurrent import Source
+from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
+from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
+from tfm_core.sentences import N_
 
 _LOOK = "decoder.cross_attention"
 
 
-def steps(subject: Subject, example: int) -> tuple[Step, ...]:
-    """Return the steps, in the order in which a token is written."""
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
+    """Return the steps, in the order in which a token is written; there is no block to open."""
     return (
         tokens.tokens(subject, example),
         _embedding(subject),
@@ -31,22 +32,31 @@ def steps(subject: Subject, example: int) -> tuple[Step, ...]:
     )
 
 
-def _embedding(subject: Subject) -> Step:
+def _embedding(subject: Subject) -> WalkStep:
     src, tgt = subject.inputs
     tables = {name: subject.model.get_submodule(name) for name in _TABLES}
     embedded, tgt_embedded = (subject.cache[f"{name}.embedded"] for name in _TABLES)
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
-    return Step(
+    return WalkStep(
         "embedding", "Embedding", ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
-        (seen("src", "source ids", src, "B S:src"),
-         seen("tgt", "target ids, from <bos> on", tgt, "B T:tgt")),
-        (seen("embedded", "source vectors", embedded, "B S:src d_model"),
-         seen("tgt_embedded", "target vectors", tgt_embedded, "B T:tgt d_model")),
+        (seen("src", N_("source ids"), src, "B S:src"),
+         seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt")),
+        (seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
+         seen("tgt_embedded", N_("target vectors"), tgt_embedded, "B T:tgt d_model")),
         number_question(
-            f"The source vocabulary has {n_words:,} tokens and d_model is {d}. How many numbers "
-            "does its table hold?", n_words * d, f"{n_words:,} rows of {d} = {n_words * d:,}.",
+            N_(
+                "The source vocabulary has {n_words:,} tokens and d_model is {d}. How many "
+                "numbers does its table hold?",
+                n_words=n_words,
+                d=d,
+            ), n_words * d, N_(
+                "{n_words:,} rows of {d} = {n_words_2:,}.",
+                n_words=n_words,
+                d=d,
+                n_words_2=n_words * d,
+            ),
         ),
         names=tables,
     )  # fmt: skip
@@ -55,34 +65,34 @@ def _embedding(subject: Subject) -> Step:
 _TABLES = ("src_embedding", "tgt_embedding")
 
 
-def _reading(subject: Subject) -> Step:
+def _reading(subject: Subject) -> WalkStep:
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
-    return Step(
-        "encoder", "The encoder reads", ("reading", how),
+    return WalkStep(
+        "encoder", N_("The encoder reads"), ("reading", how),
         "memory, last = encoder(embedded, keep)",
-        (seen("embedded", "source vectors", embedded, "B S:src d_model"),
-         seen("keep", "1 = a token, 0 = padding", subject.inputs[0] != 0, "B S:src")),
-        (seen("memory", "a state for each source token", memory, "B S:src d_model"),
-         seen("last", "where reading ended", subject.cache["encoder.ends"], "B d_model")),
+        (seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
+         seen("keep", N_("1 = a token, 0 = padding"), subject.inputs[0] != 0, "B S:src")),
+        (seen("memory", N_("a state for each source token"), memory, "B S:src d_model"),
+         seen("last", N_("where reading ended"), subject.cache["encoder.ends"], "B d_model")),
         shape_question(
-            "the memory, all states of the encoder", (batch, length, d), (batch, d),
+            N_("the memory, all states of the encoder"), (batch, length, d), (batch, d),
             (batch, length, 2 * d), (length, d), (batch, length, length),
         ),
         names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
 
 
-def _bridge(subject: Subject) -> Step:
+def _bridge(subject: Subject) -> WalkStep:
     config, ends = _config(subject), subject.cache["encoder.ends"]
     (batch, d), n = ends.shape, config.n_layers
     hidden = subject.cache["bridge.first"].view(batch, n, d)
-    return Step(
-        "bridge", "Where the decoder starts", ("bridge", f"bridge-{config.cell}"),
+    return WalkStep(
+        "bridge", N_("Where the decoder starts"), ("bridge", f"bridge-{config.cell}"),
         "hidden = bridge(last).tanh().view(B, layers, d_model)",
-        (seen("last", "where reading ended", ends, "B d_model"),),
-        (seen("hidden", "the decoder's states before its first token", hidden,
+        (seen("last", N_("where reading ended"), ends, "B d_model"),),
+        (seen("hidden", N_("the decoder's states before its first token"), hidden,
               "B layers d_model"),),
         number_question(
             f"The bridge makes a first state of {d} for {n} layer{'s' if n > 1 else ''}. How many "
@@ -95,41 +105,42 @@ def _bridge(subject: Subject) -> Step:
     )  # fmt: skip
 
 
-def _scores(subject: Subject) -> Step:
+def _scores(subject: Subject) -> WalkStep:
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
-    return Step(
+    return WalkStep(
         "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
-        (seen("states", "the decoder's states that ask", cache[f"{_LOOK}.query_input"],
+        (seen("states", N_("the decoder's states that ask"), cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
-         seen("memory", "a state for each source token", cache["encoder.read"], "B S:src d_model")),
-        (seen("scores", "how well each pair fits", scores, "B H Q:tgt K:src"),),
+         seen("memory", N_("a state for each source token"), cache["encoder.read"],
+         "B S:src d_model")),
+        (seen("scores", N_("how well each pair fits"), scores, "B H Q:tgt K:src"),),
         shape_question(
-            "the scores, of a single head", (batch, 1, length, n_src), (batch, 1, n_src, n_src),
+            N_("the scores, of a single head"), (batch, 1, length, n_src), (batch, 1, n_src, n_src),
             (batch, 1, length, d), (batch, 1, length, length),
         ),
         extra=(
-            seen("query", "the states' share", cache[f"{_LOOK}.query"], "B H Q:tgt d_model"),
-            seen("key", "the source's share, worked out once", cache[f"{_LOOK}.key"],
+            seen("query", N_("the states' share"), cache[f"{_LOOK}.query"], "B H Q:tgt d_model"),
+            seen("key", N_("the source's share, worked out once"), cache[f"{_LOOK}.key"],
                  "B H K:src d_model"),
         ),
         names={"score": subject.model.get_submodule(f"{_LOOK}.score")},
     )  # fmt: skip
 
 
-def _weights(subject: Subject, example: int) -> Step:
+def _weights(subject: Subject, example: int) -> WalkStep:
     cache, mask = subject.cache, subject.cache[f"{_LOOK}.mask"]
     weights = cache[f"{_LOOK}.weights"]
-    return Step(
-        "weights", "Mask and softmax", ("softmax-recurrent",),
+    return WalkStep(
+        "weights", N_("Mask and softmax"), ("softmax-recurrent",),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
         "weights = masked.softmax(-1).masked_fill(~mask, 0.0)",
-        (seen("scores", "how well each pair fits", cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
-         seen("mask", "1 = may be attended to", mask, "B 1 1 K:src")),
-        (seen("weights", "shares of each row", weights, "B H Q:tgt K:src"),
-         seen("masked", "scores, padding at the lowest number", cache[f"{_LOOK}.masked_scores"],
+        (seen("scores", N_("how well each pair fits"), cache[f"{_LOOK}.scores"], "B H Q:tgt K:src"),
+         seen("mask", N_("1 = may be attended to"), mask, "B 1 1 K:src")),
+        (seen("weights", N_("shares of each row"), weights, "B H Q:tgt K:src"),
+         seen("masked", N_("scores, padding at the lowest number"), cache[f"{_LOOK}.masked_scores"],
               "B H Q:tgt K:src")),
         _zeros(weights, mask, example),
         names=MODULES,
@@ -140,60 +151,69 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     batch, _, length, n_src = weights.shape
     if weights.is_meta:
         return shape_question(
-            "the weights", (batch, 1, length, n_src), (batch, 1, n_src, length), (batch, length)
+            N_("the weights"), (batch, 1, length, n_src), (batch, 1, n_src, length), (batch, length)
         )
     n = length * int((~mask[example]).sum())
     return number_question(
-        f"The map has {length} x {n_src} weights. How many of this example's must be exactly 0?",
-        n, f"{n}: every column of padding, in every row.",
+        N_(
+            "The map has {length} x {n_src} weights. How many of this example's must be exactly "
+            "0?",
+            length=length,
+            n_src=n_src,
+        ),
+        n, N_("{n}: every column of padding, in every row.", n=n),
     )  # fmt: skip
 
 
-def _context(subject: Subject) -> Step:
+def _context(subject: Subject) -> WalkStep:
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
-    return Step(
+    return WalkStep(
         "context", "Context", ("context-recurrent",), "context = weights @ values",
-        (seen("weights", "shares of each row", cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
-         seen("values", "the encoder's states themselves", values, "B H K:src d_model")),
-        (seen("context", "what is read for each target token", context, "B H Q:tgt d_model"),),
+        (seen("weights", N_("shares of each row"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
+         seen("values", N_("the encoder's states themselves"), values, "B H K:src d_model")),
+        (seen("context", N_("what is read for each target token"), context, "B H Q:tgt d_model"),),
         shape_question(
-            "the context", (batch, 1, length, d), (batch, 1, values.size(2), d),
+            N_("the context"), (batch, 1, length, d), (batch, 1, values.size(2), d),
             (batch, 1, length, length), (batch, length, 2 * d),
         ),
     )  # fmt: skip
 
 
-def _writing(subject: Subject) -> Step:
+def _writing(subject: Subject) -> WalkStep:
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
-    return Step(
-        "writing", "The decoder writes", ("writing", f"writing-{_kind(subject)}"),
+    return WalkStep(
+        "writing", N_("The decoder writes"), ("writing", f"writing-{_kind(subject)}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",
-        (seen("tgt_embedded", "target vectors", cache["tgt_embedding.embedded"], "B T:tgt d_model"),
-         seen("memory", "a state for each source token", cache["encoder.read"], "B S:src d_model")),
-        (seen("logits", "a score for each token of the vocabulary", logits,
+        (seen("tgt_embedded", N_("target vectors"), cache["tgt_embedding.embedded"],
+        "B T:tgt d_model"),
+         seen("memory", N_("a state for each source token"), cache["encoder.read"],
+         "B S:src d_model")),
+        (seen("logits", N_("a score for each token of the vocabulary"), logits,
               "B T:tgt V:vocabulary"),
-         seen("x", "state and context together", cache["output.answering"], "B T:tgt d_model"),
-         seen("states", "the decoder's state after each token", tops, "B T:tgt d_model"),
-         seen("contexts", "what is read for each", cache["decoder.contexts"], "B T:tgt d_model")),
+         seen("x", N_("state and context together"), cache["output.answering"], "B T:tgt d_model"),
+         seen("states", N_("the decoder's state after each token"), tops, "B T:tgt d_model"),
+         seen("contexts", N_("what is read for each"), cache["decoder.contexts"],
+         "B T:tgt d_model")),
         shape_question(
-            "the logits", (batch, length, n_words), (batch, n_words), (batch, length, 2 * n_words),
+            N_("the logits"), (batch, length, n_words), (batch, n_words), (batch, length,
+            2 * n_words),
             tops.shape,
         ),
         names={**MODULES, **parts, "source": _source(subject), "start": _start(subject)},
     )  # fmt: skip
 
 
-def _source(subject: Subject) -> Source:
+def _source(subject: Subject) -> EncodedSource:
     cache = subject.cache
     mask, prepared = cache[f"{_LOOK}.mask"][:, 0], cache[f"{_LOOK}.key"][:, 0]
-    return Source(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
+    return EncodedSource(cache["encoder.read"], mask, prepared, cache["encoder.ends"])
 
 
 def _start(subject: Subject) -> State:

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.sentences import N_
+
 HIDDEN = -1e30  # a score below this was masked
 
 
@@ -47,7 +49,7 @@ def extent(tensor: Seen) -> tuple[int, int]:
 def cut(
     tensor: Seen, at: Mapping[str, int], rows: tuple[int, int], columns: tuple[int, int]
 ) -> Slice:
-    """Return the last two axes at a place of the others.
+    """Return the last two axes at an index of the others.
 
     at: axis -> index, clipped to what there is. rows, columns: first and behind the last.
     """
@@ -70,27 +72,27 @@ def cut(
 
 
 AXES: dict[str, str] = {
-    "B": "examples in the batch",
-    "S": "source tokens",
-    "T": "target tokens",
-    "L": "source and target in one sequence",
-    "N": "patches, and CLS where there is one",
+    "B": N_("examples in the batch"),
+    "S": N_("source tokens"),
+    "T": N_("target tokens"),
+    "L": N_("source and target in one sequence"),
+    "N": N_("patches, and CLS where there is one"),
     "H": "heads",
     "Q": "queries",
     "K": "keys",
-    "d_model": "width of a token's vector",
-    "d_head": "width of one head: d_model / H",
-    "d_ff": "hidden width of the feed-forward layer",
-    "V": "tokens of the target vocabulary",
+    "d_model": N_("width of a token's vector"),
+    "d_head": N_("width of one head: d_model / H"),
+    "d_ff": N_("hidden width of the feed-forward layer"),
+    "V": N_("tokens of the target vocabulary"),
     "classes": "classes",
-    "C": "channels of the picture",
-    "Y": "rows of pixels",
-    "X": "columns of pixels",
-    "patches": "patches of the picture",
-    "P": "values of one patch",
-    "W": "tokens that the model writes by itself",
-    "layers": "recurrent layers of the decoder",
-    "1": "the same for all",
+    "C": N_("channels of the picture"),
+    "Y": N_("rows of pixels"),
+    "X": N_("columns of pixels"),
+    "patches": N_("patches of the picture"),
+    "P": N_("values of one patch"),
+    "W": N_("tokens that the model writes by itself"),
+    "layers": N_("recurrent layers of the decoder"),
+    "1": N_("the same for all"),
 }
 _OF_ONE_TEXT = {
     "language": ("L", "T"),  # reader -> the axes of its tokens
@@ -103,12 +105,12 @@ _OF_ONE_TEXT = {
 def axis_words(reader: str) -> dict[str, str]:
     """Return what each axis counts in a walk, by its name; reader: see ``Subject.reader``."""
     if reader == "captioner":
-        caption = {"T": "tokens of the caption", "N": "patches of the picture"}
-        return {**AXES, **caption, "V": "tokens of the vocabulary"}
+        caption = {"T": N_("tokens of the caption"), "N": N_("patches of the picture")}
+        return {**AXES, **caption, "V": N_("tokens of the vocabulary")}
     if reader not in _OF_ONE_TEXT:
         return AXES
-    own = dict.fromkeys(_OF_ONE_TEXT[reader], "tokens of the text")
-    return {**AXES, **own, "V": "tokens of the vocabulary"}
+    own = dict.fromkeys(_OF_ONE_TEXT[reader], N_("tokens of the text"))
+    return {**AXES, **own, "V": N_("tokens of the vocabulary")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +166,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class WalkStep:
     """One step. topics name the paragraphs that are true of this model's settings.
 
     name: stands in links and in what leads here, so it stays; a step's number is its place in the
@@ -199,7 +201,10 @@ def shape_question(what: str, right: Sequence[int], *others: Sequence[int]) -> Q
     options = list(dict.fromkeys([answer, *map(shape_text, others)]))
     options.sort(key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text))
     return Question(
-        f"Which shape has {what}?", answer, f"It is {answer}: see the axes above.", tuple(options)
+        N_("Which shape has {what}?", what=what),
+        answer,
+        N_("It is {answer}: see the axes above.", answer=answer),
+        tuple(options),
     )
 
 

@@ -13,21 +13,17 @@ from torch import Tensor
 
 from tfm_core.config import (
     DEPTHS,
-    CaptionTaskConfig,
     EncoderDecoderConfig,
     Experiment,
-    ImageTaskConfig,
     ModelConfig,
     RecurrentConfig,
 )
 from tfm_core.config.shape import Shape
 from tfm_core.facts.compute import layers
-from tfm_core.inspect.walk.captions import of_captions
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
-from tfm_core.inspect.walk.pictures import of_pictures
-from tfm_core.inspect.walk.texts import of_texts
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model
 from tfm_core.training.models import new_model
+from tfm_core.variants.tasks import TASK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +77,10 @@ def subject(
             model = new_model(experiment)
         if sum(p.numel() for p in model.parameters()) <= MOST_REAL:
             model = new_model(experiment).eval()
-    if isinstance(experiment.task, CaptionTaskConfig):
-        return of_captions(experiment, experiment.task, model, items, images)
-    if isinstance(experiment.task, ImageTaskConfig):
-        return of_pictures(experiment, experiment.task, model, items, images)
-    return of_texts(experiment, experiment.task, model, items)
+    walked: Subject = TASK_KINDS[experiment.task.kind].part("walk")(
+        experiment, model, items, images
+    )
+    return walked
 
 
 def book_example() -> Subject:

@@ -7,75 +7,85 @@ from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, attention, block, decoder, masks, pooler, tokens, weights
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk import tokens as walk_tokens
+from tfm_core.inspect.walk.block_view import BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.place import Place, place_of
-from tfm_core.inspect.walk.steps import Step, number_question, seen
+from tfm_core.inspect.walk.steps import WalkStep, number_question, seen
+from tfm_core.sentences import N_
 
 
-def steps(subject: Subject, layer: int, example: int) -> tuple[Step, ...]:
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     """Return the steps; layer: the block that is opened, from 0."""
-    place = _place(subject, layer, example)
+    view = _first_view(subject, layer, example)
     assert isinstance(subject.shape, TextShape)
     is_causal = isinstance(subject.config, DecoderOnlyConfig)
-    found = [
+    made = [
         walk_tokens.tokens(subject, example),
-        heads(place),
-        masks.masks(subject, place),
-        walk_tokens.embedding(subject, place.axis),
-        positions(subject, place),
-        attention.projections(place),
-        attention.split(place),
-        weights.scores(place),
-        weights.masking(place, ("causal",) if is_causal else ("padding",)),
-        weights.softmax(place),
-        attention.weighted_sum(place),
-        attention.merge(place),
-        block.add_norm(place),
-        block.feed_forward(place),
+        heads(view),
+        masks.masks(subject, view),
+        walk_tokens.embedding(subject, view.axis),
+        positions(subject, view),
+        attention.projections(view),
+        attention.split(view),
+        weights.scores(view),
+        weights.masking(view, ("causal",) if is_causal else ("padding",)),
+        weights.softmax(view),
+        attention.weighted_sum(view),
+        attention.merge(view),
+        block.add_norm(view),
+        block.feed_forward(view),
     ]
     if not is_causal:
-        found.append(walk_stack.encoder_stack(place))
+        made.append(walk_stack.encoder_stack(view))
     if subject.shape.is_label:
-        found.append(answer.pooling(place))
+        made.append(answer.pooling(view))
     if isinstance(subject.config, EncoderDecoderConfig):
-        other = place_of(subject, "decoder", "T:tgt", layer, example)
-        found += [decoder.decoder_attention(other), decoder.cross_attention(other)]
+        other = block_view(subject, "decoder", "T:tgt", layer, example)
+        made += [decoder.decoder_attention(other), decoder.cross_attention(other)]
     if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
-        return (*found, pooler.answer(place), pooler.whole(subject))
-    return (*found, answer.logits(place), answer.whole(subject, example))
+        return (*made, pooler.answer(view), pooler.whole(subject))
+    return (*made, answer.logits(view), answer.whole(subject, example))
 
 
-def _place(subject: Subject, layer: int, example: int) -> Place:
+def _first_view(subject: Subject, layer: int, example: int) -> BlockView:
     if isinstance(subject.config, DecoderOnlyConfig):
-        return place_of(subject, "decoder", "L:sequence", layer, example)
+        return block_view(subject, "decoder", "L:sequence", layer, example)
     axis = "S:src" if isinstance(subject.config, EncoderDecoderConfig) else "S:slots"
-    return place_of(subject, "encoder", axis, layer, example)
+    return block_view(subject, "encoder", axis, layer, example)
 
 
-def heads(place: Place) -> Step:
+def heads(view: BlockView) -> WalkStep:
     """The one condition on the number of heads."""
-    *_, n_heads, d_head, d_model = place.sizes
-    projection = place.subject.model.get_parameter(
-        f"{place.path}.self_attention.in_projection.weight"
+    *_, n_heads, d_head, d_model = view.sizes
+    projection = view.subject.model.get_parameter(
+        f"{view.path}.self_attention.in_projection.weight"
     )
     weight = projection.detach()[:d_model]
-    return Step(
-        "heads", "Heads must divide d_model", ("heads",),
+    return WalkStep(
+        "heads", N_("Heads must divide d_model"), ("heads",),
         "d_head = d_model // H\nper_head = weight.view(H, d_head, d_model)",
-        (seen("weight", "matrix that makes the queries", weight, "d_model d_model"),),
-        (seen("per_head", "its rows, by head", weight.view(n_heads, d_head, d_model),
+        (seen("weight", N_("matrix that makes the queries"), weight, "d_model d_model"),),
+        (seen("per_head", N_("its rows, by head"), weight.view(n_heads, d_head, d_model),
               "H d_head d_model"),),
         number_question(
-            f"d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
-            d_head, f"{d_model} / {n_heads} = {d_head}, without a remainder.",
+            N_(
+                "d_model is {d_model} and there are {n_heads} heads. How wide is one head?",
+                d_model=d_model,
+                n_heads=n_heads,
+            ),
+            d_head, N_(
+                "{d_model} / {n_heads} = {d_head}, without a remainder.",
+                d_model=d_model,
+                n_heads=n_heads,
+                d_head=d_head,
+            ),
         ),
         names={"H": n_heads, "d_model": d_model},
     )  # fmt: skip
 
 
-def positions(subject: Subject, place: Place) -> Step:
+def positions(subject: Subject, view: BlockView) -> WalkStep:
     """Where each token stands."""
     name = "positions" if isinstance(subject.config, DecoderOnlyConfig) else "src_positions"
-    step = tokens.positions(subject, place.axis, name)
+    step = tokens.positions(subject, view.axis, name)
     has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
     return pooler.positions(subject, step) if has_segments else step

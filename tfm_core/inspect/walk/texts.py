@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -21,13 +23,22 @@ N_TEXTS = 6
 
 
 def of_texts(
-    experiment: Experiment, config: SequenceTaskConfig, model: Model, items: Sequence[Item]
+    experiment: Experiment,
+    model: Model,
+    items: Sequence[Item],
+    images: npt.NDArray[np.uint8] | None,
 ) -> Subject:
-    """Run a model on texts. items: as a probe holds them; without any some are drawn."""
+    """Run a model on texts. items: as a probe holds them; without any some are drawn.
+
+    There are no images to look at.
+    """
+    config = experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     pairs = [(tuple(item["src"]), tuple(item["tgt"])) for item in items]
     if not pairs:
-        rng = random.Random(f"{config.name} {getattr(config, 'size', '')} {experiment.seed} walk")
+        rng = random.Random(
+            f"{experiment.task.name} {getattr(config, 'size', '')} {experiment.seed} walk"
+        )
         drawn = (
             distinct_pairs(task, N_TEXTS, rng)
             if config.max_src_len
@@ -35,7 +46,7 @@ def of_texts(
         )
         pairs = [(pair.src, pair.tgt) for pair in drawn]
     src = encode_src(task, [pair[0] for pair in pairs])
-    answer = config.facts.answer
+    answer = experiment.task.facts.answer
     targets = [[BOS, *task.tgt_vocabulary.encode(pair[1])] for pair in pairs]
     if answer != "sequence":  # no <eos> is answered, so the last token asks for nothing
         targets = [row[:-1] for row in targets]
@@ -54,7 +65,7 @@ def of_texts(
     if has_cls(experiment):
         words["slots"] = [[CLS, *row] for row in words["slots"]]
     if answer == "blanks":
-        words["tgt"] = words["src"]  # each place answers itself
+        words["tgt"] = words["src"]  # each view answers itself
     return Subject(
         experiment.model, model, shape, inputs, cache, words,
         truth=[[*pair[1], *(["<eos>"] if answer == "sequence" else [])] for pair in pairs],

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfm_core.variants.optimisers.record import Line, Optimiser
+from tfm_core.sentences import N_
+from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 
 def adam(
     weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[list[Line], Any]:
+) -> tuple[list[UpdateLine], Any]:
     """Return the lines and the new weight of Adam (Kingma & Ba 2015, Algorithm 1)."""
     beta1, beta2 = options["betas"]
     m, v = memory.get("exp_avg", 0.0), memory.get("exp_avg_sq", 0.0)
@@ -22,24 +23,24 @@ def adam(
     v_hat = v / (1 - beta2**t)
     step = options["lr"] * m_hat / (v_hat**0.5 + options["eps"])
     lines = [
-        Line("g + decay", "g + weight decay · w", gradient),
-        Line("m", "β₁ · m + (1 - β₁) · g", m),
-        Line("v", "β₂ · v + (1 - β₂) · g²", v),
-        Line("m̂", f"m / (1 - β₁^{t})", m_hat),
-        Line("v̂", f"v / (1 - β₂^{t})", v_hat),
-        Line("update", "lr · m̂ / (√v̂ + ε)", step),
+        UpdateLine("g + decay", "g + weight decay · w", gradient),
+        UpdateLine("m", "β₁ · m + (1 - β₁) · g", m),
+        UpdateLine("v", "β₂ · v + (1 - β₂) · g²", v),
+        UpdateLine("m̂", f"m / (1 - β₁^{t})", m_hat),
+        UpdateLine("v̂", f"v / (1 - β₂^{t})", v_hat),
+        UpdateLine("update", "lr · m̂ / (√v̂ + ε)", step),
     ]
     return lines, weight - step
 
 
 ADAM = Optimiser(
     name="adam",
-    label="Adam",
-    help="The original paper's optimiser.",
+    label=N_("Adam"),
+    help=N_("The original paper's optimiser."),
     source="Kingma & Ba 2015, Algorithm 1",
     torch_class="torch.optim:Adam",
     options=lambda training: {"betas": (training.beta1, training.beta2)},
     arithmetic=(adam,),
     memory={"exp_avg": "m", "exp_avg_sq": "v"},
-    memory_words="Adam's moments",
+    memory_words=N_("Adam's moments"),
 )

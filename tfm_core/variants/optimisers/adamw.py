@@ -6,24 +6,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from tfm_core.sentences import N_
 from tfm_core.variants.optimisers.adam import ADAM, adam
-from tfm_core.variants.optimisers.record import Line
+from tfm_core.variants.optimisers.record import UpdateLine
 
 
 def adamw(
     weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[list[Line], Any]:
+) -> tuple[list[UpdateLine], Any]:
     """Return the lines and the new weight of AdamW (Loshchilov & Hutter 2019, Algorithm 2)."""
     pull = options["lr"] * options["weight_decay"] * weight
     lines, after = adam(weight, gradient, memory, {**options, "weight_decay": 0.0})
-    return [Line("decay", "lr · weight decay · w", pull), *lines[1:]], after - pull
+    return [UpdateLine("decay", "lr · weight decay · w", pull), *lines[1:]], after - pull
 
 
 ADAMW = replace(
     ADAM,
     name="adamw",
-    label="AdamW",
-    help="Adam with decoupled weight decay: the usual choice.",
+    label=N_("AdamW"),
+    help=N_("Adam with decoupled weight decay: the usual choice."),
     source="Loshchilov & Hutter 2019, Algorithm 2",
     torch_class="torch.optim:AdamW",
     arithmetic=(adamw, adam),

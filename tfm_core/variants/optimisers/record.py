@@ -10,7 +10,7 @@ from tfm_core.variants.record import Variant
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UpdateLine:
     """One line of the arithmetic: a name, its formula, and the number."""
 
     name: str
@@ -18,7 +18,9 @@ class Line:
     value: Any
 
 
-Arithmetic = Callable[[Any, Any, Mapping[str, Any], Mapping[str, Any]], "tuple[list[Line], Any]"]
+Arithmetic = Callable[
+    [Any, Any, Mapping[str, Any], Mapping[str, Any]], "tuple[list[UpdateLine], Any]"
+]
 """From weight, gradient, memory and options to the lines and the new weight; on one number and on
 whole tensors alike. memory: what torch keeps under its own names, empty before the first step.
 options: lr, weight_decay and what else torch's class takes, under its own names."""

@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tfm_core.variants.optimisers.record import Line, Optimiser
+from tfm_core.sentences import N_
+from tfm_core.variants.optimisers.record import Optimiser, UpdateLine
 
 
 def sgd(
     weight: Any, gradient: Any, memory: Mapping[str, Any], options: Mapping[str, Any]
-) -> tuple[list[Line], Any]:
+) -> tuple[list[UpdateLine], Any]:
     """Return the lines and the new weight of SGD with momentum, as PyTorch writes it."""
     gradient = gradient + options["weight_decay"] * weight
     moved = options["momentum"] * memory.get("momentum_buffer", 0.0) + gradient
     step = options["lr"] * moved
     lines = [
-        Line("g + decay", "g + weight decay · w", gradient),
-        Line("momentum", "β₁ · momentum + g", moved),
-        Line("update", "lr · momentum", step),
+        UpdateLine("g + decay", "g + weight decay · w", gradient),
+        UpdateLine("momentum", "β₁ · momentum + g", moved),
+        UpdateLine("update", "lr · momentum", step),
     ]
     return lines, weight - step
 
 
 SGD = Optimiser(
     name="sgd",
-    label="SGD",
-    help="Plain gradient descent with momentum: Transformers learn slowly with it.",
+    label=N_("SGD"),
+    help=N_("Plain gradient descent with momentum: Transformers learn slowly with it."),
     source="Sutskever et al. 2013",
     torch_class="torch.optim:SGD",
     options=lambda training: {"momentum": training.beta1},
     arithmetic=(sgd,),
     memory={"momentum_buffer": "momentum"},
-    memory_words="the momentum of SGD",
+    memory_words=N_("the momentum of SGD"),
 )

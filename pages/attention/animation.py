@@ -1,4 +1,4 @@
-"""The film of a run: every snapshot's maps of the chosen attention, read once and kept."""
+"""The animation of a run: every snapshot's maps of the chosen attention, read once and kept."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from pages.attention import statistics
 from pages.attention.selection_link import Selection
-from pages.components.film import Film, Frame
+from pages.components.film import Frame, SnapshotAnimation
 from pages.i18n import _
 from pages.ui import runs_access, show
 from tfm_core.config import Experiment, ImageTaskConfig
@@ -16,14 +16,14 @@ from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
-MOST_VALUES = 2_000_000  # of a whole film: 4 MB of float16
+MOST_VALUES = 2_000_000  # of a whole animation: 4 MB of float16
 MOST_POINTS = 200
 
 
-def film_of(
+def animation_of(
     run: Run, probe: Probe, selection: Selection, steps: tuple[int, ...], step: int
-) -> Film | None:
-    """Return the film of what is chosen; None where there is none, or it is too much to send."""
+) -> SnapshotAnimation | None:
+    """Return the animation of what is chosen; None where there is none or it is too large."""
     if selection.example is None or len(steps) < 2:
         return None
     experiment = run.experiment
@@ -46,7 +46,7 @@ def film_of(
     if step not in [frame.step for frame in frames]:
         return None
     name = f"{run.id} {selection.kind} {selection.example}"
-    return Film(name, frames, np.stack(maps), _curve(run))
+    return SnapshotAnimation(name, frames, np.stack(maps), _curve(run))
 
 
 def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:

@@ -1,6 +1,6 @@
 """What a comparison consists of: sides that give equal results, and what is counted besides time.
 
-An experiment yields arms; in each, every side does the same work. torch-free: the page reads the
+An experiment yields cases; in each, every side does the same work. torch-free: the page reads the
 report of a measurement with it.
 """
 
@@ -31,8 +31,8 @@ class Equality:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
-    """One place of a comparison: the sides, each a call that does the work once.
+class BenchmarkCase:
+    """One workload of a comparison: the sides, each a call that does the work once.
 
     part: which work, in words; x: where on the horizontal axis of a curve, None in a plain pair.
     n_bytes: bytes counted for each side; facts: numbers and words found on the way.

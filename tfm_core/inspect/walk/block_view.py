@@ -11,12 +11,14 @@ from torch import Tensor, nn
 
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
+from tfm_core.sentences import N_
+from tfm_core.variants.positions import POSITIONS, Position
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BlockView:
     """A block of a subject, and whose tokens go through it.
 
     path: name of the block's module. axis: its tokens' axis and their list, as ``"S:src"``.
@@ -40,6 +42,11 @@ class Place:
         return self.subject.model.get_submodule(f"{self.path}.{name}")
 
     @property
+    def kind(self) -> Position:
+        """The position kind of the model."""
+        return POSITIONS[self.subject.config.position]
+
+    @property
     def pair(self) -> str:
         """The axes of a map of self-attention."""
         words = self.axis.partition(":")[2]
@@ -53,13 +60,13 @@ class Place:
         return batch, length, n_heads, d_model // n_heads, d_model
 
 
-def place_of(subject: Subject, stack: str, axis: str, layer: int, example: int) -> Place:
+def block_view(subject: Subject, stack: str, axis: str, layer: int, example: int) -> BlockView:
     """Return a block of a stack, from 0; its last one where it has fewer."""
     count = len(list(subject.model.get_submodule(f"{stack}.layers").children()))
-    return Place(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
+    return BlockView(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
 
 
 def mask_seen(mask: Tensor, words: str) -> Seen:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"
-    return seen("mask", "mask: 1 = may attend", mask, f"B 1 {rows} K:{words}")
+    return seen("mask", N_("mask: 1 = may attend"), mask, f"B 1 {rows} K:{words}")

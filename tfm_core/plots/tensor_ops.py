@@ -15,14 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from tfm_core.inspect.tensors.sight import NEW, Look
+from tfm_core.inspect.tensors.sight import NEW, TensorView
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, GREY
-from tfm_core.plots.sheet import Board, Cell, Panel, Scale, mixed, shades, written
+from tfm_core.plots.sheet import Board, Panel, Scale, SheetCell, mixed, shades, written
 
 Array = npt.NDArray[Any]
-Place = tuple[int, ...]
+Index = tuple[int, ...]
 # Lightness rises along both, so that order is seen with every kind of colour vision and in grey.
 FIRST = ("#3b2f73", "#33638d", "#1f8f88", "#4dbb6a", "#c3dd3b", "#fde56b")
 SECOND = ("#4a1236", "#8c2350", "#c8453f", "#ee7f3a", "#fbb44e", "#fde9b3")
@@ -42,26 +42,26 @@ class Colours:
     sizes: tuple[int, ...]
     with_origin: bool = False
     by_value: bool = False
-    picked: Place | None = None
+    picked: Index | None = None
     used: Collection[int] = field(default=())
 
     def name(self, origin: int) -> str:
         """Return ``x3``, or ``b0`` for an element of the second input."""
         first = self.sizes[0] if self.sizes else 0
-        letter, place = ("x", origin) if origin < first else ("b", origin - first)
-        return f"{letter}{place}" if len(self.sizes) > 1 else f"#{place}"
+        letter, index = ("x", origin) if origin < first else ("b", origin - first)
+        return f"{letter}{index}" if len(self.sizes) > 1 else f"#{index}"
 
     def fill(self, origin: int) -> str:
         """Return the colour of an element."""
         first = self.sizes[0]
-        stops, place, size = (
+        stops, index, size = (
             (FIRST, origin, first) if origin < first else (SECOND, origin - first, self.sizes[1])
         )
-        return mixed(stops, place / max(1, size - 1))
+        return mixed(stops, index / max(1, size - 1))
 
 
 def tensor_board(
-    look: Look, title: str, colours: Colours, *, name: str = "", sign: str = "",
+    look: TensorView, title: str, colours: Colours, *, name: str = "", sign: str = "",
     extra: Sequence[str] = (),
 ) -> Board:  # fmt: skip
     """Return a tensor as a table for each of its slices along the last two axes.
@@ -69,14 +69,16 @@ def tensor_board(
     name: what a click on an element sends. extra: facts to stand with the measured ones.
     """
     if look.values.size == 0:
-        cells: Array = np.array([[Cell("none", _GREY, "no elements", role="out")]], dtype=object)
+        cells: Array = np.array(
+            [[SheetCell("none", _GREY, "no elements", role="out")]], dtype=object
+        )
         panels = [Panel(_rows(cells))]
     else:
         panels = _panels(look, _cells(look, title, colours))
     return Board(title, tuple(panels), name=name, sign=sign, facts=(*facts(look), *extra))
 
 
-def facts(look: Look) -> tuple[str, ...]:
+def facts(look: TensorView) -> tuple[str, ...]:
     """Return what was measured, in short: shape, axes, strides, offset, order, type."""
     axes = " × ".join(look.axes) or "no axes"
     return (
@@ -93,24 +95,24 @@ def _tuple(numbers: Sequence[int]) -> str:
     return f"({', '.join(map(str, numbers))}{',' if len(numbers) == 1 else ''})"
 
 
-def _cells(look: Look, title: str, colours: Colours) -> Array:
+def _cells(look: TensorView, title: str, colours: Colours) -> Array:
     """Return the cells of a tensor, as an array of its shape."""
     shaded = _by_value(look.values) if colours.by_value else None
     digits = 0 if _is_whole(look.values) else 2
     made = np.empty(look.shape, dtype=object)
-    for flat, place in enumerate(np.ndindex(*look.shape)):
-        value, origin = float(look.values[place]), int(look.origins[place])
-        at = "".join(f"[{i}]" for i in place)
+    for flat, index in enumerate(np.ndindex(*look.shape)):
+        value, origin = float(look.values[index]), int(look.origins[index])
+        at = "".join(f"[{i}]" for i in index)
         said = f"{title}{at} = {value:.6g}, place {int(look.visits[flat])} in memory"
-        made[place] = _cell(value, origin, colours, digits, said, (flat, place, shaded))
+        made[index] = _cell(value, origin, colours, digits, said, (flat, index, shaded))
     return made
 
 
 def _cell(
     value: float, origin: int, colours: Colours, digits: int, said: str,
-    where: tuple[int, Place, list[tuple[str, str]] | None],
-) -> Cell:  # fmt: skip
-    flat, place, shaded = where
+    where: tuple[int, Index, list[tuple[str, str]] | None],
+) -> SheetCell:  # fmt: skip
+    flat, index, shaded = where
     fill = _GREY
     if shaded is not None:
         fill = shaded[flat]
@@ -118,7 +120,7 @@ def _cell(
         fill = (colours.fill(origin),) * 2
     is_new = origin == NEW
     role = "out" if is_new and shaded is None else ""
-    if place == colours.picked:
+    if index == colours.picked:
         role = "picked"
     elif not is_new and origin in colours.used:
         role = "used"
@@ -126,7 +128,7 @@ def _cell(
     if not is_new:
         said += f", element {colours.name(origin)}"
     links = (f"y{flat}", *(f"e{one}" for one in colours.used)) if is_new else (f"e{origin}",)
-    return Cell(written(value, digits), fill, said, corner, links, role)
+    return SheetCell(written(value, digits), fill, said, corner, links, role)
 
 
 def _by_value(values: Array) -> list[tuple[str, str]]:
@@ -142,7 +144,7 @@ def _is_whole(values: Array) -> bool:
     return bool((finite == np.round(finite)).all())
 
 
-def _panels(look: Look, cells: Array) -> list[Panel]:
+def _panels(look: TensorView, cells: Array) -> list[Panel]:
     if cells.ndim < 2:
         row = cells.reshape(1, -1)
         if row.shape[1] > _MOST_IN_ROW:
@@ -153,19 +155,19 @@ def _panels(look: Look, cells: Array) -> list[Panel]:
     lead = cells.shape[:-2]
     return [
         Panel(
-            _rows(cells[place]), rows, columns, look.axes[-2], look.axes[-1],
-            ", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, place, strict=False)),
+            _rows(cells[index]), rows, columns, look.axes[-2], look.axes[-1],
+            ", ".join(f"{axis} = {i}" for axis, i in zip(look.axes, index, strict=False)),
         )
-        for place in np.ndindex(*lead)
+        for index in np.ndindex(*lead)
     ]  # fmt: skip
 
 
-def _rows(cells: Array) -> tuple[tuple[Cell, ...], ...]:
+def _rows(cells: Array) -> tuple[tuple[SheetCell, ...], ...]:
     return tuple(tuple(row) for row in cells.tolist())
 
 
-def place_of(look: Look, row: int, column: int) -> Place:
-    """Return the place of a clicked cell; its rows are counted through all slices."""
+def index_at(look: TensorView, row: int, column: int) -> Index:
+    """Return the index of a clicked cell; its rows are counted through all slices."""
     if look.values.ndim < 2:
         return (column,)[: look.values.ndim]
     *lead, height, _width = look.shape
@@ -173,34 +175,34 @@ def place_of(look: Look, row: int, column: int) -> Place:
     return (*(int(i) for i in np.unravel_index(slices, lead)), at, column) if lead else (at, column)
 
 
-def memory_board(look: Look, title: str, colours: Colours) -> Board:
-    """Return the memory behind a tensor, in order; small: when each place is read."""
+def memory_board(look: TensorView, title: str, colours: Colours) -> Board:
+    """Return the memory behind a tensor, in order; small: when each index is read."""
     order: dict[int, list[int]] = {}
-    for nth, place in enumerate(look.visits.tolist()):
-        order.setdefault(place, []).append(nth)
+    for nth, index in enumerate(look.visits.tolist()):
+        order.setdefault(index, []).append(nth)
     digits = 0 if _is_whole(look.storage) else 2
     shaded = _by_value(look.storage) if colours.by_value else None
     cells = []
-    for place, (value, origin) in enumerate(
+    for index, (value, origin) in enumerate(
         zip(look.storage.tolist(), look.storage_origins.tolist(), strict=True)
     ):
-        reads = order.get(place, [])
+        reads = order.get(index, [])
         when = f"read {', '.join(f'{n + 1}.' for n in reads[:8])}" if reads else "never read"
         fill = _GREY
         if reads and shaded is not None:
-            fill = shaded[place]
+            fill = shaded[index]
         elif reads and origin != NEW:
             fill = (colours.fill(origin),) * 2
         corner = f"{reads[0] + 1}." if len(reads) == 1 else (f"{len(reads)}×" if reads else "")
-        said = f"place {place}: {value:.6g}, {when}"
+        said = f"place {index}: {value:.6g}, {when}"
         role = "" if reads and fill != _GREY else "out"
-        links = (f"e{origin}",) if origin != NEW else (f"m{title}{place}",)
-        cells.append(Cell(written(float(value), digits), fill, said, corner, links, role))
+        links = (f"e{origin}",) if origin != NEW else (f"m{title}{index}",)
+        cells.append(SheetCell(written(float(value), digits), fill, said, corner, links, role))
     return Board(title, (Panel((tuple(cells),), wraps=True),))
 
 
-def reading(looks: Sequence[Look]) -> go.Figure:
-    """Draw which place in memory is read when: contiguous is a straight line up by one."""
+def reading(looks: Sequence[TensorView]) -> go.Figure:
+    """Draw which index in memory is read when: contiguous is a straight line up by one."""
     figure = go.Figure()
     looked = {
         "x": {"color": GREY, "dash": "dot", "symbol": "circle-open", "size": 9},

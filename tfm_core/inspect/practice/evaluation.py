@@ -6,12 +6,11 @@ torch is imported where it is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.runs.run import Run
@@ -25,7 +24,7 @@ BEST = "checkpoints/best"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Judgement:
+class Evaluation:
     """Answers on N pictures. labels and said: int (N,); probabilities: float32 (N, classes).
 
     images: uint8 (N, C, height, width). loss: mean cross-entropy in nats.
@@ -46,12 +45,12 @@ class Judgement:
 
     @property
     def n_right(self) -> int:
-        """Pictures told right."""
+        """Number of pictures classified correctly."""
         return int((self.said == self.labels).sum())
 
     @property
     def accuracy(self) -> float:
-        """Share of pictures told right."""
+        """Share of pictures classified correctly."""
         return self.n_right / len(self.labels)
 
     @property
@@ -65,10 +64,10 @@ class Judgement:
         return np.bincount(self.labels * n + self.said, minlength=n * n).reshape(n, n)
 
     def wrong(self, most: int) -> npt.NDArray[np.intp]:
-        """Return the pictures that were told wrong, the surest first."""
-        places = np.flatnonzero(self.said != self.labels)
-        sure = self.probabilities[places].max(1)
-        return places[np.argsort(-sure, kind="stable")][:most]
+        """Return the misclassified pictures, the surest first."""
+        indices = np.flatnonzero(self.said != self.labels)
+        sure = self.probabilities[indices].max(1)
+        return indices[np.argsort(-sure, kind="stable")][:most]
 
 
 def has_best(run: Run) -> bool:
@@ -95,7 +94,7 @@ def best_model(run: Run) -> tuple[Model, int]:
     return load_model(run.experiment, run.folder / BEST)
 
 
-def judge(run: Run, split: str) -> Judgement:
+def evaluate(run: Run, split: str) -> Evaluation:
     """Let the best weights answer every picture of ``split``, "validation" or "test".
 
     Raises ValueError, in a sentence, where there are no weights or no pictures.
@@ -103,10 +102,12 @@ def judge(run: Run, split: str) -> Judgement:
     import torch
     import torch.nn.functional as F
 
+    from tfm_core.data.image_data import ImageData, ImageSplit
+    from tfm_core.data.load import data_as
+
     model, step = best_model(run)
-    assert isinstance(run.experiment.task, ImageTaskConfig)
-    data: Any = data_of(run.experiment)
-    part = getattr(data, split)
+    data = data_as(data_of(run.experiment), ImageData)
+    part: ImageSplit = getattr(data, split)
     with torch.inference_mode():
         logits = torch.cat(
             [
@@ -114,12 +115,12 @@ def judge(run: Run, split: str) -> Judgement:
                 for first in range(0, len(part), _BATCH)
             ]
         )
-    return Judgement(
+    return Evaluation(
         step,
         split,
         part.labels.numpy(),
         logits.softmax(-1).numpy(),
         part.images.numpy(),
         float(F.cross_entropy(logits, part.labels)),
-        run.experiment.task.facts.class_names,
+        data.facts.class_names,
     )

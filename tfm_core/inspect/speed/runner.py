@@ -1,7 +1,7 @@
-"""The one place of a server where measurements run: one process at a time, and ended in any case.
+"""Runs the benchmarks of a server: one measuring process at a time, ended in any case.
 
-A measurement ends when it is done or stopped, when its time is over, and when nobody has looked at
-it for a while: whoever asked has left the page.
+A process ends when it is done or stopped, when its time is over, and when nobody has polled it for
+a while: whoever started it has left the page.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.speed.measure import MEMORY_SHARE, clock_name
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import Report
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 
 PATIENCE = 15.0
-"""Seconds without a look after which a measurement is ended."""
-_GLANCE = 0.1  # seconds between two looks at a process
+"""Seconds without a poll after which a measurement is ended."""
+_POLL_SECONDS = 0.1  # seconds between two polls of a process
 
 
 class Busy(StudentError):
     """Another measurement runs; two at once would disturb each other."""
 
 
-class Measurement:
+class BenchmarkProcess:
     """One measuring process, and the report that its lines make."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Measurement:
         self.begun = time.monotonic()
         self._report = Report(name, device, clock_name(comparison.clock, device))
         self._limit = comparison.limit if limit is None else limit
-        self._patience, self._looked = patience, self.begun
+        self._patience, self._polled = patience, self.begun
         self._lock = threading.Lock()
         self._cache = tempfile.TemporaryDirectory(prefix="speed-")
         self._log = tempfile.TemporaryFile("w+b")  # noqa: SIM115  it lives as long as the process
@@ -89,9 +89,9 @@ class Measurement:
         """Seconds since the start."""
         return time.monotonic() - self.begun
 
-    def look(self) -> Report:
-        """Return what was found until now; whoever looks wants the measurement to go on."""
-        self._looked = time.monotonic()
+    def poll(self) -> Report:
+        """Return what was measured until now; polling keeps the measurement alive."""
+        self._polled = time.monotonic()
         with self._lock:
             return self._report
 
@@ -109,7 +109,7 @@ class Measurement:
     def wait(self, seconds: float) -> Report:
         """Return the report once the process has ended, or after so many seconds."""
         self._reader.join(seconds)
-        return self.look()
+        return self.poll()
 
     def _start(self) -> subprocess.Popen[str]:
         root = str(Path(tfm_core.__file__).resolve().parent.parent)
@@ -148,34 +148,37 @@ class Measurement:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -signal.SIGKILL:
-            return "The measuring process was ended from outside; perhaps memory ran out."
+            return N_("The measuring process was ended from outside; perhaps memory ran out.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
-        said = lines[-1][:200] if lines else "it said nothing"
-        return f"The measuring process ended early ({said}); try again."
+        said = lines[-1][:200] if lines else N_("it said nothing")
+        return N_("The measuring process ended early ({said}); try again.", said=said)
 
     def _guard(self) -> None:
         while self.is_running:
             now = time.monotonic()
             if now - self.begun > self._limit:
                 self.stop(
-                    f"Stopped after {self._limit:.0f} seconds, the limit of this measurement; "
-                    "a smaller model or batch is measured faster."
+                    N_(
+                        "Stopped after {limit:.0f} seconds, the limit of this measurement; a "
+                        "smaller model or batch is measured faster.",
+                        limit=self._limit,
+                    )
                 )
-            elif now - self._looked > self._patience:
-                self.stop("Stopped because nobody looked at it any more.")
-            time.sleep(_GLANCE)
+            elif now - self._polled > self._patience:
+                self.stop(N_("Stopped because nobody looked at it any more."))
+            time.sleep(_POLL_SECONDS)
 
 
-class Desk:
-    """Hands out the one place."""
+class BenchmarkRunner:
+    """Lets one measurement run at a time."""
 
     def __init__(self) -> None:
-        """Start with the place free."""
+        """Start with none running."""
         self._lock = threading.Lock()
-        self._current: Measurement | None = None
+        self._current: BenchmarkProcess | None = None
 
-    def begin(self, name: str, experiment: Experiment, device: str) -> Measurement:
+    def begin(self, name: str, experiment: Experiment, device: str) -> BenchmarkProcess:
         """Start a measurement. Raises Busy, in a sentence, while another one runs; OSError."""
         with self._lock:
             running = self._current
@@ -188,11 +191,11 @@ class Desk:
                     label=label,
                     seconds=running.seconds,
                 )
-            self._current = Measurement(name, experiment, device)
+            self._current = BenchmarkProcess(name, experiment, device)
             return self._current
 
     def close(self) -> None:
         """End what runs."""
         with self._lock:
             if self._current is not None:
-                self._current.stop("Stopped because the server ends.")
+                self._current.stop(N_("Stopped because the server ends."))

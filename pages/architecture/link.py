@@ -1,0 +1,20 @@
+"""Which models the pages on the architecture show, in their addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.ui import view_link
+from pages.ui.model_choice import VERSUS, ModelView
+
+
+@dataclass(frozen=True, slots=True)
+class BuildView(ModelView):
+    """What the page Build shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParametersView(ModelView):
+    """What the page Parameters shows."""
+
+    versus: str = view_link.linked(VERSUS)

@@ -1,0 +1,26 @@
+"""What the page on attention before the Transformer shows, in its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link
+
+VIEW = view_link.named(
+    "view",
+    {
+        "contest": N_("Side by side"),
+        "length": N_("Time against length"),
+        "history": N_("2014 to 2017"),
+    },
+    key="before-view",
+    old=("before-view",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BeforeView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)

@@ -1,0 +1,107 @@
+"""What attention by hand shows, in its address: the stage, the words and every number of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pages.i18n import N_
+from pages.ui import view_link
+from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
+from tfm_core.inspect.by_hand import attention, learning
+
+MOST_LETTERS = 100  # of the words together
+_MOST_NUMBERS = 400  # characters of vectors or a matrix
+RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
+FORMS = ("layer", "heads", "one", "fused", "torch")  # in their order
+_WIDTHS = tuple(range(attention.FEWEST, attention.MOST + 1))
+
+STAGE = view_link.named(
+    "stage",
+    {
+        "one-hot": N_("Words"),
+        "projections": N_("Projections"),
+        "heads": N_("Heads"),
+        "forms": N_("Five ways"),
+    },
+    key="hand-stage",
+)
+WORDS = Text("words", first=" ".join(attention.FIRST_WORDS), most=MOST_LETTERS)
+ONE_WIDTH = Option("numbers-one", options=_WIDTHS, first=3)
+HEADS_WIDTH = Option("numbers-heads", options=_WIDTHS, first=4)
+MASK = view_link.named(
+    "mask", {"none": N_("None"), "causal": N_("Causal"), "padding": N_("Padding")}
+)
+SCALE = Flag("scale", first=True)
+TURNED = Text("turned", first="", most=_MOST_NUMBERS)
+VECTORS = Text("vectors", first="", most=_MOST_NUMBERS)
+SEED = Number("draw", first=1, low=0, high=9999)
+MATRICES = {
+    name: Text(query, first="", most=_MOST_NUMBERS)
+    for name, query in {"query": "wq", "key": "wk", "value": "wv", "out": "wo"}.items()
+}
+RATE = Option("rate", options=RATES, first=1.0)
+LEARNED = Number("learned", first=0, low=0, high=learning.MOST_STEPS)
+WANTED = Choices(
+    "wanted",
+    names=tuple(f"{q}-{k}" for q in range(1, _WIDTHS[-1] + 1) for k in range(1, _WIDTHS[-1] + 1)),
+    first=("3-2",),
+)
+N_HEADS = {
+    width: Option(f"heads-{width}", options=fitting, first=fitting[0])
+    for width in _WIDTHS
+    if (fitting := tuple(n for n in range(2, width + 1) if width % n == 0))
+}
+HEAD = Choice("head", names=tuple(map(str, _WIDTHS)), first="1", key="hand-head")
+FORM = Choice("form", names=FORMS, first="heads", key="hand-form")
+AT = Text("at", first="", most=20)
+
+
+@dataclass(frozen=True, slots=True)
+class ByHandView:
+    """What the page shows.
+
+    vectors, wq to wo, turned and at: as ``tfm_core.inspect.by_hand.text`` writes them, empty where
+    they are those of the start; they fit the words and widths only where they are drawn.
+    """
+
+    stage: str = view_link.linked(STAGE)
+    words: str = view_link.linked(WORDS)
+    one_width: float = view_link.linked(ONE_WIDTH)
+    heads_width: float = view_link.linked(HEADS_WIDTH)
+    mask: str = view_link.linked(MASK)
+    is_scaled: bool = view_link.linked(SCALE)
+    turned: str = view_link.linked(TURNED)
+    vectors: str = view_link.linked(VECTORS)
+    seed: int = view_link.linked(SEED)
+    wq: str = view_link.linked(MATRICES["query"])
+    wk: str = view_link.linked(MATRICES["key"])
+    wv: str = view_link.linked(MATRICES["value"])
+    wo: str = view_link.linked(MATRICES["out"])
+    rate: float = view_link.linked(RATE)
+    learned: int = view_link.linked(LEARNED)
+    wanted: tuple[str, ...] = view_link.linked(WANTED)
+    n_heads_of_4: float = view_link.linked(N_HEADS[4])
+    n_heads_of_6: float = view_link.linked(N_HEADS[6])
+    head: str = view_link.linked(HEAD)
+    form: str = view_link.linked(FORM)
+    at: str = view_link.linked(AT)
+
+
+_Shown = tuple[Parameter[Any], ...]
+
+
+def elsewhere(stage: str) -> Iterator[Parameter[Any]]:
+    """Return the parameters that other stages show, and this one does not."""
+    one: _Shown = (ONE_WIDTH, SCALE, AT)
+    heads: _Shown = (HEADS_WIDTH, SEED, *MATRICES.values(), *N_HEADS.values())
+    shown: dict[str, _Shown] = {
+        "one-hot": one,
+        "projections": (*one, SEED, *list(MATRICES.values())[:3], RATE, LEARNED, WANTED),
+        "heads": (*heads, SCALE, HEAD, AT),
+        "forms": (*heads, FORM),
+    }
+    every = {each.query: each for parameters in shown.values() for each in parameters}
+    here = {each.query for each in shown[stage]}
+    return (each for query, each in every.items() if query not in here)

@@ -1,0 +1,25 @@
+"""What the page on encoders shows, in its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link
+
+VIEW = view_link.named(
+    "view",
+    {
+        "sentiment": N_("Sentiment"),
+        "blanks": N_("Fill in the blank"),
+    },
+    key="encoders-view",
+    old=("encoders-view",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodersView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)

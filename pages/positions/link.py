@@ -1,0 +1,31 @@
+"""What the page on positions shows, in its address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
+
+OF_KINDS = [kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"]
+"""The kinds that have a view of their own; those of a grid stand under patches."""
+
+VIEW = view_link.named(
+    "view",
+    {
+        **{kind.name: kind.label for kind in OF_KINDS},
+        "patches": N_("Patches, 2-D"),
+        "shuffle": N_("Shuffle the words"),
+        "race": N_("Which learns best?"),
+    },
+    key="positions-view",
+    old=("positions-view",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PositionsView:
+    """What the page shows."""
+
+    view: str = view_link.linked(VIEW)

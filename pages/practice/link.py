@@ -1,0 +1,30 @@
+"""Which step of good practice is shown, in the address."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link
+
+STEP = view_link.named(
+    "step",
+    {
+        "split": N_("1 Split"),
+        "train": N_("2 Train and watch"),
+        "early": N_("3 Stop early"),
+        "augment": N_("4 Augment"),
+        "errors": N_("5 Look at errors"),
+        "save": N_("6 Save and load"),
+        "test": N_("7 Test, once"),
+    },
+    key="practice-step",
+    old=("practice-step",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PracticeView:
+    """What the page shows."""
+
+    step: str = view_link.linked(STEP)

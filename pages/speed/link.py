@@ -1,0 +1,23 @@
+"""What is compared on the page on speed, in the address; the model is ``model_choice``'s."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.ui import view_link
+from pages.ui.model_choice import ModelView
+from tfm_core.inspect.speed.registry import COMPARISONS
+
+COMPARE = view_link.named(
+    "compare",
+    {name: one.label for name, one in COMPARISONS.items()},
+    key="speed-compare",
+    is_always_said=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedView(ModelView):
+    """What the page shows."""
+
+    compare: str = view_link.linked(COMPARE)

@@ -1,0 +1,74 @@
+"""The operation that is shown, with everything that it is told, in the address."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from pages.i18n import N_
+from pages.ui import view_link
+from pages.ui.view_link import Choice, Text
+from tfm_core.inspect.tensors.operations import OPERATIONS, TensorOperation
+from tfm_core.inspect.tensors.sight import PREPARED
+
+MOST_LETTERS = 40  # of a shape or a parameter
+OWN = "own"
+OPERATION = Choice("op", names=tuple(OPERATIONS), first="view")
+_CONTENT = {"arange": N_("0, 1, 2 …"), OWN: N_("Own numbers")}
+
+
+def key_of(chosen: TensorOperation, name: str) -> str:
+    """Return the name of a control of an operation, which is also its name in a link."""
+    return f"{chosen.name.replace(' ', '-').lower()}-{name}"
+
+
+def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
+    for one in chosen.parameters:
+        key = key_of(chosen, one.name)
+        if one.choices:
+            yield one.name, Choice(key, names=one.choices, first=one.choices[0])
+        else:
+            yield one.name, Text(key, first=one.default, most=MOST_LETTERS)
+    if chosen.second is not None:
+        yield "second", Text(key_of(chosen, "second"), first=chosen.second, most=MOST_LETTERS)
+    if chosen.kind == "makes":
+        return
+    yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MOST_LETTERS)
+    labels = {name: name for name in PREPARED}
+    yield "prepared", view_link.named(key_of(chosen, "prepared"), labels)
+    yield "content", view_link.named(key_of(chosen, "content"), _CONTENT)
+    yield "numbers", Text(key_of(chosen, "numbers"), first="", most=10 * MOST_LETTERS)
+    types = ("float32", "int64")
+    yield "dtype", Choice(key_of(chosen, "dtype"), names=types, first=types[0])
+
+
+TOLD: dict[str, dict[str, Choice | Text]] = {
+    name: dict(_told(one)) for name, one in OPERATIONS.items()
+}
+"""What an operation can be told: its name -> name of the control -> parameter."""
+
+TensorsView: type[Any] = dataclasses.make_dataclass(
+    "TensorsView",
+    [
+        ("operation", str, view_link.linked(OPERATION)),
+        *[
+            (parameter.query.replace("-", "_"), str, view_link.linked(parameter))
+            for told in TOLD.values()
+            for parameter in told.values()
+        ],
+    ],
+    frozen=True,
+    slots=True,
+)
+"""What the page shows: the operation, and what each is told; only the one shown stands there."""
+
+
+def elsewhere(chosen: TensorOperation) -> Iterator[Choice | Text]:
+    """Return what the other operations are told."""
+    return (
+        parameter
+        for name, told in TOLD.items()
+        for parameter in told.values()
+        if name != chosen.name
+    )

@@ -1,0 +1,30 @@
+"""Which stage of a training step is shown, in the address; the model is ``model_choice``'s."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link
+from pages.ui.model_choice import ModelView
+
+STAGE = view_link.named(
+    "stage",
+    {
+        "batch": N_("Batch and forward"),
+        "loss": N_("Loss"),
+        "backward": N_("Backward"),
+        "update": N_("Update"),
+        "after": N_("After it"),
+        "ways": N_("Module or function"),
+        "mistakes": N_("Famous mistakes"),
+    },
+    key="training-step-stage",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStepView(ModelView):
+    """What the page shows."""
+
+    stage: str = view_link.linked(STAGE)

@@ -1,0 +1,465 @@
+"""What a page shows, in its address: a view is a frozen dataclass, and each field says how.
+
+A field is ``linked`` to a parameter: a choice by name, a number in a range, a flag, a text.
+``read`` makes a view of any link and says in sentences what in it could not be followed; ``write``
+makes the link of a view. Both are pure. The rest joins a parameter to a widget: ``receive`` before
+the widget is drawn, ``say`` after it. The link holds names, never the words on the screen (as
+Streamlit's ``bind`` would have it), so it opens in every language.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Generic, TypeVar, cast
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui.markdown import escape
+
+T = TypeVar("T")
+V = TypeVar("V")
+
+_MOST_SAID = 20  # characters of a link that a sentence repeats
+_MOST_NAMED = 8  # names that a sentence lists
+_PARAMETER = "parameter"  # in the metadata of a field
+
+
+class Unfit(ValueError):
+    """A link asks for what cannot be. rule: what it must be; nearest: what is shown instead."""
+
+    def __init__(self, rule: str, nearest: object = None) -> None:
+        """Say the rule; a nearest of None leaves what was shown."""
+        super().__init__(rule)
+        self.rule = rule
+        self.nearest = nearest
+
+
+@dataclass(frozen=True)
+class Parameter(ABC, Generic[T]):
+    """One value in an address.
+
+    query: its name there. first: what is shown without it. key: of its widget, else its name. old:
+    what links of earlier called it. is_always_said: it is in the link where it is the first, too.
+    """
+
+    query: str
+    _: KW_ONLY
+    first: T
+    key: str = ""
+    old: tuple[str, ...] = ()
+    is_always_said: bool = False
+
+    @abstractmethod
+    def parse(self, text: str) -> T:
+        """Return what a link says. Raises Unfit where it cannot be."""
+
+    @abstractmethod
+    def fits(self, state: object) -> bool:
+        """Return whether the state of a widget is one that this parameter can have."""
+
+    def text(self, value: T) -> str:
+        """Return a value as the link says it."""
+        return str(value)
+
+    def words(self, value: T) -> str:
+        """Return a value as a sentence says it."""
+        return self.text(value)
+
+    def state(self, value: T) -> object:
+        """Return a value as its widget holds it."""
+        return value
+
+    def value(self, state: object) -> T:
+        """Return the value that a widget holds."""
+        return cast(T, state)
+
+    def is_said(self, value: T) -> bool:
+        """Return whether a value stands in the link."""
+        return self.is_always_said or value != self.first
+
+    def follow(self, text: str, otherwise: T) -> tuple[T, str]:
+        """Return what to show, and a sentence where that is not what the link says."""
+        try:
+            return self.parse(text), ""
+        except Unfit as unfit:
+            used = otherwise if unfit.nearest is None else cast(T, unfit.nearest)
+            rule = _("{query} is “{said}” in the link, but must be {rule}; {used} is shown.")
+            said = text[:_MOST_SAID]
+            words = rule.format(query=self.query, said=said, rule=unfit.rule, used=self.words(used))
+            return used, words
+
+    def found_in(self, query: Mapping[str, str]) -> str | None:
+        """Return what a link says, under whichever name; None where it says nothing."""
+        return next((query[name] for name in (self.query, *self.old) if name in query), None)
+
+
+def one_of(names: Iterable[object]) -> str:
+    """Return the rule of a choice."""
+    known = [str(name) for name in names]
+    listed = ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
+    return _("one of {names}").format(names=listed)
+
+
+@dataclass(frozen=True)
+class Choice(Parameter[str]):
+    """One of some names; ``first`` is "" where nothing may be chosen.
+
+    labels: name -> the words on the screen; links of earlier said those.
+    """
+
+    names: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def parse(self, text: str) -> str:
+        """Return the name; a label of earlier is one too."""
+        name = name_of(text, self.labels)
+        if name not in (*self.names, self.first):
+            raise Unfit(one_of(self.names))
+        return name
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a name, or rightly nothing."""
+        return state in self.names or (state is None and not self.first)
+
+    def words(self, value: str) -> str:
+        """Return the name, or that it is none."""
+        return value or _("nothing")
+
+    def state(self, value: str) -> object:
+        """Return the name; a widget without a choice holds None."""
+        return value or None
+
+    def value(self, state: object) -> str:
+        """Return the name, "" for none."""
+        return str(state or "")
+
+
+def name_of(text: str, labels: Mapping[str, str]) -> str:
+    """Return the name of a label, in English or the page's language; another text stays."""
+    return next((name for name, label in labels.items() if text in (label, _(label))), text)
+
+
+def named(
+    query: str,
+    labels: Mapping[str, str],
+    *,
+    first: str | None = None,
+    key: str = "",
+    old: tuple[str, ...] = (),
+    is_always_said: bool = False,
+) -> Choice:
+    """Return a choice of names with labels; without one, the first of them is chosen."""
+    names = tuple(labels)
+    return Choice(
+        query,
+        first=names[0] if first is None else first,
+        key=key,
+        old=old,
+        is_always_said=is_always_said,
+        names=names,
+        labels=labels,
+    )
+
+
+@dataclass(frozen=True)
+class Choices(Parameter[tuple[str, ...]]):
+    """Some of the names, parted by commas; in links of earlier a label each."""
+
+    names: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """Return the names, each once; all of them or, where one is unknown, none."""
+        found = dict.fromkeys(name_of(each, self.labels) for each in text.split(",") if each)
+        if any(name not in self.names for name in found):
+            raise Unfit(_("some of {names}").format(names=one_of(self.names)))
+        return tuple(found)
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a list of names."""
+        return isinstance(state, list) and all(name in self.names for name in state)
+
+    def text(self, value: tuple[str, ...]) -> str:
+        """Return the names, parted by commas."""
+        return ",".join(value)
+
+    def state(self, value: tuple[str, ...]) -> object:
+        """Return the names as a multiselect holds them."""
+        return list(value)
+
+    def value(self, state: object) -> tuple[str, ...]:
+        """Return the names of a multiselect."""
+        return tuple(cast(list[str], state))
+
+
+@dataclass(frozen=True)
+class Number(Parameter[int]):
+    """A whole number from ``low`` to ``high``. offset: the link says that much more than it is."""
+
+    low: int
+    high: int
+    offset: int = 0
+
+    def parse(self, text: str) -> int:
+        """Return the number; the nearest there is for one beyond the ends."""
+        low, high = self.low + self.offset, self.high + self.offset
+        rule = _("from {low} to {high}").format(low=low, high=high)
+        number = whole(text)
+        if number is None:
+            raise Unfit(rule)
+        if not low <= number <= high:
+            raise Unfit(rule, max(self.low, min(number - self.offset, self.high)))
+        return number - self.offset
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a number in the range."""
+        return isinstance(state, int) and self.low <= state <= self.high
+
+    def text(self, value: int) -> str:
+        """Return the number as the link counts."""
+        return str(value + self.offset)
+
+
+def whole(text: str) -> int | None:
+    """Return a whole number of at most nine digits, None for anything else."""
+    found = re.fullmatch(r"(-?[0-9]{1,9})(\.0+)?", text)
+    return int(found[1]) if found else None
+
+
+@dataclass(frozen=True)
+class Option(Parameter[float]):
+    """One of a few numbers."""
+
+    options: tuple[float, ...]
+
+    def parse(self, text: str) -> float:
+        """Return the option that is the same number."""
+        is_number = re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text)
+        found = [option for option in self.options if is_number and option == float(text)]
+        if not found:
+            raise Unfit(one_of(self.options))
+        return found[0]
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is one of the options."""
+        return state in self.options
+
+
+@dataclass(frozen=True)
+class Flag(Parameter[bool]):
+    """Yes or no."""
+
+    def parse(self, text: str) -> bool:
+        """Return whether the link says ``true``."""
+        if text.lower() not in ("true", "false"):
+            raise Unfit(_("true or false"))
+        return text.lower() == "true"
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is yes or no."""
+        return isinstance(state, bool)
+
+    def text(self, value: bool) -> str:
+        """Return ``true`` or ``false``."""
+        return str(value).lower()
+
+
+@dataclass(frozen=True)
+class Text(Parameter[str]):
+    """What a person typed, up to ``most`` characters; a longer one does not stand in the link."""
+
+    most: int
+
+    def parse(self, text: str) -> str:
+        """Return the text; its beginning where it is too long."""
+        if len(text) > self.most:
+            raise Unfit(_("at most {n} characters").format(n=self.most), text[: self.most])
+        return text
+
+    def fits(self, state: object) -> bool:
+        """Return whether it is a text; the page says what is wrong with a long one."""
+        return isinstance(state, str)
+
+    def words(self, value: str) -> str:
+        """Return how a sentence calls the text that is shown."""
+        return _("“{text} …”").format(text=value[:_MOST_SAID])
+
+    def is_said(self, value: str) -> bool:
+        """Return whether the text stands in the link."""
+        return len(value) <= self.most and super().is_said(value)
+
+
+@dataclass(frozen=True)
+class Written(Parameter[T]):
+    """What has a notation of its own, such as a matrix.
+
+    reader: raises ValueError, in a sentence. instead: the sentence on what is shown then.
+    """
+
+    reader: Callable[[str], T]
+    writer: Callable[[T], str]
+    instead: str = ""
+
+    def parse(self, text: str) -> T:
+        """Return what the notation says. Raises ValueError."""
+        return self.reader(text)
+
+    def fits(self, state: object) -> bool:
+        """Return whether there is something to write."""
+        return state is not None
+
+    def text(self, value: T) -> str:
+        """Return the value in its notation."""
+        return self.writer(value)
+
+    def words(self, value: T) -> str:
+        """Return the value as a sentence says it."""
+        return self.writer(value) or _("nothing")
+
+    def follow(self, text: str, otherwise: T) -> tuple[T, str]:
+        """Return what to show, and what the reader has to say, where it cannot read the link."""
+        try:
+            return super().follow(text, otherwise)
+        except ValueError as error:
+            return otherwise, f"{_(error)} {_(self.instead)}" if self.instead else _(error)
+
+
+def linked(parameter: Parameter[T]) -> T:
+    """Declare a field of a view."""
+    made: Any = field(default=parameter.first, metadata={_PARAMETER: parameter})
+    return cast(T, made)
+
+
+def parameters(kind: type[Any]) -> dict[str, Parameter[Any]]:
+    """Return the parameters of a view: name of the field -> parameter."""
+    fields = dataclasses.fields(kind)
+    return {one.name: one.metadata[_PARAMETER] for one in fields if _PARAMETER in one.metadata}
+
+
+def read(
+    kind: type[V], query: Mapping[str, str], /, **fitting: Parameter[Any]
+) -> tuple[V, tuple[str, ...]]:
+    """Return the view nearest to what a link asks for, and a sentence for each change.
+
+    fitting: parameters as narrow as what there is to show makes them, by the name of the field.
+    """
+    values, sentences = {}, []
+    for name, declared in parameters(kind).items():
+        parameter = fitting.get(name, declared)
+        text = parameter.found_in(query)
+        values[name] = parameter.first
+        if text is not None:
+            values[name], sentence = parameter.follow(text, parameter.first)
+            sentences += [sentence] if sentence else []
+    return kind(**values), tuple(sentences)
+
+
+def write(view: Any) -> dict[str, str]:
+    """Return the part of a link that opens this view again."""
+    return {
+        parameter.query: parameter.text(getattr(view, name))
+        for name, parameter in parameters(type(view)).items()
+        if parameter.is_said(getattr(view, name))
+    }
+
+
+def query() -> dict[str, str]:
+    """Return what the address says."""
+    return st.query_params.to_dict()
+
+
+def put(changes: Mapping[str, str | None]) -> None:
+    """Change the address at once, so that it is one entry in the browser's history; None: out."""
+    old = query()
+    new = {**old, **changes}
+    said = {name: text for name, text in new.items() if text is not None}
+    if said != old:
+        st.query_params.from_dict(said)
+
+
+def opened(parameter: Parameter[Any]) -> str | None:
+    """Return what a link says that was opened just now; None where the page itself said it."""
+    for name in parameter.old:
+        if name in st.query_params and name != parameter.query:
+            text = ",".join(st.query_params.get_all(name))
+            put({name: None})
+            return text
+    said = st.query_params.get(parameter.query)
+    return None if said == st.session_state.get(_seen(parameter)) else said
+
+
+def receive(parameter: Parameter[Any], key: str = "") -> str:
+    """Make a widget show what the link asks for; call it before the widget is drawn.
+
+    key: of the widget, where it is not the parameter's own. Returns a sentence where the link asks
+    for what cannot be, else "".
+    """
+    text = opened(parameter)
+    key = key or parameter.key or parameter.query
+    is_kept = key in st.session_state and parameter.fits(st.session_state[key])
+    if text is None and not is_kept:  # the browser went back to a page that was left
+        text = st.query_params.get(parameter.query)
+    value = parameter.value(st.session_state[key]) if is_kept else parameter.first
+    sentence = ""
+    if text is not None:
+        value, sentence = parameter.follow(text, value)
+    if text is not None or not is_kept:
+        st.session_state[key] = parameter.state(value)
+    return sentence
+
+
+def say(parameter: Parameter[T], value: T) -> None:
+    """Put what is shown into the link, unless it is what is shown without one."""
+    text = parameter.text(value) if parameter.is_said(value) else None
+    put({parameter.query: text})
+    st.session_state[_seen(parameter)] = text
+
+
+def forget(gone: Iterable[Parameter[Any]]) -> None:
+    """Take out of the link what is not shown; the session keeps it."""
+    said = [parameter for parameter in gone if parameter.query in st.query_params]
+    put({parameter.query: None for parameter in said})
+    for parameter in said:
+        st.session_state[_seen(parameter)] = None
+
+
+def choice(
+    label: str,
+    parameter: Choice,
+    *,
+    help: str | None = None,
+    is_labelled: bool = True,
+) -> str:
+    """Show a row of names by their labels, of which the link says the one that is not first."""
+    problem = receive(parameter)
+    picked = st.segmented_control(
+        label,
+        list(parameter.names),
+        format_func=lambda name: _(parameter.labels.get(name, name)),
+        required=True,
+        key=parameter.key or parameter.query,
+        persist_state="session",
+        wrap=True,
+        help=help,
+        label_visibility="visible" if is_labelled else "collapsed",
+    )
+    warn(problem)
+    chosen = str(picked) if picked in parameter.names else parameter.first
+    say(parameter, chosen)
+    return chosen
+
+
+def warn(problem: str) -> None:
+    """Show what in the link could not be followed; its place stays, so that nothing moves."""
+    with st.container():
+        if problem:
+            st.warning(escape(problem), icon=":material/link_off:")
+
+
+def _seen(parameter: Parameter[Any]) -> str:
+    return f"{parameter.key or parameter.query}-linked"

@@ -1,0 +1,30 @@
+"""What the walk shows, in its address: which model, which step, inside which block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pages.i18n import N_
+from pages.ui import view_link, walk_state
+from pages.ui.model_choice import ModelView
+from pages.ui.view_link import Number, Text
+
+MINE, BOOK = "mine", "book"
+SOURCE = view_link.named(
+    "walk-source",
+    {MINE: N_("A model of mine"), BOOK: N_("The example of the texts")},
+    old=("source",),
+)
+
+
+STEP = Text(walk_state.STEP, first="", most=40)  # each model has its own steps
+BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
+
+
+@dataclass(frozen=True, slots=True)
+class WalkView(ModelView):
+    """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says."""
+
+    source: str = view_link.linked(SOURCE)
+    step: str = view_link.linked(STEP)
+    block: int = view_link.linked(BLOCK)

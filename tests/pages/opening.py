@@ -1,0 +1,29 @@
+"""The app opened by a link, as a browser opens it: the page at once, without Home before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from pages.ui.page_table import PAGES
+from tfm_core.config import Experiment
+
+FRAME = Path(__file__).resolve().parents[2] / "pages" / "frame.py"
+PATIENCE = 180  # seconds: for slow machines; who does not fail does not wait so long
+
+
+def opened_at(
+    file: str = "home/page.py", *, draft: Experiment | None = None, **query: str
+) -> AppTest:
+    """Open the page of a file below pages/ with the query of a link, and perhaps a model."""
+    app = AppTest.from_file(str(FRAME), default_timeout=PATIENCE)
+    if draft is not None:
+        app.session_state["draft"] = draft.model_dump()
+    for name, value in query.items():
+        app.query_params[name] = value
+    (page,) = [page for page in PAGES.values() if page.file == file]
+    if page.url_path:  # ``switch_page`` knows the pages only after a first run, which draws Home
+        app._page_hash = calc_hash(page.url_path)
+    return app.run()

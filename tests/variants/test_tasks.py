@@ -1,0 +1,262 @@
+"""Every kind of task has all its parts; a new one is learned with no other file touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tfm_core.config import (
+    TASK_CONFIGS,
+    EncoderOnlyConfig,
+    Experiment,
+    ImageTaskConfig,
+    PictureTaskConfig,
+    SequenceTaskConfig,
+    TrainingConfig,
+)
+from tfm_core.config.shape import TextShape
+from tfm_core.data.image_data import ImageData
+from tfm_core.data.load import data_as, load
+from tfm_core.data.moving import moved
+from tfm_core.inspect.attention.example import cut, example_of
+from tfm_core.probe.capture import capture
+from tfm_core.probe.snapshot import probe_of, take
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
+from tfm_core.training.loop import build, train
+from tfm_core.training.objectives import StepMetrics
+from tfm_core.variants.record import UnknownVariant, Variant
+from tfm_core.variants.tasks import TASK_KINDS, TaskKind
+
+pytestmark = pytest.mark.quick
+
+WORDS = {part.name for part in fields(Variant)} | {"reads"}
+PARTS = [part.name for part in fields(TaskKind) if part.name not in WORDS]
+
+
+def test_every_kind_has_settings_and_every_settings_a_kind() -> None:
+    assert list(TASK_CONFIGS) == list(TASK_KINDS)
+    for name, config in TASK_CONFIGS.items():
+        assert TASK_KINDS[name].part("config") is config
+
+
+@pytest.mark.parametrize("name", TASK_KINDS)
+def test_every_part_of_a_kind_is_there(name: str) -> None:
+    kind = TASK_KINDS[name]
+    for part in PARTS:
+        if getattr(kind, part) is not None:
+            assert callable(kind.part(part)), part
+    reads = {"tokens": SequenceTaskConfig, "pixels": PictureTaskConfig}[kind.reads]
+    assert issubclass(TASK_CONFIGS[name], reads)
+
+
+def test_no_two_kinds_are_loaded_shaped_or_learned_in_the_same_way() -> None:
+    for part in ("config", "load", "shape", "objective", "probe", "snapshot"):
+        assert len({getattr(kind, part) for kind in TASK_KINDS.values()}) == len(TASK_KINDS), part
+
+
+def test_an_unknown_kind_is_refused_with_a_sentence() -> None:
+    with pytest.raises(UnknownVariant, match=r"There is no kind of task named 'poem'"):
+        TASK_KINDS["poem"]
+
+
+def test_a_part_that_a_kind_lacks_is_refused_with_a_sentence() -> None:
+    with pytest.raises(ValueError, match="no mistakes for tasks of the kind Language model"):
+        TASK_KINDS["corpus"].part("mistakes")
+
+
+def test_data_of_another_kind_are_refused_with_a_sentence() -> None:
+    task = TASK_CONFIGS["text"](name="copy", size=3, n_train=8, n_validation=8, n_test=8)
+    with pytest.raises(ValueError, match="The data are TextData, but ImageData"):
+        data_as(load(task, seed=0), ImageData)
+
+
+# A kind of its own: a number is predicted, the share of ones among seven bits.
+
+
+@dataclass(frozen=True)
+class ShareFacts:
+    label: str = "Share of ones"
+    help: str = "Which share of the bits is 1."
+    families: tuple[str, ...] = ("encoder-only",)
+    answer: str = "label"
+
+
+class ShareTaskConfig(SequenceTaskConfig):
+    tasks: ClassVar[dict[str, ShareFacts]] = {"share": ShareFacts()}
+    kind: Literal["share"] = "share"
+    name: Literal["share"] = "share"
+
+    @property
+    def facts(self) -> ShareFacts:
+        return ShareFacts()
+
+    @property
+    def max_src_len(self) -> int:
+        return 7
+
+    @property
+    def max_tgt_len(self) -> int:
+        return 1
+
+    @property
+    def n_answers(self) -> int:
+        return 1
+
+
+@dataclass(frozen=True)
+class Bits:
+    bits: Tensor  # (N, 7), 0 or 1
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+
+@dataclass(frozen=True)
+class ShareData:
+    train: Bits
+    validation: Bits
+    test: Bits
+
+    def to(self, device: torch.device | str) -> ShareData:
+        return moved(self, device)
+
+
+FIRST_BIT = 2  # behind <pad> and <bos>
+
+
+def load_share(task: ShareTaskConfig, *, seed: int, progress: object = None) -> ShareData:
+    generator = torch.Generator().manual_seed(seed)
+    return ShareData(*(Bits(torch.randint(2, (n, 7), generator=generator)) for n in (64, 11, 13)))
+
+
+def share_shape(experiment: Experiment) -> TextShape:
+    return TextShape(FIRST_BIT + 2, 1, head="mean", n_labels=1)
+
+
+class ShareObjective:
+    """Mean squared error of one number; a prediction within 0.1 counts as correct."""
+
+    n_classes = 2
+
+    def __init__(
+        self, data: ShareData, task: ShareTaskConfig, *, label_smoothing: float = 0.0
+    ) -> None:
+        self.data, self.n_train = data, len(data.train)
+
+    def _metrics(self, model: nn.Module, bits: Tensor) -> StepMetrics:
+        predicted, share = predictions(model, bits), bits.float().mean(1)
+        n_correct = ((predicted.detach() - share).abs() < 0.1).sum()
+        return StepMetrics(F.mse_loss(predicted, share), n_correct, len(bits), None, len(bits))
+
+    def loss_and_metrics(
+        self, model: nn.Module, indices: Tensor, generator: torch.Generator
+    ) -> StepMetrics:
+        return self._metrics(model, self.data.train.bits[indices])
+
+    def loss_lower_bound(self) -> float:
+        return 0.0
+
+    def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
+        found = self._metrics(model, getattr(self.data, split).bits)
+        return float(found.loss), float(found.n_correct) / found.n_examples, None
+
+
+def predictions(model: nn.Module, bits: Tensor) -> Tensor:
+    src = bits + FIRST_BIT
+    out: Tensor = model(src, src[:, :1])[:, 0, 0].float()
+    return out
+
+
+def share_probe(trainer: Any) -> dict[str, Any]:
+    rows = trainer.data.validation.bits[:3].tolist()
+    return {"kind": "share", "items": [{"src": list(map(str, row)), "tgt": ["?"]} for row in rows]}
+
+
+def share_snapshot(trainer: Any) -> Snapshot:
+    with capture(trainer.model, only={"weights"}) as cache:
+        predictions(trainer.model, trainer.data.validation.bits[:3])
+    maps = {name: value.half().numpy() for name, value in cache.of("weights").items()}
+    return Snapshot(step=trainer.step, attention=maps)
+
+
+def share_inputs(experiment: Experiment, item: dict[str, Any], picture: object) -> tuple[Any, ...]:
+    src = torch.tensor([[int(bit) + FIRST_BIT for bit in item["src"]]])
+    return src, src[:, :1]
+
+
+HERE = __name__
+SHARE = TaskKind(
+    name="share",
+    label="Share",
+    help="Predict a number.",
+    source="This test",
+    reads="tokens",
+    config=f"{HERE}:ShareTaskConfig",
+    load=f"{HERE}:load_share",
+    shape=f"{HERE}:share_shape",
+    objective=f"{HERE}:ShareObjective",
+    probe=f"{HERE}:share_probe",
+    snapshot=f"{HERE}:share_snapshot",
+    inputs=f"{HERE}:share_inputs",
+    batches=f"{HERE}:share_inputs",
+    mistakes=None,
+    own_text=None,
+    batch_rows=f"{HERE}:share_probe",
+    class_name=f"{HERE}:share_probe",
+    walk=f"{HERE}:share_probe",
+)
+
+
+class ShareExperiment(Experiment):
+    task: ShareTaskConfig = ShareTaskConfig()
+
+
+@pytest.fixture
+def share(monkeypatch: pytest.MonkeyPatch) -> ShareExperiment:
+    monkeypatch.setitem(TASK_KINDS._variants, "share", SHARE)
+    return ShareExperiment(
+        model=EncoderOnlyConfig(d_model=22, n_heads=2, d_ff=33, n_layers=1, dropout=0.0),
+        training=TrainingConfig(
+            steps=60, batch_size=16, learning_rate=0.01, warmup=0.1, validate_every=20, snapshots=3
+        ),
+    )
+
+
+def test_a_new_kind_is_learned_by_the_same_loop(share: ShareExperiment) -> None:
+    trainer = build(share)
+    assert isinstance(trainer.data, ShareData)
+    events = list(train(trainer))
+    losses = [event.loss for event in events if isinstance(event, Step)]
+    assert len(losses) == 60
+    assert sum(losses[-10:]) < 0.5 * sum(losses[:10])
+    assert {event.split for event in events if isinstance(event, Measured)} == {
+        "validation",
+        "test",
+    }
+    assert isinstance(events[-1], Finished)
+
+
+def test_a_new_kind_is_looked_into_while_it_learns(share: ShareExperiment) -> None:
+    trainer, snapshots = build(share), []
+    probe = Probe(**probe_of(trainer))
+    for event in train(trainer):
+        if isinstance(event, SnapshotDue):
+            snapshots.append(take(trainer))
+    assert [snapshot.step for snapshot in snapshots][:: len(snapshots) - 1] == [0, 60]
+    example = example_of(share, probe, snapshots[-1], 1)
+    (weights,) = example.attention.values()
+    assert weights.shape == (2, 7, 7)
+    np.testing.assert_allclose(weights.sum(-1), 1.0, atol=2e-3)
+    assert cut(share, example.item, example.attention).keys() == example.attention.keys()
+
+
+def test_an_image_task_holds_out_fewer_pictures_than_it_has() -> None:
+    with pytest.raises(ValueError, match="leaves nothing of the 4000"):
+        ImageTaskConfig(name="mnist-5000", n_validation=4000)

@@ -1,0 +1,60 @@
+"""The data of a task, whatever its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from typing import Protocol, Self, TypeVar
+
+import torch
+
+from tfm_core.config.task import TaskConfig
+from tfm_core.data.download import Progress
+from tfm_core.sentences import StudentError
+from tfm_core.variants.tasks import TASK_KINDS
+
+
+class Data(Protocol):
+    """Examples in three splits, as tensors on one device."""
+
+    @property
+    def train(self) -> Sized:
+        """What is learned from."""
+        ...
+
+    @property
+    def validation(self) -> Sized:
+        """Other examples, measured during training."""
+        ...
+
+    @property
+    def test(self) -> Sized:
+        """Other examples again, measured once at the end."""
+        ...
+
+    def to(self, device: torch.device | str) -> Self:
+        """Return the data with all tensors on a device."""
+        ...
+
+
+def load(task: TaskConfig, *, seed: int, progress: Progress | None = None) -> Data:
+    """Return the data of a task on the CPU; the same seed makes the same splits.
+
+    ``progress(done, total, words)`` is told of a download. Raises ValueError, in a sentence, for
+    data that cannot be had.
+    """
+    data: Data = TASK_KINDS[task.kind].part("load")(task, seed=seed, progress=progress)
+    return data
+
+
+D = TypeVar("D")
+
+
+def data_as(data: Data, kind: type[D]) -> D:
+    """Return data that must be of a kind. Raises ValueError, in a sentence, otherwise."""
+    if isinstance(data, kind):
+        return data
+    raise StudentError(
+        "The data are {found}, but {needed} is needed here.",
+        found=type(data).__name__,
+        needed=kind.__name__,
+    )

@@ -1,0 +1,93 @@
+"""What a model is called with, by the kind of its task: for one example, and for a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from tfm_core.config import (
+    CaptionerConfig,
+    CaptionTaskConfig,
+    Experiment,
+    PictureTaskConfig,
+    SequenceTaskConfig,
+)
+from tfm_core.data.caption_words import vocabulary
+from tfm_core.data.captions import CaptionData
+from tfm_core.data.image_data import ImageData
+from tfm_core.data.load import Data, data_as
+from tfm_core.data.text import text_task
+from tfm_core.data.text_data import TextData
+from tfm_core.data.vocabulary import BOS
+from tfm_core.inspect.attention.trained import data_of
+from tfm_core.probe.caption_items import items_of
+from tfm_core.sentences import N_, StudentError
+
+Item = Mapping[str, Any]
+Picture = npt.NDArray[np.uint8]
+Batch = tuple[tuple[Tensor, ...], list[Item]]
+
+
+def of_text(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
+    """Return (src, tgt_in) of one text; a picture is not looked at."""
+    words = text_task(experiment.task_as(SequenceTaskConfig))
+    src = torch.tensor([words.src_vocabulary.encode(tuple(item["src"]))], dtype=torch.int64)
+    return src, torch.tensor([[BOS, *words.tgt_vocabulary.encode(tuple(item["tgt"]))]])
+
+
+def of_picture(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
+    """Return (images,) of one picture. Raises ValueError, in a sentence, for another shape."""
+    task = experiment.task_as(PictureTaskConfig)
+    shape = (task.channels, task.image_size, task.image_size)
+    if picture is None or picture.shape != shape:
+        what = (
+            N_("There is no picture")
+            if picture is None
+            else N_("The picture is {shape}", shape=picture.shape)
+        )
+        raise StudentError("{what}, but this run reads {shape}.", what=what, shape=shape)
+    data = data_of(experiment)
+    assert isinstance(data, ImageData | CaptionData)
+    return (data.normalise(torch.tensor(picture)[None]),)
+
+
+def of_caption(experiment: Experiment, item: Item, picture: Picture | None) -> tuple[Tensor, ...]:
+    """Return (images, tgt_in) of one described picture. Raises ValueError for another shape."""
+    (images,) = of_picture(experiment, item, picture)
+    words = vocabulary(experiment.task_as(CaptionTaskConfig))
+    return images, torch.tensor([[BOS, *words.encode(tuple(item["tgt"]))]])
+
+
+def text_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
+    """Return some texts of the validation set, (src, tgt_in), and their items."""
+    part = data_as(data, TextData).validation
+    items: list[Item] = [
+        {"src": pair.src, "tgt": pair.tgt, "alignment": pair.alignment} for pair in part.pairs[rows]
+    ]
+    # <eos> is written, not read: longest target and <bos>
+    length = 1 + max(len(item["tgt"]) for item in items)
+    src = part.src[rows, : max(len(item["src"]) for item in items)]
+    return (src, part.tgt[rows, :length]), items
+
+
+def caption_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
+    """Return some described pictures of the validation set, (images, tgt_in), and their items."""
+    found = data_as(data, CaptionData)
+    size = experiment.model_as(CaptionerConfig).patch_size
+    places = range(rows.start, rows.stop)
+    items: list[Item] = list(items_of(found.config, found.validation, places, size))
+    length = 1 + max(len(item["tgt"]) for item in items)
+    images = found.normalise(found.validation.pictures(torch.tensor(places)))
+    return (images, found.validation.tgt[rows, :length]), items
+
+
+def picture_batch(experiment: Experiment, data: Data, rows: slice) -> Batch:
+    """Return some pictures of the validation set, (images,), and an empty item for each."""
+    found = data_as(data, ImageData)
+    images = found.validation.images[rows]
+    return (found.normalise(images),), [{} for _ in range(len(images))]

@@ -1,0 +1,93 @@
+"""The non-linearities of the feed-forward layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tfm_core.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Activation(Variant):
+    """How the hidden layer is bent. source: of the layer's equation.
+
+    function: from numbers to numbers of the same shape. is_gated: it bends a third matrix's product
+    instead, which then multiplies the hidden layer. code: the hidden layer, with ``{up}`` and
+    ``{gate}`` for the two products. latex: the hidden layer, from the two products; bend: what its
+    letters stand for, where that has more than one form. n_kept: how many hidden layers' worth of
+    numbers PyTorch keeps for the backward pass, beside the result. walk_topic: its paragraph in the
+    walk.
+    """
+
+    function: str
+    is_gated: bool
+    code: str
+    latex: Callable[[str, str], str]
+    bend: str | None
+    n_kept: int
+    walk_topic: str
+
+    @property
+    def n_matrices(self) -> int:
+        """How many matrices the feed-forward layer has."""
+        return 2 + self.is_gated
+
+
+RELU = Activation(
+    name="relu",
+    label="ReLU",
+    help="The original: negative values become zero.",
+    source="Vaswani et al. 2017, Eq. 2",
+    function="torch.nn.functional:relu",
+    is_gated=False,
+    code="F.relu({up})",
+    latex=lambda up, gate: rf"\max(0,\, {up})",
+    bend=None,
+    n_kept=0,  # its derivative can be seen in its result
+    walk_topic="activation-relu",
+)
+GELU = Activation(
+    name="gelu",
+    label="GELU",
+    help="A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016).",
+    source="Vaswani et al. 2017, Eq. 2; Hendrycks & Gimpel 2016",
+    function="torch.nn.functional:gelu",
+    is_gated=False,
+    code="F.gelu({up})",
+    latex=lambda up, gate: rf"\mathrm{{GELU}}({up})",
+    bend=r"\mathrm{GELU}(u) &= \tfrac{u}{2}\left(1 + \mathrm{erf}(u / \sqrt{2})\right)",
+    n_kept=1,
+    walk_topic="activation-gelu",
+)
+GELU_TANH = Activation(
+    name="gelu_tanh",
+    label="GELU, by tanh",
+    help="GELU's first approximation, at most 0.0005 away from it (GPT-2).",
+    source="Vaswani et al. 2017, Eq. 2; Hendrycks & Gimpel 2016",
+    function="tfm_core.layers.feed_forward:gelu_tanh",
+    is_gated=False,
+    code='F.gelu({up}, approximate="tanh")',
+    latex=lambda up, gate: rf"\mathrm{{GELU}}({up})",
+    bend=(
+        r"\mathrm{GELU}(u) &= "
+        r"\tfrac{u}{2}\left(1 + \tanh\left(\sqrt{2/\pi}\,(u + 0.044715\,u^3)\right)\right)"
+    ),
+    n_kept=1,
+    walk_topic="activation-gelu_tanh",
+)
+SWIGLU = Activation(
+    name="swiglu",
+    label="SwiGLU",
+    help="A gated unit with a third matrix (Shazeer 2020; LLaMA).",
+    source="Shazeer 2020",
+    function="torch.nn.functional:silu",
+    is_gated=True,
+    code="F.silu({gate}) * {up}",
+    latex=lambda up, gate: rf"\left(\mathrm{{SiLU}}({gate}) \odot ({up})\right)",
+    bend=None,
+    n_kept=3,  # both products, and one of them bent
+    walk_topic="activation-swiglu",
+)
+
+ACTIVATIONS = Registry("activation", RELU, GELU, GELU_TANH, SWIGLU)
