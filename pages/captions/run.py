@@ -7,8 +7,8 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import offers, page_table, run_actions, run_words, runs_access, state
 from tfm_core.config import CaptionTaskConfig
-from tfm_core.config.choices import LANGUAGES
 from tfm_core.runs.run import Run
+from tfm_core.variants.languages import LANGUAGES
 
 _RUN = "captions-run"
 _TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of each language

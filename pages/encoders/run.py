@@ -71,7 +71,7 @@ def _found(fits: Callable[[Experiment], bool]) -> Run | None:
 
 def _empty(preset: str) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.markdown(PRESETS[preset].learns, width="content")
+        st.markdown(_(PRESETS[preset].learns), width="content")
         st.markdown(_("No model here has learned it yet."), width="content")
         _train(preset)
 

@@ -35,7 +35,7 @@ def rest(runs: list[Run]) -> None:
             st.columns([*widths, room] if room else widths), shelf, widths, strict=False
         ):
             with column:
-                st.header(FAMILIES[name].label, anchor=False, help=FAMILIES[name].help)
+                st.header(_(FAMILIES[name].label), anchor=False, help=_(FAMILIES[name].help))
                 _rows(trained[name], runs, width, is_large=False)
 
 
@@ -63,10 +63,12 @@ def _rows(presets: list[Preset], runs: list[Run], n_columns: int, *, is_large: b
 def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
     with st.container(border=True, height="stretch", gap="small", key=f"card-{preset.name}"):
         heading = "##" if is_large else "###"
-        st.markdown(f"{heading} {preset.label}")
+        st.markdown(f"{heading} {_(preset.label)}")
         _example(preset, is_large=is_large)
-        st.markdown(preset.learns)
-        st.caption(f":material/timer: {_takes(preset, runs)}  \n:material/target: {preset.reaches}")
+        st.markdown(_(preset.learns))
+        st.caption(
+            f":material/timer: {_takes(preset, runs)}  \n:material/target: {_(preset.reaches)}"
+        )
         st.space("stretch")
         if st.button(
             _("Train it"),

@@ -20,6 +20,7 @@ from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
 _FIRST_KINDS = {"cross", "picture"}
@@ -70,7 +71,7 @@ def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
     choice, figure = st.columns([1, 3])
     with choice:
         module, head, example = _selectors(run, probe, snapshot)
-        st.caption(kind_of(run.experiment, module).look_for)
+        st.caption(_(kind_of(run.experiment, module).look_for))
         st.page_link(
             page_table.path_of("attention"),
             label=_("All layers and heads"),
@@ -94,7 +95,7 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
         modules,
         key=_MODULE,
         format_func=lambda name: _("Layer {n}: {kind}").format(
-            kind=kind_of(run.experiment, name).label, n=layer_of(name) + 1
+            kind=_(kind_of(run.experiment, name).label), n=layer_of(name) + 1
         ),
         persist_state="session",
     )
@@ -131,8 +132,8 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
             theme=state.theme(),
             may_attend=names.may_attend,
             top=None,
-            query_title=kind.query,
-            key_title=kind.key,
+            query_title=_(kind.query),
+            key_title=_(kind.key),
         )
     except (ValueError, KeyError, IndexError) as error:
         show.problem(error)
@@ -196,8 +197,9 @@ def _captions(folder: str, step: int) -> str:
 def _pictures(folder: str, step: int, class_names: tuple[str, ...]) -> str:
     probe, snapshot = _probe(folder), _snapshot(folder, step)
     if probe.images is None or snapshot.probabilities is None:
-        sentence = _("The snapshot of step {step} holds no predictions for pictures.")
-        raise ValueError(sentence.format(step=f"{step:,}"))
+        raise StudentError(
+            "The snapshot of step {step:,} holds no predictions for pictures.", step=step
+        )
     labels = [item["label"] for item in probe.items]
     return picture_cards(probe.images, labels, snapshot.probabilities, class_names)
 

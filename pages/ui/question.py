@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import _, content, language
 from pages.ui import walk_state
 
 if TYPE_CHECKING:
@@ -101,14 +101,14 @@ def words(step: WalkStep, subject: Subject, names: Sequence[str]) -> None:
         "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
         **{f"step:{name}": number for number, name in enumerate(names, 1)},
     }
-    known = paragraphs()
+    known = paragraphs(language())
     st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))
 
 
 @cache
-def paragraphs() -> dict[str, str]:
-    """Return the paragraphs of ``walk_words.md`` by the topic that heads them."""
-    parts = re.split(r"^## (.+)$", content("walk_words"), flags=re.MULTILINE)[1:]
+def paragraphs(spoken: str) -> dict[str, str]:
+    """Return the paragraphs of ``walk_words.md`` in a language, by the topic that heads them."""
+    parts = re.split(r"^## (.+)$", content("walk_words", spoken), flags=re.MULTILINE)[1:]
     return {
         topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
     }
@@ -141,19 +141,26 @@ def ask(asked: Question, name: str) -> None:
             is_right = asked.is_right(given)
             walk_state.answered(name, is_right=is_right)
             if is_right:
-                st.success(_("Right. {because}").format(because=asked.because))
+                st.success(_("Right. {because}").format(because=_(asked.because)))
             else:
-                st.warning(_("Not {given}: think again, or let it be shown.").format(given=given))
+                st.warning(
+                    _("Not {given}: think again, or let it be shown.").format(given=_(str(given)))
+                )
         elif revealed:
             walk_state.answered(name, is_right=False)
-            st.info(f"**{asked.answer}**. {asked.because}")
+            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
         _score()
 
 
 def _input(asked: Question, key: str) -> str | float | None:
     if asked.options:
         return st.radio(
-            _("Your prediction"), asked.options, index=None, key=key, label_visibility="collapsed"
+            _("Your prediction"),
+            asked.options,
+            format_func=_,
+            index=None,
+            key=key,
+            label_visibility="collapsed",
         )
     return st.number_input(
         _("Your prediction"),

@@ -12,6 +12,7 @@ from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import GREY, HUES
 from tfm_core.plots.positions import BORDER, MARGIN, axes
 from tfm_core.plots.thinning import thin
+from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.positions.position import Look
 
@@ -43,7 +44,7 @@ def noticed(changes: Mapping[str, tuple[str | None, float]]) -> go.Figure:
             hovertemplate="%{y}: %{x:.2e}<extra></extra>",
         )
     )
-    axes(figure, "mean change of a vector", "")
+    axes(figure, N_("mean change of a vector"), "")
     figure.update_xaxes(range=[0, float(max(values.max(initial=0), 0.01)) * 1.35], tickformat=".0%")
     figure.update_yaxes(autorange="reversed")
     figure.update_layout(height=90 + 44 * len(labels), margin={**MARGIN, "t": 8})
@@ -72,7 +73,11 @@ def race(
             mode="lines+markers" if len(kept) <= 40 else "lines",
             line={"color": HUES[own.colour], "dash": own.dash},
             marker={"symbol": own.marker, "size": 7},
-            hovertemplate=f"{x_title} %{{x:,}}: %{{y:.1%}}<extra>{escape(label)}</extra>",
+            hovertemplate=N_(
+                "{x_title} %{{x:,}}: %{{y:.1%}}<extra>{label}</extra>",
+                x_title=x_title,
+                label=escape(label),
+            ),
         )
     axes(figure, x_title, y_title)
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")

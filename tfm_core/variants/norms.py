@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 NORM_EPS = 1e-5
@@ -30,8 +31,8 @@ class Norm(Variant):
 
 LAYER_NORM = Norm(
     name="layernorm",
-    label="LayerNorm",
-    help="Subtract the mean, divide by the deviation (Ba et al. 2016).",
+    label=N_("LayerNorm"),
+    help=N_("Subtract the mean, divide by the deviation (Ba et al. 2016)."),
     source="Ba et al. 2016",
     layer="torch.nn:LayerNorm",
     latex=lambda d_model, eps: (
@@ -39,13 +40,13 @@ LAYER_NORM = Norm(
     ),
     n_kept=lambda d_model: d_model + 2,  # the token, its mean and its deviation
     code=lambda eps: f"nn.LayerNorm(D_MODEL{'' if eps == NORM_EPS else f', eps={eps}'})",
-    spread="mean",
+    spread=N_("mean"),
     walk_topic="layernorm",
 )
 RMS_NORM = Norm(
     name="rmsnorm",
-    label="RMSNorm",
-    help="Divide by the root mean square only (Zhang & Sennrich 2019).",
+    label=N_("RMSNorm"),
+    help=N_("Divide by the root mean square only (Zhang & Sennrich 2019)."),
     source="Zhang & Sennrich 2019",
     layer="torch.nn:RMSNorm",
     latex=lambda d_model, eps: (
@@ -54,7 +55,7 @@ RMS_NORM = Norm(
     ),
     n_kept=lambda d_model: 2 * d_model + 1,  # on a CPU its steps are taken one by one
     code=lambda eps: f"nn.RMSNorm(D_MODEL, eps={eps})",
-    spread="root mean square",
+    spread=N_("root mean square"),
     walk_topic="rmsnorm",
 )
 

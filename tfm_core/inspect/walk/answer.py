@@ -32,7 +32,7 @@ def pooling(view: BlockView) -> WalkStep:
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", N_("is it a word, not padding?"), keep, f"B {axis}"))
     return WalkStep(
-        "pooling", "Pooling", ("pooling-text", chosen.walk_topic_text), code,
+        "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,
         tuple(before), (seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model"),),
         shape_question(
             N_("what is left of the texts"), (batch, 1, d_model), (batch, length, d_model),

@@ -13,6 +13,8 @@ from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, see
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 from tfm_core.sentences import N_
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
+from tfm_core.variants.cells import CELLS
 
 _LOOK = "decoder.cross_attention"
 
@@ -39,7 +41,7 @@ def _embedding(subject: Subject) -> WalkStep:
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
     return WalkStep(
-        "embedding", "Embedding", ("embedding-recurrent",),
+        "embedding", N_("Embedding"), ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", N_("source ids"), src, "B S:src"),
          seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt")),
@@ -110,7 +112,7 @@ def _scores(subject: Subject) -> WalkStep:
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
     return WalkStep(
-        "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+        "scores", N_("Scores"), (f"asking-{_score(subject).order}", _score(subject).walk_topic),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", N_("the decoder's states that ask"), cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
@@ -170,7 +172,7 @@ def _context(subject: Subject) -> WalkStep:
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
     return WalkStep(
-        "context", "Context", ("context-recurrent",), "context = weights @ values",
+        "context", N_("Context"), ("context-recurrent",), "context = weights @ values",
         (seen("weights", N_("shares of each row"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", N_("the encoder's states themselves"), values, "B H K:src d_model")),
         (seen("context", N_("what is read for each target token"), context, "B H Q:tgt d_model"),),
@@ -187,7 +189,7 @@ def _writing(subject: Subject) -> WalkStep:
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return WalkStep(
-        "writing", N_("The decoder writes"), ("writing", f"writing-{_kind(subject)}"),
+        "writing", N_("The decoder writes"), ("writing", f"writing-{_score(subject).order}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",
@@ -219,7 +221,7 @@ def _source(subject: Subject) -> EncodedSource:
 def _start(subject: Subject) -> State:
     config, first = _config(subject), subject.cache["bridge.first"]
     hidden = first.chunk(config.n_layers, -1)
-    return State(hidden, tuple(h * 0 for h in hidden) if config.cell == "lstm" else ())
+    return State(hidden, tuple(h * 0 for h in hidden) if CELLS[config.cell].has_memory else ())
 
 
 def _config(subject: Subject) -> RecurrentConfig:
@@ -227,5 +229,5 @@ def _config(subject: Subject) -> RecurrentConfig:
     return subject.config
 
 
-def _kind(subject: Subject) -> str:
-    return "additive" if _config(subject).attention == "additive" else "luong"
+def _score(subject: Subject) -> AlignmentScore:
+    return ALIGNMENT_SCORES[_config(subject).attention]

@@ -54,7 +54,7 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
             (batch, length, d_model, length),
         )
     return WalkStep(
-        "positions", "Positions", ("positions", kind.topic), code,
+        "positions", N_("Positions"), ("positions", kind.topic), code,
         tuple(before), (seen("placed", N_("vectors with their place"), placed,
         f"B {axis} d_model"),),
         question, shown="" if rows is None else "rows",
@@ -133,7 +133,7 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return WalkStep(
-        "embedding", "Embedding",
+        "embedding", N_("Embedding"),
         ("embedding" if is_scaled else "embedding-unscaled",)
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",

@@ -32,7 +32,7 @@ def scores(view: BlockView) -> WalkStep:
         topics = (*topics, inside.topic)
     return WalkStep(
         "scores",
-        "Scores",
+        N_("Scores"),
         topics,
         code,
         tuple(before),
@@ -80,7 +80,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
         )
     return WalkStep(
         "masking",
-        "Mask",
+        N_("Mask"),
         ("masking", *topics),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (
