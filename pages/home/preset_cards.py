@@ -6,7 +6,8 @@ import streamlit as st
 
 from pages.home.samples import DIGITS, SCENE, caption_sample, text_sample
 from pages.i18n import _
-from pages.ui import run_actions, run_words, show
+from pages.ui import run_actions, show
+from pages.ui.markdown import escape
 from tfm_core.config import FAMILIES
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset
@@ -92,12 +93,12 @@ def _example(preset: Preset, *, is_large: bool) -> None:
     if described is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.image(SCENE, width=72)
-            st.markdown(f"**{run_words.escape(described)}**", width="stretch")
+            st.markdown(f"**{escape(described)}**", width="stretch")
         return
     sample = text_sample(preset.experiment)
     if sample is None:
         st.image(DIGITS, width=320 if is_large else "stretch")
         return
-    source, target = (run_words.escape(text) for text in sample)
+    source, target = (escape(text) for text in sample)
     arrow = ":gray[:material/subdirectory_arrow_right:]"
     st.markdown(f"{source}  \n{arrow} **{target}**")
