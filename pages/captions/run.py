@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import offers, page_table, run_actions, runs_access, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.config.choices import LANGUAGES
 from tfm_core.runs.run import Run

@@ -11,7 +11,7 @@ import streamlit as st
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
 from pages.ui import show, state, typed
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled

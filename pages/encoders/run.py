@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import page_table, run_actions, run_words, runs_access, show, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show, typed
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals

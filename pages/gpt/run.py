@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import offers, runs_access, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
 _MOST = 20

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.gpt import lens
 from pages.i18n import _
 from pages.ui import show, state, typed
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.gpt_reading import Digits, sum_of

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.home.samples import DIGITS, SCENE, caption_sample, text_sample
 from pages.i18n import _
 from pages.ui import run_actions, show
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import FAMILIES
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset

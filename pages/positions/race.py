@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import comparison, page_table, run_words, runs_access, show, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race as position_race

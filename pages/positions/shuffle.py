@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import runs_access, show, state, typed
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
 from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks import lab

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.i18n import N_, _, content
 from pages.practice.link import STEP
 from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind

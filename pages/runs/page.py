@@ -5,7 +5,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.runs import filter
 from pages.ui import run_actions, run_list, runs_access, show, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 
 show.header("runs")
 

@@ -9,7 +9,7 @@ from pages.speed import state as speed_state
 from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
 from pages.ui import model_choice, runs_access, show, state, view_link
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
 

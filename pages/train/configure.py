@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.train import corpus_text, start, transfer
 from pages.ui import controls, drafts, show, state, url_config, view_link
 from pages.ui.fields import settings_of
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"

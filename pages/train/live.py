@@ -10,7 +10,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
 from pages.ui import live_curves, run_words, runs_access, show, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 

@@ -11,7 +11,7 @@ from pages.i18n import _
 from pages.ui import controls, drafts, forecast, run_actions, show, state, url_config
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 
 _DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"

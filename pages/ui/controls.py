@@ -15,7 +15,7 @@ from pages.i18n import _, ngettext
 from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.base import Labelled
 

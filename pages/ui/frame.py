@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import PAGES_DIR, _
 from pages.ui import page_table, run_words, runs_access, show, state
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")

@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import run_actions, run_words, show, state
-from pages.ui.markdown import escape
 from pages.ui.sparkline import sparkline
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import MAX_NAME
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.ui import show, state, typed
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.text import padding
 from tfm_core.inspect.text.padding import Batch
 from tfm_core.plots import token_batch as plots

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import offers, runs_access, show, state, view_link
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.positions.tables import cosines
