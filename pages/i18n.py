@@ -58,10 +58,11 @@ def follow_link() -> None:
         speak(st.query_params["lang"])
 
 
-def _(text: str | BaseException) -> str:
+def _(text: str | BaseException | None) -> str:
     """Return a text of the app in the session's language, its values filled in.
 
-    An error of the app's own speaks by its sentence; any other says what it says.
+    An error of the app's own speaks by its sentence; any other says what it says. None, where
+    there is nothing to say, is empty.
     """
     if isinstance(text, BaseException):
         return _(text.sentence) if isinstance(text, StudentError) else str(text)
@@ -80,12 +81,14 @@ def ngettext(one: str, many: str, n: int) -> str:
     return _catalogue(language(), LOCALE_DIR).ngettext(one, many, n)
 
 
-def content(name: str) -> str:
+def content(name: str, spoken: str | None = None) -> str:
     """Return the Markdown of ``content/<language>/<name>.md``, in English where it is missing.
+
+    spoken: the language; without it the session's.
 
     Raises FileNotFoundError when there is no English text of that name either.
     """
-    path = CONTENT_DIR / language() / f"{name}.md"
+    path = CONTENT_DIR / (spoken or language()) / f"{name}.md"
     if not path.is_file():
         path = CONTENT_DIR / "en" / f"{name}.md"
     return path.read_text(encoding="utf-8")

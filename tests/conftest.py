@@ -1,10 +1,17 @@
-"""Every test begins alike, whatever ran before it and however many cores there are."""
+"""Every test begins alike, whatever ran before it; the many are shared out among processes."""
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
+from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+MOST_PROCESSES = 8
+BROWSER = "tests/browser"
 
 
 @pytest.fixture(autouse=True)
@@ -13,10 +20,43 @@ def _a_fresh_start() -> None:
 
     Whatever trains in the process of the tests changes them.
     """
-    if "torch" not in sys.modules:  # then nobody has changed it
+    torch = sys.modules.get("torch")
+    if torch is None:  # then nobody has changed it
         return
-    import torch  # waits where a thread of a page is still importing it
-
     torch.manual_seed(0)
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)
+
+
+class FileByFile(LoadScopeScheduling):
+    """Give a process a file at a time, so that what a file trains for its tests is trained once.
+
+    All browser tests go to one process, which has one server and one browser for them.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return BROWSER if nodeid.startswith(BROWSER) else nodeid.split("::", 1)[0]
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> FileByFile:
+    """Share the tests out; the browser tests begin first: nothing else takes as long."""
+    return FileByFile(config, log)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Use every core for many tests; a few files are done before other processes have begun."""
+    if all(Path(name.split("::", 1)[0]).suffix == ".py" for name in config.args):
+        return 0
+    return min(os.cpu_count() or 1, MOST_PROCESSES)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file for ``-m quick`` that has no such test: that alone would take a while."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return True if not _has_quick_tests(collection_path) else None
+
+
+@functools.cache
+def _has_quick_tests(path: Path) -> bool:
+    return "pytest.mark.quick" in path.read_text(encoding="utf-8")

@@ -7,6 +7,10 @@ import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.quick
+
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself

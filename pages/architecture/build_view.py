@@ -26,10 +26,10 @@ def facts(chosen: Chosen) -> None:
     )
     if known.n_parameters == total and known.source:
         words += _(" · :green[:material/check: the published count], {source}").format(
-            source=known.source
+            source=_(known.source)
         )
     elif known.source:
-        words += f" · {known.source}"
+        words += f" · {_(known.source)}"
     st.markdown(words)
 
 

@@ -12,6 +12,7 @@ from tfm_core.facts.compute import Memory, grown, lengths, macs, memory
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
 from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
+from tfm_core.variants.positions import POSITIONS
 
 FACTORS = (1, 2, 3, 4, 6, 8)
 
@@ -84,7 +85,7 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
             key=f"{name}-tgt-{known.tgt_len}",
         )
     longest = src + tgt if chosen.model.family == "decoder-only" else max(src, tgt)
-    if chosen.model.position == "learned" and longest > limit:
+    if POSITIONS[chosen.model.position].has_table and longest > limit:
         st.caption(
             _(":red[:material/error: The learned position table has {limit} rows, and this is a "
               "sequence of {n}; the model could not read it.]").format(limit=limit, n=longest)

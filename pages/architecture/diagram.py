@@ -92,7 +92,7 @@ def _view(chosen: Chosen, opened: range) -> None:
     with left:
         component(
             drawn.dot,
-            {name: one.title for name, one in parts.items()},
+            {name: _(one.title) for name, one in parts.items()},
             chosen=name,
             looks=looks,
             on_pick=_remember,
@@ -140,7 +140,7 @@ def _pick(parts: dict[str, Part]) -> str:
     st.selectbox(
         _("One block close up"),
         list(parts),
-        format_func=lambda name: parts[name].title,
+        format_func=lambda name: _(parts[name].title),
         key=_LIST,
         on_change=lambda: _remember(st.session_state[_LIST]),
         help=_("The same as a click on a block of the diagram."),
@@ -155,7 +155,7 @@ def _close_up(chosen: Chosen, one: Part) -> None:
     known = equations(chosen.model, chosen.shape)
     for name in one.equations:
         equation = known[name]
-        st.markdown(f"**{equation.title}** · {equation.source}")
+        st.markdown(f"**{_(equation.title)}** · {equation.source}")
         st.latex(equation.latex)
     _parameters(chosen, one)
     _steps(chosen, one)

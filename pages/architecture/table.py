@@ -25,10 +25,10 @@ def metrics(chosen: Chosen) -> None:
     )
     if known.n_parameters == total and known.source:
         words += _(" · :green[:material/check: the published count], {source}").format(
-            source=known.source
+            source=_(known.source)
         )
     elif known.source:
-        words += f" · {known.source}"
+        words += f" · {_(known.source)}"
     st.markdown(words)
 
 
@@ -39,7 +39,7 @@ def compare(chosen: Chosen, other: Chosen) -> None:
             known = one.architecture
             work = macs(one.model, one.shape, src_len=known.src_len, tgt_len=known.tgt_len)
             with column:
-                st.markdown(f"**{one.label}**")
+                st.markdown(f"**{_(one.label)}**")
                 st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
                 st.metric(_("One full example"), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)
@@ -146,7 +146,7 @@ def weights(chosen: Chosen) -> None:
         ),
         _(
             "Look for weights that left their first distribution: training moved them. {words}"
-        ).format(words=one.words),
+        ).format(words=_(one.words)),
         key="parameters-histogram",
     )
 

@@ -14,6 +14,7 @@ from pages.attention.selection_link import MAX_TEXT, Selection
 from pages.components.digit_pad import digit_pad
 from pages.i18n import _, content
 from pages.ui import page_table, show, typed
+from pages.ui.task_panels import panels
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data import own_picture
 from tfm_core.inspect.attention import own_example
@@ -26,7 +27,7 @@ from tfm_core.runs.run import Run
 
 def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
     """Ask for an example and read it with the last checkpoint; None while there is none."""
-    st.markdown(content(f"attention_own_{probe.kind}"))
+    st.markdown(content(panels(run.experiment).own_words))
     if not run.has_checkpoint:
         if run.status.is_active:
             st.info(_("The run has not saved its weights yet; it will in a moment."))
@@ -42,7 +43,7 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         if _origin(run, selection) == "mistakes":
             example = mistakes.pick(run, selection)
         else:
-            example = _new(run, probe, selection)
+            example = panels(run.experiment).part("own")(run, probe, selection)
     except ValueError as error:
         show.problem(error)
         return None
@@ -50,19 +51,14 @@ def own(run: Run, probe: Probe, selection: Selection) -> Example | None:
         words = _("Read with the last checkpoint of the run, at step {step}.")
         if is_language(example.item):
             words += _(" The maps are over your text; what the model writes follows it.")
-        elif "decoder" in run.experiment.model.family or probe.kind == "caption":
+        elif "tgt" in example.item and run.experiment.model.family != "encoder-only":
             words += _(" Nobody tells the decoder the truth here: it reads its own answer.")
         st.caption(words.format(step=f"{example.step:,}"))
     return example
 
 
-def _new(run: Run, probe: Probe, selection: Selection) -> Example | None:
-    if probe.kind == "text":
-        return _sentence(run, probe, selection)
-    return _described(run, selection) if probe.kind == "caption" else _picture(run, selection)
-
-
-def _described(run: Run, selection: Selection) -> Example:
+def described(run: Run, probe: Probe, selection: Selection) -> Example:
+    """Choose one of the unseen pictures, and let the model describe it."""
     key, most = "attention-test-picture", run.experiment.task_as(CaptionTaskConfig).n_test
     wanted = int(selection.own_of("test") or 1)
     if wanted > most:
@@ -105,7 +101,8 @@ def _origin(run: Run, selection: Selection) -> str:
     return picked or "new"
 
 
-def _sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
+def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
+    """Ask for a sentence and read it."""
     key = "attention-text"
     st.session_state.setdefault(key, selection.text or probe.items[0]["src_text"])
     text = st.text_input(
@@ -117,7 +114,8 @@ def _sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
     return own_example.look_at_text(run, typed.within(text, MAX_TEXT))
 
 
-def _picture(run: Run, selection: Selection) -> Example | None:
+def picture(run: Run, probe: Probe, selection: Selection) -> Example | None:
+    """Ask for a drawing or a file and read it; None while there is none."""
     given = _given(run)
     if given is None and not selection.own_of("picture"):
         return None

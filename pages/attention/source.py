@@ -8,7 +8,7 @@ from pages.attention import controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
 from pages.i18n import _
-from tfm_core.config import Experiment, ImageTaskConfig
+from pages.ui.task_panels import example_name
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
@@ -33,21 +33,10 @@ def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
     right.selectbox(
         _("Example"),
         range(len(probe.items)),
-        format_func=lambda index: example_name(run.experiment, probe, index),
+        format_func=lambda index: example_name(run.experiment, probe.items[index], index + 1),
         key=key,
         on_change=lambda: _to_example(run, st.session_state[key]),
     )
-
-
-def example_name(experiment: Experiment, probe: Probe, index: int) -> str:
-    """Return an example in one line: its number, and its source and truth, or its class."""
-    item = probe.items[index]
-    if probe.kind == "image":
-        name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
-        return _("Picture {n}: {name}").format(n=index + 1, name=name)
-    if probe.kind == "caption":
-        return _("Picture {n}: {name}").format(n=index + 1, name=item["tgt_text"])
-    return f"{index + 1}: {item['src_text']} → {item['tgt_text']}"
 
 
 def _to_source(run: Run, example: int | None) -> None:

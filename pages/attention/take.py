@@ -141,7 +141,7 @@ def _page(
         maps[selection.layer, selection.head],
         names.query,
         names.key,
-        titles=(kind.query, kind.key),
+        titles=(_(kind.query), _(kind.key)),
         ink=COLOURS["cross"],
         pin=selection.pin,
         may_attend=names.may_attend,
@@ -149,8 +149,8 @@ def _page(
     return standalone(
         grid,
         lines,
-        title=f"{kind.label}: {run.meta.name}",
-        words=f"{kind.help} {kind.look_for}",
+        title=f"{_(kind.label)}: {run.meta.name}",
+        words=f"{_(kind.help)} {_(kind.look_for)}",
         which=_("Layer {layer}, head {head}").format(
             layer=selection.layer + 1, head=selection.head + 1
         ),
@@ -172,8 +172,8 @@ def _map(run: Run, example: Example, selection: Selection, top: float | None, fo
         title=_title(run, example, selection),
         may_attend=names.may_attend,
         top=top,
-        query_title=kind.query,
-        key_title=kind.key,
+        query_title=_(kind.query),
+        key_title=_(kind.key),
     )
 
 
@@ -187,10 +187,10 @@ def _map_page(run: Run, example: Example, selection: Selection, top: float | Non
         names.key,
         may_attend=names.may_attend,
         top=top,
-        query_title=kind.query,
-        key_title=kind.key,
+        query_title=_(kind.query),
+        key_title=_(kind.key),
     )
-    return export.page(figure, title=_title(run, example, selection), words=kind.look_for)
+    return export.page(figure, title=_title(run, example, selection), words=_(kind.look_for))
 
 
 def _one_numbers(run: Run, example: Example, selection: Selection) -> bytes:
@@ -219,6 +219,6 @@ def _figures(run: Run, step: int) -> bytes:
 
 def _title(run: Run, example: Example, selection: Selection) -> str:
     return (
-        f"{run.meta.name}: {KINDS[selection.kind].label}, layer {selection.layer + 1}, "
+        f"{run.meta.name}: {_(KINDS[selection.kind].label)}, layer {selection.layer + 1}, "
         f"head {selection.head + 1}, step {example.step:,}"
     )

@@ -80,7 +80,7 @@ def _start(task: str, steps: int, seed: int) -> None:
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
         state.draw_anew()  # once: drawn anew, it no longer ticks
-    looks = {name: rnn_attention.looked(run) for name, run in contest.runs.items()}
+    looks = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:
         _curves(contest)

@@ -26,8 +26,7 @@ def pieces(run: Run) -> list[Piece]:
 
     Raises ValueError, in a sentence, where a drawn digit is missing.
     """
-    task = run.experiment.task
-    assert isinstance(task, CaptionTaskConfig)
+    task = run.experiment.task_as(CaptionTaskConfig)
     _lay_out_first(run)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(

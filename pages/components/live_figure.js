@@ -125,7 +125,7 @@ function follow(state, { values, rows, columns }) {
   const { hovertext } = node.data[0];
   if (Array.isArray(hovertext) && hovertext.length !== rows) return; // another example
   const texts = Array.isArray(hovertext)
-    ? hovertext.map((row, i) => row.map((text, j) => text.replace(/weight [0-9.]+/, `weight ${(z[i][j] ?? 0).toFixed(4)}`)))
+    ? hovertext.map((row, i) => row.map((text, j) => text.replace(/<span>[^<]*<\/span>/, `<span>${(z[i][j] ?? 0).toFixed(4)}</span>`)))
     : hovertext;
   window.Plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
 }

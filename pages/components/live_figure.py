@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
+import plotly.io as pio
 import streamlit as st
 
 from pages.components import served
@@ -20,6 +21,7 @@ from pages.components.files import bundled
 from pages.components.packing import is_index
 from pages.i18n import _
 from tfm_core.plots.template import template
+from tfm_core.sentences import Sentence
 
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
@@ -62,7 +64,7 @@ def live_figure(
         key=key,
         on_cell_change=_nothing if on_pick is None else picked,
         data={
-            "figure": fig.update_layout(template=None).to_json(),
+            "figure": pio.json.to_json_plotly(_spoken(fig.update_layout(template=None).to_dict())),
             "templates": _templates(),
             "config": CONFIG,
             "picks": on_pick is not None,
@@ -72,6 +74,20 @@ def live_figure(
             "sorry": _("The script that draws figures could not be loaded; reload the page."),
         },
     )
+
+
+def _spoken(part: Any) -> Any:
+    """Return a part of a figure with its sentences in the session's language.
+
+    Only what is marked as a ``Sentence`` is translated: a token may be a word of the app too.
+    """
+    if isinstance(part, Sentence):
+        return _(part)
+    if isinstance(part, dict):
+        return {name: _spoken(value) for name, value in part.items()}
+    if isinstance(part, list | tuple):
+        return [_spoken(value) for value in part]
+    return part
 
 
 def _nothing() -> None:

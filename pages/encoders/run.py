@@ -72,7 +72,7 @@ def _found(fits: Callable[[Experiment], bool]) -> Run | None:
 
 def _empty(preset: str) -> None:
     with st.container(border=True, horizontal_alignment="center", gap="medium"):
-        st.markdown(PRESETS[preset].learns, width="content")
+        st.markdown(_(PRESETS[preset].learns), width="content")
         st.markdown(_("No model here has learned it yet."), width="content")
         _train(preset)
 
@@ -89,7 +89,7 @@ def _train(name: str) -> None:
 
 
 def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> str:
-    """Ask for a sentence, kept under ``key``, with examples that one press puts in its index."""
+    """Ask for a sentence, kept under ``key``, with examples that one press fills in."""
 
     def take(example: str) -> None:
         st.session_state[key] = example

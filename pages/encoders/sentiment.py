@@ -14,7 +14,7 @@ from pages.ui import show, state, typed
 from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import sentence as core
-from tfm_core.inspect.text.sentence import Sentence
+from tfm_core.inspect.text.sentence import SentenceReading
 from tfm_core.plots import reading as plots
 from tfm_core.runs.run import Run
 
@@ -49,7 +49,7 @@ def _draw(run: Run) -> None:
     _pairs(run, sentence)
 
 
-def _answer(sentence: Sentence) -> None:
+def _answer(sentence: SentenceReading) -> None:
     """Show the model's probabilities beside what the rule says."""
     left, right = st.columns(2, gap="medium")
     with left:
@@ -64,7 +64,7 @@ def _answer(sentence: Sentence) -> None:
         st.markdown(_rule(sentence))
 
 
-def _rule(sentence: Sentence) -> str:
+def _rule(sentence: SentenceReading) -> str:
     said = sentence.labels[sentence.said]
     if sentence.rule is None:
         return _(
@@ -95,7 +95,7 @@ def _rule(sentence: Sentence) -> str:
     )
 
 
-def _words(sentence: Sentence) -> None:
+def _words(sentence: SentenceReading) -> None:
     """Show which words the answer is read from, and which it needs."""
     marked = sentence.rule.decides if sentence.rule is not None else ()
     shift = len(sentence.keys) - len(sentence.words)
@@ -131,7 +131,7 @@ def _words(sentence: Sentence) -> None:
         )
 
 
-def _pairs(run: Run, sentence: Sentence) -> None:
+def _pairs(run: Run, sentence: SentenceReading) -> None:
     """Show the sentence with one thing changed at a time, beside the rule."""
     pairs = core.minimal_pairs(sentence.words)
     if not pairs:
@@ -168,7 +168,7 @@ def _pairs(run: Run, sentence: Sentence) -> None:
 
 
 @lru_cache(maxsize=32)
-def _kept(folder: Path, mark: int, text: str) -> Sentence:
+def _kept(folder: Path, mark: int, text: str) -> SentenceReading:
     return core.read(Run(folder), text)
 
 

@@ -35,7 +35,7 @@ def part() -> None:
     unit = st.segmented_control(
         _("Tokens"),
         list(UNITS),
-        format_func=lambda name: UNITS[name].label,
+        format_func=lambda name: _(UNITS[name].label),
         default="characters",
         required=True,
         key=_UNIT,

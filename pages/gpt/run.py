@@ -81,7 +81,7 @@ def _pick(needs: Needs, able: list[Run], current: str | None) -> Run:
 def _name(run: Run) -> str:
     words = _("{name}, step {step}: {task}")
     return words.format(
-        name=run.meta.name, step=f"{run.status.step:,}", task=run.experiment.task.facts.label
+        name=run.meta.name, step=f"{run.status.step:,}", task=_(run.experiment.task.facts.label)
     )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.home.samples import DIGITS, SCENE, caption_sample, text_sample
 from pages.i18n import _
 from pages.ui import run_actions, show
-from pages.ui.typed import escape
+from pages.ui.task_panels import panels
 from tfm_core.config import FAMILIES
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset
@@ -36,7 +35,7 @@ def rest(runs: list[Run]) -> None:
             st.columns([*widths, room] if room else widths), shelf, widths, strict=False
         ):
             with column:
-                st.header(FAMILIES[name].label, anchor=False, help=FAMILIES[name].help)
+                st.header(_(FAMILIES[name].label), anchor=False, help=_(FAMILIES[name].help))
                 _rows(trained[name], runs, width, is_large=False)
 
 
@@ -64,10 +63,12 @@ def _rows(presets: list[Preset], runs: list[Run], n_columns: int, *, is_large: b
 def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
     with st.container(border=True, height="stretch", gap="small", key=f"card-{preset.name}"):
         heading = "##" if is_large else "###"
-        st.markdown(f"{heading} {preset.label}")
+        st.markdown(f"{heading} {_(preset.label)}")
         _example(preset, is_large=is_large)
-        st.markdown(preset.learns)
-        st.caption(f":material/timer: {_takes(preset, runs)}  \n:material/target: {preset.reaches}")
+        st.markdown(_(preset.learns))
+        st.caption(
+            f":material/timer: {_takes(preset, runs)}  \n:material/target: {_(preset.reaches)}"
+        )
         st.space("stretch")
         if st.button(
             _("Train it"),
@@ -89,16 +90,4 @@ def _takes(preset: Preset, runs: list[Run]) -> str:
 
 
 def _example(preset: Preset, *, is_large: bool) -> None:
-    described = caption_sample(preset.experiment)
-    if described is not None:
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.image(SCENE, width=72)
-            st.markdown(f"**{escape(described)}**", width="stretch")
-        return
-    sample = text_sample(preset.experiment)
-    if sample is None:
-        st.image(DIGITS, width=320 if is_large else "stretch")
-        return
-    source, target = (escape(text) for text in sample)
-    arrow = ":gray[:material/subdirectory_arrow_right:]"
-    st.markdown(f"{source}  \n{arrow} **{target}**")
+    panels(preset.experiment).part("sample")(preset.experiment, is_large=is_large)

@@ -7,7 +7,14 @@ import random
 import streamlit as st
 
 from pages.i18n import PAGES_DIR
-from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, Experiment, TextTaskConfig
+from pages.ui.typed import escape
+from tfm_core.config import (
+    CaptionTaskConfig,
+    CorpusTaskConfig,
+    Experiment,
+    SequenceTaskConfig,
+    TextTaskConfig,
+)
 from tfm_core.data import caption_words
 from tfm_core.data.scenes import Placed
 
@@ -17,13 +24,29 @@ DIGITS = str(PAGES_DIR / "content" / "digits.png")
 _SEED = 6  # short lines that show what each task is about
 
 
-def text_sample(experiment: Experiment) -> tuple[str, str] | None:
-    """Return a source and its target as a person reads them; None for a task of pictures."""
-    if isinstance(experiment.task, CorpusTaskConfig):
-        return _begun(experiment.task.model_dump_json())
-    if not isinstance(experiment.task, TextTaskConfig):
-        return None
-    return _text_sample(experiment.task.model_dump_json())
+def text(experiment: Experiment, *, is_large: bool) -> None:
+    """Draw a source and what should become of it."""
+    source, target = (escape(words) for words in text_sample(experiment))
+    arrow = ":gray[:material/subdirectory_arrow_right:]"
+    st.markdown(f"{source}  \n{arrow} **{target}**")
+
+
+def pictures(experiment: Experiment, *, is_large: bool) -> None:
+    """Draw digits, large where there is room."""
+    st.image(DIGITS, width=320 if is_large else "stretch")
+
+
+def scene(experiment: Experiment, *, is_large: bool) -> None:
+    """Draw a picture and its caption."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.image(SCENE, width=72)
+        st.markdown(f"**{escape(caption_sample(experiment))}**", width="stretch")
+
+
+def text_sample(experiment: Experiment) -> tuple[str, str]:
+    """Return a source and its target as a person reads them. Raises ValueError for pictures."""
+    task = experiment.task_as(SequenceTaskConfig).model_dump_json()
+    return _begun(task) if experiment.task.facts.answer == "text" else _text_sample(task)
 
 
 @st.cache_data(show_spinner=False)
@@ -52,9 +75,7 @@ SCENE = str(PAGES_DIR / "content" / "scene.png")
 """A seven above a three, real digits composed as the caption task does, blue on nothing."""
 
 
-def caption_sample(experiment: Experiment) -> str | None:
-    """Return the caption of ``SCENE`` in the words of a task; None for another kind of task."""
-    task = experiment.task
-    if not isinstance(task, CaptionTaskConfig):
-        return None
+def caption_sample(experiment: Experiment) -> str:
+    """Return the caption of ``SCENE`` in the words of a task. Raises ValueError for others."""
+    task = experiment.task_as(CaptionTaskConfig)
     return caption_words.join(caption_words.caption(_SCENE, task).words, task)

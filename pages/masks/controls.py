@@ -88,7 +88,7 @@ def projected(choice: MaskChoice) -> Projected:
                 made = scores.of_run(
                     choice.run, choice.kind, choice.tokens, choice.target, location
                 )
-                _say(_("Real projections: {origin}.").format(origin=made.origin), choice.note)
+                _say(_("Real projections: {origin}.").format(origin=_(made.origin)), choice.note)
                 return made
         except ValueError as error:
             why = _("Not from the current run, because {why}.").format(why=_(error))

@@ -25,10 +25,10 @@ def code(
     st.dataframe(
         [
             {
-                _("where"): convention.where,
-                _("True means"): convention.true_means,
+                _("where"): _(convention.where),
+                _("True means"): _(convention.true_means),
                 _("shape"): convention.shape,
-                _("a float mask is"): convention.additive,
+                _("a float mask is"): _(convention.additive),
             }
             for convention in mask_code.CONVENTIONS
         ],

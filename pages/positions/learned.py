@@ -8,12 +8,13 @@ import streamlit as st
 from pages.i18n import _
 from pages.positions.waves import base, width
 from pages.ui import runs_access, show, state
-from tfm_core.config.choices import PATCH_POSITIONS
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
 from tfm_core.probe.labels import has_cls
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.tasks import TASK_KINDS
 
 _STEP = "positions-step"
 
@@ -39,10 +40,11 @@ def _unlearned(family: str, position: str) -> str:
     """Say why a model has no table of positions."""
     if family == "recurrent":
         return _("The current run is an RNN: it reads in order and has no positions to learn.")
-    if position == "none":
+    kind = POSITIONS[position]
+    if kind.acts_on == "nothing":
         return _("The current run has no positions at all.")
     rule = _("The current run has {kind} positions: nothing is learned about them.")
-    return rule.format(kind=_(PATCH_POSITIONS[position].label).lower())
+    return rule.format(kind=_(kind.label).lower())
 
 
 def _table(run: Run, steps: list[int], names: list[str]) -> None:
@@ -52,7 +54,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with right:
         step = _step(steps)
     table = positions.learned_table(run.snapshot(step), name)
-    is_of_patches = run.experiment.task.kind != "text" and name == "positions"
+    is_of_patches = _reads_pixels(run) and name == "positions"
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -156,9 +158,13 @@ def patches() -> None:
     show.code(positions.source_of("positions:sinusoidal_2d"))
 
 
+def _reads_pixels(run: Run) -> bool:
+    return TASK_KINDS[run.experiment.task.kind].reads == "pixels"
+
+
 def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
     """Return the learned patch table of a run without CLS, patches to a side, and its step."""
-    if run is None or run.experiment.task.kind == "text":
+    if run is None or not _reads_pixels(run):
         return None
     try:
         steps = run.snapshot_steps()
@@ -188,8 +194,8 @@ def _step(steps: list[int]) -> int:
 def _none(sentence: str) -> None:
     show.empty(sentence, _("Train one with learned positions"), "train")
     for run in runs_access.store().list():
-        is_learned = run.problem is None and run.experiment.model.position == "learned"
-        if is_learned and run.snapshot_steps():
+        has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
+        if has_table and run.snapshot_steps():
             st.button(
                 _("Look at “{name}”").format(name=run.meta.name),
                 icon=":material/visibility:",

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 from pages.i18n import N_
 from pages.ui import view_link
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
+
+OF_KINDS = [kind for kind in POSITIONS_OF_WORDS.values() if kind.acts_on != "nothing"]
+"""The kinds that have a view of their own; those of a grid stand under patches."""
 
 VIEW = view_link.named(
     "view",
     {
-        "sinusoidal": N_("Sinusoidal"),
-        "learned": N_("Learned"),
-        "rotary": N_("Rotary"),
-        "alibi": N_("ALiBi"),
+        **{kind.name: kind.label for kind in OF_KINDS},
         "patches": N_("Patches, 2-D"),
         "shuffle": N_("Shuffle the words"),
         "race": N_("Which learns best?"),

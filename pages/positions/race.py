@@ -8,11 +8,12 @@ from pages.i18n import _
 from pages.ui import comparison, page_table, run_words, runs_access, show, state
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.tasks import TASK_KINDS
 
 FIRST_STEPS = 600
 _STEPS, _RACE = "positions-steps", "positions-race"
@@ -155,7 +156,7 @@ def _measure(experiment: Experiment) -> tuple[str, str]:
         return "sequence_accuracy", _("whole sequences right")
     if answer == "text":
         return "accuracy", _("next tokens right")
-    is_pictured = experiment.task.kind == "image"
+    is_pictured = TASK_KINDS[experiment.task.kind].reads == "pixels"
     return "accuracy", _("pictures right") if is_pictured else _("labels right")
 
 

@@ -8,11 +8,11 @@ from pages.i18n import _
 from pages.ui import runs_access, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
 from tfm_core.plots import position_race as plots
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 
 MAX_TEXT = 300
 EXAMPLE = "dog bites man and man runs"
@@ -69,13 +69,13 @@ def _bars(
     run: Run | None,
     own: tuple[shuffle.Noticed, shuffle.ShuffledAnswers, tuple[str, ...]] | None,
 ) -> None:
-    bars = {}
+    bars: dict[str, tuple[str | None, float]] = {}
     for result in shuffle.untrained(tokens, order):
         if result.name == shuffle.CAUSAL:
-            label = _("None, with a causal mask")
+            name, label = None, _("None, with a causal mask")
         else:
-            label = _(POSITIONS[result.name].label)
-        bars[label] = (result.name, float(result.change.mean()))
+            name, label = result.name, _(POSITIONS[result.name].label)
+        bars[label] = (name, float(result.change.mean()))
     if run is not None and own is not None:
         kind = _(POSITIONS[run.experiment.model.position].label)
         if run.experiment.model.family == "recurrent":

@@ -28,7 +28,7 @@ def base(key: str) -> float:
             persist_state="session",
             help=_(
                 "The slowest wave takes almost 2π times this many tokens. A small base makes far "
-                "places look like near ones; a large one leaves most pairs still."
+                "positions look like near ones; a large one leaves most pairs still."
             ),
         )
     )

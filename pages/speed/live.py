@@ -1,4 +1,4 @@
-"""The measurement while it runs: its path in the line, its progress, the button that stops it."""
+"""The measurement while it runs: its place in the queue, its progress, the button that stops it."""
 
 from __future__ import annotations
 

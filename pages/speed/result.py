@@ -58,7 +58,7 @@ def _equal(equalities: list[Equality]) -> None:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
     with st.expander(_("All {n} checks").format(n=len(equalities))):
         frame = pd.DataFrame(
-            [(one.what, one.side, one.difference, one.tolerance) for one in equalities],
+            [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
         )
         form = st.column_config.NumberColumn(format="%.2e")
@@ -69,7 +69,8 @@ def _equal(equalities: list[Equality]) -> None:
 
 def _pair(report: Report, case: CaseReport, number: int) -> None:
     labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
-    st.markdown(f"**{_(case.part[:1].upper() + case.part[1:])}**")
+    part = _(case.part)
+    st.markdown(f"**{part[:1].upper() + part[1:]}**")
     numbers = speed_words.indices(report.name, case)
     seconds = {labels[side]: case.time(side) for side in case.sides}
     gains = {labels[side]: case.gain(side) for side in case.sides[1:]}

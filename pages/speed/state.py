@@ -33,7 +33,7 @@ class BenchmarkRequest:
 
 @st.cache_resource(show_spinner=False)
 def runner() -> BenchmarkRunner:
-    """Return the one path of this server where measurements run."""
+    """Return the benchmark runner of this server."""
     from tfm_core.inspect.speed.runner import BenchmarkRunner
 
     return BenchmarkRunner()

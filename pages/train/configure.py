@@ -67,7 +67,7 @@ def _presets() -> None:
         first.selectbox(
             _("Preset"),
             list(PRESETS),
-            format_func=lambda name: PRESETS[name].label,
+            format_func=lambda name: _(PRESETS[name].label),
             key=_PRESET,
             placeholder=_("None: your own configuration"),
             help=_("Fills in every setting below with values that are known to learn."),
@@ -87,8 +87,8 @@ def _about(name: str | None) -> None:
     changed = drafts.differences(state.draft(), _values(name))
     st.caption(
         _("{learns} It reaches {reaches} in about {time} on one CPU thread.").format(
-            learns=chosen.learns,
-            reaches=chosen.reaches,
+            learns=_(chosen.learns),
+            reaches=_(chosen.reaches),
             time=show.duration(chosen.seconds),
         )
     )

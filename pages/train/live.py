@@ -94,7 +94,7 @@ def _word(run: Run, status: Status) -> None:
         elif status.state == "interrupted":
             step = f"{status.step:,}"
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
-            why = escape(_(status.reason or ""))
+            why = escape(_(status.reason))
             st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
         elif status.state == "finished" and status.reason:
             st.info(escape(_(status.reason)), icon=":material/flag:")

@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import page_table, show, state
+from pages.ui.task_panels import example_name, panels
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import Floats, head_map
@@ -19,6 +20,7 @@ from tfm_core.probe.continuation import is_language
 from tfm_core.probe.labels import axes, kind_of, layer_of, modules_by_kind, patches_per_side
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
 
 _MODULE, _HEAD, _EXAMPLE = "look-module", "look-head", "look-example"
 _FIRST_KINDS = {"cross", "picture"}
@@ -35,7 +37,7 @@ def part(run: Run) -> None:
     try:
         probe = _probe(str(run.folder))
         snapshot = _snapshot(str(run.folder), steps[-1])
-        said = _said(run, probe, snapshot)
+        said: str = panels(run.experiment).part("predictions")(run, snapshot.step)
     except ValueError as error:
         show.problem(error)
         return
@@ -45,14 +47,20 @@ def part(run: Run) -> None:
     _attention(run, probe, snapshot)
 
 
-def _said(run: Run, probe: Probe, snapshot: Snapshot) -> str:
-    """Return HTML: the predictions on the probe. Raises ValueError, in a sentence."""
-    folder, step = str(run.folder), snapshot.step
-    if probe.kind == "text":
-        return _texts(folder, step)
-    if probe.kind == "caption":
-        return _captions(folder, step)
-    return _pictures(folder, step, run.experiment.task_as(ImageTaskConfig).facts.class_names)
+def texts(run: Run, step: int) -> str:
+    """Return HTML: what a model writes, token by token."""
+    return _texts(str(run.folder), step)
+
+
+def captions(run: Run, step: int) -> str:
+    """Return HTML: how a model describes pictures."""
+    return _captions(str(run.folder), step)
+
+
+def pictures(run: Run, step: int) -> str:
+    """Return HTML: pictures with the likeliest classes. Raises ValueError, in a sentence."""
+    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
+    return _pictures(str(run.folder), step, names)
 
 
 def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
@@ -63,7 +71,7 @@ def _attention(run: Run, probe: Probe, snapshot: Snapshot) -> None:
     choice, figure = st.columns([1, 3])
     with choice:
         module, head, example = _selectors(run, probe, snapshot)
-        st.caption(kind_of(run.experiment, module).look_for)
+        st.caption(_(kind_of(run.experiment, module).look_for))
         st.page_link(
             page_table.path_of("attention"),
             label=_("All layers and heads"),
@@ -87,7 +95,7 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
         modules,
         key=_MODULE,
         format_func=lambda name: _("Layer {n}: {kind}").format(
-            kind=kind_of(run.experiment, name).label, n=layer_of(name) + 1
+            kind=_(kind_of(run.experiment, name).label), n=layer_of(name) + 1
         ),
         persist_state="session",
     )
@@ -102,20 +110,10 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
         _("Example"),
         range(len(probe.items)),
         key=_EXAMPLE,
-        format_func=lambda n: _example_words(run, probe, n),
+        format_func=lambda n: example_name(run.experiment, probe.items[n], n + 1, is_short=True),
         persist_state="session",
     )
     return module, head, example
-
-
-def _example_words(run: Run, probe: Probe, n: int) -> str:
-    item = probe.items[n]
-    if probe.kind == "text":
-        return f"{n + 1}: {item['src_text']}"
-    if probe.kind == "caption":
-        return _("Picture {n}: {label}").format(n=n + 1, label=item["tgt_text"])
-    names = run.experiment.task_as(ImageTaskConfig).facts.class_names
-    return _("Picture {n}: {label}").format(n=n + 1, label=names[item["label"]])
 
 
 def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: int) -> None:
@@ -134,8 +132,8 @@ def _map(run: Run, probe: Probe, snapshot: Snapshot, module: str, head: int, n: 
             theme=state.theme(),
             may_attend=names.may_attend,
             top=None,
-            query_title=kind.query,
-            key_title=kind.key,
+            query_title=_(kind.query),
+            key_title=_(kind.key),
         )
     except (ValueError, KeyError, IndexError) as error:
         show.problem(error)
@@ -199,8 +197,9 @@ def _captions(folder: str, step: int) -> str:
 def _pictures(folder: str, step: int, class_names: tuple[str, ...]) -> str:
     probe, snapshot = _probe(folder), _snapshot(folder, step)
     if probe.images is None or snapshot.probabilities is None:
-        sentence = _("The snapshot of step {step} holds no predictions for pictures.")
-        raise ValueError(sentence.format(step=f"{step:,}"))
+        raise StudentError(
+            "The snapshot of step {step:,} holds no predictions for pictures.", step=step
+        )
     labels = [item["label"] for item in probe.items]
     return picture_cards(probe.images, labels, snapshot.probabilities, class_names)
 

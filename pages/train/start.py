@@ -56,7 +56,7 @@ def place(seed: Sequence[Setting], checked: Checked) -> None:
 
 def _why_not(checked: Checked) -> None:
     known = {
-        setting.path: setting.label
+        setting.path: _(setting.label)
         for setting in settings_of(drafts.family_of(state.draft()), drafts.task_of(state.draft()))
     }
     sections = dict.fromkeys(
@@ -137,8 +137,8 @@ def _device() -> None:
         )
         for device in devices:
             if not device.available:
-                why = _(device.reason or "")
-                st.caption(f":material/block: {device.label} ({device.name}): {why}")
+                why = _(device.reason)
+                st.caption(f":material/block: {_(device.label)} ({device.name}): {why}")
         threads = usable[names[0]].thread_choices if usable else ()
         _threads(st.session_state[_DEVICE], threads)
 
@@ -164,8 +164,10 @@ def _device_words(name: str, device: Any) -> str:
     if device is None:
         return name.upper()
     if device.memory_free is None:
-        return str(device.label)
-    return _("{label}, {free} free").format(label=device.label, free=show.size(device.memory_free))
+        return str(_(device.label))
+    return _("{label}, {free} free").format(
+        label=_(device.label), free=show.size(device.memory_free)
+    )
 
 
 def _take_device() -> None:

@@ -71,7 +71,7 @@ def clear(model_at: ModelAtStep) -> None:
 
 
 def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
-    """Return what a piece of work finds out about the trainer at a model_at.
+    """Return what a piece of work finds out about the trainer of a model.
 
     Raises ValueError, in a sentence, where there can be none.
     """
@@ -80,7 +80,7 @@ def with_trainer(model_at: ModelAtStep, work: Callable[[Trainer], T]) -> T:
 
 
 def taken(model_at: ModelAtStep) -> Taken:
-    """Return the last step taken at a model_at; the model_at has some. Raises ValueError."""
+    """Return the step last taken from a model that has some rates. Raises ValueError."""
     with _lock:
         step = _at(model_at)[1]
     assert step is not None
@@ -88,12 +88,12 @@ def taken(model_at: ModelAtStep) -> Taken:
 
 
 def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
-    """Return the model_at one more step on."""
+    """Return the model one more step on."""
     return ModelAtStep(model_at.text, model_at.checkpoint, model_at.mark, (*model_at.rates, rate))
 
 
 def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
-    """Return what a piece of work found, worked out once for a model_at and a key."""
+    """Return what a piece of work found, computed once for a model and a key."""
     with _lock:
         value: T = _kept(name, model_at, key, work)
     return value

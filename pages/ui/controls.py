@@ -55,7 +55,7 @@ def control(setting: Setting, checked: Checked) -> None:
     if setting.kind == "choice":
         _choice(setting, shared)
     elif setting.kind == "bool":
-        st.toggle(setting.label, help=setting.help, **shared)
+        st.toggle(_(setting.label), help=_(setting.help), **shared)
     else:
         _number(setting, shared)
     for sentence in checked.at(setting.path):
@@ -75,14 +75,14 @@ def family() -> None:
     st.segmented_control(
         _("Model family"),
         list(FAMILIES),
-        format_func=lambda name: FAMILIES[name].label,
+        format_func=lambda name: _(FAMILIES[name].label),
         required=True,
         wrap=True,
         key=key,
         help=variants(_("Which way the tokens go."), FAMILIES),
         on_change=_take_family,
     )
-    st.caption(FAMILIES[chosen].help)
+    st.caption(_(FAMILIES[chosen].help))
 
 
 def task() -> None:
@@ -94,27 +94,27 @@ def task() -> None:
     st.selectbox(
         _("Task"),
         tasks_for(drafts.family_of(draft)),
-        format_func=lambda name: TASK_FACTS[name].label,
+        format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
         help=_("What the model learns; the list holds what the chosen family can."),
         on_change=_take_task,
     )
-    st.caption(TASK_FACTS[chosen].help)
+    st.caption(_(TASK_FACTS[chosen].help))
 
 
 def variants(text: str, choices: Mapping[str, Labelled]) -> str:
     """Return help with a line for each variant."""
-    lines = [f"- **{choice.label}**: {choice.help}" for choice in choices.values()]
+    lines = [f"- **{_(choice.label)}**: {_(choice.help)}" for choice in choices.values()]
     return "\n".join([text, "", *lines])
 
 
 def _choice(setting: Setting, shared: dict[str, Any]) -> None:
     choices = setting.choices or {}
     words: dict[str, Any] = {
-        "label": setting.label,
+        "label": _(setting.label),
         "options": list(choices),
-        "format_func": lambda name: choices[name].label,
-        "help": variants(setting.help, choices),
+        "format_func": lambda name: _(choices[name].label),
+        "help": variants(_(setting.help), choices),
     }
     n_letters = sum(len(choice.label) for choice in choices.values())
     if len(choices) <= MAX_SEGMENTS and n_letters <= MAX_LETTERS:
@@ -126,12 +126,12 @@ def _choice(setting: Setting, shared: dict[str, Any]) -> None:
 def _number(setting: Setting, shared: dict[str, Any]) -> None:
     number = int if setting.kind == "int" else float
     st.number_input(
-        setting.label,
+        _(setting.label),
         min_value=None if setting.lowest is None else number(setting.lowest),
         max_value=None if setting.highest is None else number(setting.highest),
         step=number(setting.step or (1 if number is int else 0.01)),
         format="%d" if number is int else "%.6g",
-        help=setting.help,
+        help=_(setting.help),
         **shared,
     )
 

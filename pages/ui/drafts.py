@@ -70,7 +70,7 @@ def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | N
     if task not in tasks_for(family):
         old, task = task, tasks_for(family)[0]
         note = _("This family cannot learn “{old}”, so the task is now “{task}”.").format(
-            old=TASK_FACTS[old].label, task=TASK_FACTS[task].label
+            old=_(TASK_FACTS[old].label), task=_(TASK_FACTS[task].label)
         )
     return _moved(values, family, task), note
 
@@ -108,14 +108,14 @@ def fitting(setting: Setting, value: Any) -> Any:
         what = _("a whole number") if setting.kind == "int" else _("a number")
         raise ValueError(
             _("{label} cannot be {value}; it must be {what}.").format(
-                label=setting.label, value=_short(value), what=what
+                label=_(setting.label), value=_short(value), what=what
             )
         ) from None
     low, high = setting.lowest, setting.highest
     if not ((low is None or number >= low) and (high is None or number <= high)):
         raise ValueError(
             _("{label} is {value}, but must be from {low} to {high}.").format(
-                label=setting.label, value=_short(value), low=_plain(low), high=_plain(high)
+                label=_(setting.label), value=_short(value), low=_plain(low), high=_plain(high)
             )
         )
     return number
@@ -132,7 +132,7 @@ def _choice(setting: Setting, value: Any) -> str:
         return str(value)
     raise ValueError(
         _("{label} cannot be {value}; it must be one of {known}.").format(
-            label=setting.label, value=_short(value), known=", ".join(known)
+            label=_(setting.label), value=_short(value), known=", ".join(known)
         )
     )
 
@@ -144,7 +144,7 @@ def _truth(setting: Setting, value: Any) -> bool:
         return False
     raise ValueError(
         _("{label} cannot be {value}; it must be true or false.").format(
-            label=setting.label, value=_short(value)
+            label=_(setting.label), value=_short(value)
         )
     )
 

@@ -7,7 +7,7 @@ from functools import partial
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, language
 from pages.ui import runs_access, show
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.runs.curves import Curves
@@ -23,7 +23,7 @@ def part(run: Run) -> None:
     curves = runs_access.curves(run)
     window = st.session_state.get(_WINDOW, 10)
     is_log = bool(st.session_state.get(_LOG, False))
-    loss, accuracy = _figures(_key(run, curves), window, is_log, run, curves)
+    loss, accuracy = _figures(_key(run, curves), window, is_log, language(), run, curves)
     left, right = st.columns(2)
     with left:
         show.live_figure(
@@ -85,7 +85,7 @@ def _key(run: Run, curves: Curves) -> tuple[object, ...]:
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _figures(
-    key: tuple[object, ...], window: int, is_log: bool, _run: Run, _curves: Curves
+    key: tuple[object, ...], window: int, is_log: bool, spoken: str, _run: Run, _curves: Curves
 ) -> tuple[go.Figure, go.Figure]:
     started = _curves.started
     total = int(started.get("total_steps") or _run.experiment.training.steps)
@@ -148,7 +148,7 @@ def _loss_marks(started: dict[str, object]) -> list[ReferenceLine]:
         words = _("lowest possible: {x}").format(x=f"{floor:.2f}")
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        marks.append(ReferenceLine(float(floor), words, is_floor=has_room))
+        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
     return marks
 
 

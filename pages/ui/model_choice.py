@@ -123,7 +123,7 @@ def _say(picked: str, run: Run | None) -> None:
 def _resolve(name: str, run: Run | None) -> Chosen:
     if name in ARCHITECTURES:
         known = ARCHITECTURES[name]
-        return Chosen(name, known.label, known.model, known.shape, known)
+        return Chosen(name, _(known.label), known.model, known.shape, known)
     is_run = name == RUN and run is not None
     experiment = run.experiment if is_run and run is not None else _draft()
     label = _label(name, run)
@@ -148,7 +148,7 @@ def _label(name: str, run: Run | None) -> str:
         return _("The configuration being edited")
     if name == RUN:
         return _("The run “{name}”").format(name=run.meta.name if run else "")
-    return ARCHITECTURES[name].label
+    return _(ARCHITECTURES[name].label)
 
 
 def _missing() -> str | None:

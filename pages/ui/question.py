@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _, content
+from pages.i18n import _, content, language
 from pages.ui import walk_state
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ def navigation(steps: tuple[WalkStep, ...], number: int) -> None:
     """Back, the list of steps, next. number: of the step that is shown, from 1."""
     names = [step.name for step in steps]
     titles = {step.name: f"{n} · {_(step.title)}" for n, step in enumerate(steps, 1)}
-    place, last = number - 1, len(names) - 1
+    index, last = number - 1, len(names) - 1
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        _move(_("Back"), "arrow_back", "Left", names[max(0, place - 1)], place == 0)
-        _move(_("Next"), "arrow_forward", "Right", names[min(last, place + 1)], place == last)
-        walk_state.hold("walk-list", names[place])
+        _move(_("Back"), "arrow_back", "Left", names[max(0, index - 1)], index == 0)
+        _move(_("Next"), "arrow_forward", "Right", names[min(last, index + 1)], index == last)
+        walk_state.hold("walk-list", names[index])
         st.selectbox(
             _("Step"),
             names,
             format_func=titles.__getitem__,
             key="walk-list",
-            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[place])),
+            on_change=lambda: walk_state.go(walk_state.picked("walk-list", names[index])),
         )
     st.progress(number / len(names))
 
@@ -101,14 +101,14 @@ def words(step: WalkStep, subject: Subject, names: Sequence[str]) -> None:
         "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
         **{f"step:{name}": number for number, name in enumerate(names, 1)},
     }
-    known = paragraphs()
+    known = paragraphs(language())
     st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))
 
 
 @cache
-def paragraphs() -> dict[str, str]:
-    """Return the paragraphs of ``walk_words.md`` by the topic that heads them."""
-    parts = re.split(r"^## (.+)$", content("walk_words"), flags=re.MULTILINE)[1:]
+def paragraphs(spoken: str) -> dict[str, str]:
+    """Return the paragraphs of ``walk_words.md`` in a language, by the topic that heads them."""
+    parts = re.split(r"^## (.+)$", content("walk_words", spoken), flags=re.MULTILINE)[1:]
     return {
         topic.strip(): text.strip() for topic, text in zip(parts[::2], parts[1::2], strict=True)
     }
@@ -141,19 +141,26 @@ def ask(asked: Question, name: str) -> None:
             is_right = asked.is_right(given)
             walk_state.answered(name, is_right=is_right)
             if is_right:
-                st.success(_("Right. {because}").format(because=asked.because))
+                st.success(_("Right. {because}").format(because=_(asked.because)))
             else:
-                st.warning(_("Not {given}: think again, or let it be shown.").format(given=given))
+                st.warning(
+                    _("Not {given}: think again, or let it be shown.").format(given=_(str(given)))
+                )
         elif revealed:
             walk_state.answered(name, is_right=False)
-            st.info(f"**{asked.answer}**. {asked.because}")
+            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
         _score()
 
 
 def _input(asked: Question, key: str) -> str | float | None:
     if asked.options:
         return st.radio(
-            _("Your prediction"), asked.options, index=None, key=key, label_visibility="collapsed"
+            _("Your prediction"),
+            asked.options,
+            format_func=_,
+            index=None,
+            key=key,
+            label_visibility="collapsed",
         )
     return st.number_input(
         _("Your prediction"),

@@ -43,7 +43,7 @@ def learns(run: Run) -> str:
     if run.problem:
         return _("damaged")
     experiment = run.experiment
-    return f"{experiment.task.facts.label} · {FAMILIES[experiment.model.family].label}"
+    return f"{_(experiment.task.facts.label)} · {_(FAMILIES[experiment.model.family].label)}"
 
 
 def progress(status: Status) -> str:

@@ -81,7 +81,7 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
     if family is None:
         family = TASK_FACTS[task].families[0] if task is not None else "vit"
         if sentences:
-            sentences[0] += _(" {used} is used instead.").format(used=FAMILIES[family].label)
+            sentences[0] += _(" {used} is used instead.").format(used=_(FAMILIES[family].label))
     fits = tasks_for(family)
     if task is not None and task not in fits:
         sentences.append(
@@ -93,7 +93,7 @@ def _family_and_task(query: Mapping[str, str]) -> tuple[str, str, list[str]]:
         bad = task is not None or "task.name" in query
         task = fits[0]
         if bad:
-            sentences[-1] += _(" {used} is used instead.").format(used=TASK_FACTS[task].label)
+            sentences[-1] += _(" {used} is used instead.").format(used=_(TASK_FACTS[task].label))
     return family, task, sentences
 
 

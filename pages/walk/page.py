@@ -18,7 +18,7 @@ def page() -> None:
     except ValueError as error:
         show.problem(error)
         return
-    st.caption(subject.note)
+    st.caption(_(subject.note))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         example = tensor.example_picker(subject)
         layer = tensor.layer_picker(subject)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
 from pages.walk.link import BOOK, MINE, SOURCE
@@ -62,7 +62,7 @@ def _book() -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import book_example
 
-    note = _("The example of the texts: shapes only, on PyTorch's meta device, without numbers.")
+    note = N_("The example of the texts: shapes only, on PyTorch's meta device, without numbers.")
     return with_note(book_example(), note)
 
 
@@ -76,7 +76,7 @@ def _published(name: str) -> Subject:
     walked = by_shape(
         known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
     )
-    return with_note(walked, _("A published model at its real size: shapes only, no numbers."))
+    return with_note(walked, N_("A published model at its real size: shapes only, no numbers."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -87,9 +87,9 @@ def _untrained(text: str) -> Subject:
     walked = subject(Experiment.model_validate_json(text))
     if walked.is_real:
         return with_note(
-            walked, _("This model is untrained: its numbers are those it starts with.")
+            walked, N_("This model is untrained: its numbers are those it starts with.")
         )
-    return with_note(walked, _("This model is large: it is walked through by its shapes."))
+    return with_note(walked, N_("This model is large: it is walked through by its shapes."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
@@ -104,5 +104,5 @@ def _trained(folder: str, changed: int, _run: Run) -> Subject:
         walked = subject(_run.experiment, model, items=probe.items, images=probe.images)
     except ValueError:  # no probe yet
         walked = subject(_run.experiment, model)
-    words = _("The last checkpoint of the run, at step {step} of its training.")
-    return with_note(walked, words.format(step=f"{step:,}"))
+    note = N_("The last checkpoint of the run, at step {step:,} of its training.", step=step)
+    return with_note(walked, note)

@@ -81,7 +81,7 @@ def _what_happened(made: Batch) -> None:
     st.markdown(
         _(
             "Shape **({n}, {length})**: {share} of the cells are padding, computed for nothing. "
-            "Attention compares {pairs} pairs of places a head."
+            "Attention compares {pairs} pairs of positions a head."
         ).format(
             n=n,
             length=length,

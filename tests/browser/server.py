@@ -77,7 +77,7 @@ class AppServer:
                 ours.append(psutil.Process(run.status.pid))
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.process.wait(180)
         finally:
             for left in ours:
                 with contextlib.suppress(psutil.NoSuchProcess):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -16,6 +18,7 @@ from playwright.sync_api import (
     WebSocket,
     expect,
 )
+from playwright.sync_api import TimeoutError as TimedOut
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tfm_core.config import Experiment
@@ -26,8 +29,10 @@ LAST_STEP = (  # what plotly decoded: the figure itself still holds base64
     "Math.max(0, ...(node._fullData?.find(line => line.name === 'training')?.x ?? []))"
 )
 """JavaScript for ``Tab.plotly``: the last step of the training curve, 0 before the first."""
-REST_SECONDS = 60
+REST_SECONDS = 180
 """How long a page may take to come to rest."""
+TRY_MILLISECONDS = 5_000
+"""After how long something is tried again that a page which moves meanwhile undoes."""
 EXPECTED = re.compile(
     # On a page of its own address Streamlit looks for the server below that address first.
     r"status of 404 .*/[a-z-]+/_stcore/(health|host-config)\)$"
@@ -37,7 +42,6 @@ EXPECTED = re.compile(
 )
 """What the console may say."""
 _FIGURE = "[class*='st-key-{}'] .live-figure"
-_AFTER_SCROLLING = "() => new Promise(next => requestAnimationFrame(() => setTimeout(next, 100)))"
 _ERROR_MARKS = "[data-testid=stException]", "text=Something went wrong while drawing this page"
 
 
@@ -58,9 +62,18 @@ class Tab:
         self.drawn = 0
         self._socket: WebSocket | None = None
         self._problems: list[str] = []
-        page.on("websocket", self._listen)
-        page.on("pageerror", self._note_error)
-        page.on("console", self._note_message)
+        self._ears = {
+            "websocket": self._listen,
+            "pageerror": self._note_error,
+            "console": self._note_message,
+        }
+        for event, ear in self._ears.items():
+            page.on(event, ear)
+
+    def leave(self) -> None:
+        """Listen no longer: the page is somebody else's from now on."""
+        for event, ear in self._ears.items():
+            self.page.remove_listener(event, ear)
 
     def goto(self, path: str) -> None:
         """Open a path of the app and wait until it is drawn."""
@@ -112,12 +125,40 @@ class Tab:
         self.main.get_by_role("radio", name=option, exact=True).click()
 
     def pick(self, label: str | re.Pattern[str], option: str) -> None:
-        """Choose an option of a list. It is scrolled to first: an open list closes on scrolling."""
+        """Choose an option of a list, which is opened again where scrolling has closed it."""
         box = self.main.get_by_role("combobox", name=label)
-        box.scroll_into_view_if_needed()
-        self.page.evaluate(_AFTER_SCROLLING)
-        box.click()
-        self.page.get_by_role("option", name=option, exact=True).click()
+        choice = self.page.get_by_role("option", name=option, exact=True)
+
+        def choose() -> None:
+            if box.get_attribute("aria-expanded") != "true":
+                box.click()
+            choice.click(timeout=TRY_MILLISECONDS)
+
+        self._until_done(choose)
+
+    def hover(self, place: Locator, shown: Locator) -> str:
+        """Point at a place until something is shown there; return what it says.
+
+        A figure that is drawn once more forgets where the pointer stands.
+        """
+
+        def point() -> None:
+            self.page.mouse.move(0, 0)
+            place.hover()
+            expect(shown).to_have_count(1, timeout=TRY_MILLISECONDS)
+
+        self._until_done(point)
+        return shown.text_content() or ""
+
+    def _until_done(self, attempt: Callable[[], None]) -> None:
+        """Try again what a page that moved meanwhile has undone."""
+        end = time.monotonic() + REST_SECONDS
+        while True:
+            try:
+                return attempt()
+            except (AssertionError, TimedOut):
+                if time.monotonic() > end:
+                    raise
 
     @property
     def run_id(self) -> str:
@@ -169,8 +210,17 @@ class Tab:
 
     def await_draws(self, count: int) -> None:
         """Wait until the server has drawn ``count`` more times: the page, or parts that tick."""
-        wanted = self.drawn + count
-        while self.drawn < wanted:
+        self._await_drawn(self.drawn + count)
+
+    @contextmanager
+    def redrawn(self) -> Iterator[None]:
+        """Do something, and wait until the server has drawn since it was begun."""
+        before = self.drawn
+        yield
+        self._await_drawn(before + 1)
+
+    def _await_drawn(self, total: int) -> None:
+        while self.drawn < total:
             self._connection.wait_for_event("framereceived", predicate=_is_end_of_script)
 
     def await_rest(self, milliseconds: int) -> None:

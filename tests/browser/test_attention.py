@@ -27,12 +27,8 @@ def head(tab: Tab, layer: int, number: int) -> Locator:
 
 def hover(tab: Tab) -> str:
     """Point into the middle of the large map; return what it says there."""
-    plot = tab.figure(MAP).locator(".nsewdrag").first
-    plot.scroll_into_view_if_needed()
-    plot.hover()
-    text = tab.figure(MAP).locator(".hoverlayer .hovertext")
-    expect(text).to_have_count(1)
-    return text.text_content() or ""
+    figure = tab.figure(MAP)
+    return tab.hover(figure.locator(".nsewdrag").first, figure.locator(".hoverlayer .hovertext"))
 
 
 def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) -> None:

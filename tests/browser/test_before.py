@@ -20,8 +20,8 @@ def test_one_press_trains_three_whose_curves_and_maps_stand_side_by_side(
 ) -> None:
     tab = open_tab("before", viewport={"width": 1440, "height": 2400})  # nothing needs scrolling
     expect(tab.main.get_by_text("Nothing to compare yet")).to_be_visible()
-    tab.main.get_by_role("slider").press("Home")  # 100 steps
-    tab.settle()
+    with tab.redrawn():
+        tab.main.get_by_role("slider").press("Home")  # 100 steps
     tab.button("Train all three").click()
     sentence = tab.main.get_by_role("combobox", name=re.compile("Sentence"))
     sentence.press("ArrowDown")

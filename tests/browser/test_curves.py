@@ -17,14 +17,15 @@ def test_zoom_and_node_survive_new_points(open_tab: OpenTab) -> None:
     tab.await_plotly("loss", f"{LAST_STEP} > 1")
     whole = tab.plotly("loss", RANGES)
     plot = tab.figure("loss").locator(".nsewdrag").first
-    plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     assert box is not None
-    mouse = tab.page.mouse
-    mouse.move(box["x"] + 0.2 * box["width"], box["y"] + 0.2 * box["height"])
-    mouse.down()
-    mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 0.8 * box["height"], steps=5)
-    mouse.up()
+    corners = [{"x": at * box["width"], "y": at * box["height"]} for at in (0.2, 0.4, 0.6, 0.75)]
+    plot.hover(position=corners[0])
+    tab.page.mouse.down()
+    for corner in corners[1:]:
+        # plotly puts a cover over the page while it is dragged over
+        plot.hover(position=corner, force=True)
+    tab.page.mouse.up()
     tab.await_plotly("loss", f"String({RANGES}) !== String(arg)", whole)
     tab.plotly("loss", "node.mark = 'the same node'")
     zoomed = tab.plotly("loss", RANGES)

@@ -18,8 +18,8 @@ def cell(tab: Tab, name: str, query: int, key: int) -> Locator:
 
 def test_a_click_forbids_a_pair_and_the_row_shares_its_attention_anew(open_tab: OpenTab) -> None:
     tab = open_tab("masks?mask=none")
-    before = cell(tab, "weights", 0, 1).inner_text()
     expect(cell(tab, "weights", 0, 1)).not_to_have_text("")
+    before = cell(tab, "weights", 0, 1).inner_text()
     cell(tab, "mask", 0, 0).click()
     expect(cell(tab, "mask", 0, 0)).to_have_text("×")
     expect(cell(tab, "weights", 0, 1)).not_to_have_text(before)

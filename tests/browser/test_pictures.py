@@ -60,14 +60,11 @@ def test_a_drawn_digit_is_read_and_cleared(open_tab: OpenTab) -> None:
     tab = open_tab(DIGITS)
     tab.choose("Your own")
     pad = tab.main.locator(".pad canvas")
-    pad.scroll_into_view_if_needed()
-    box = pad.bounding_box()
-    assert box is not None
-    mouse = tab.page.mouse
-    mouse.move(box["x"] + 145, box["y"] + 40)
-    mouse.down()
-    mouse.move(box["x"] + 135, box["y"] + 240, steps=8)
-    mouse.up()
+    pad.hover(position={"x": 145, "y": 40})
+    tab.page.mouse.down()
+    for down in range(8):
+        pad.hover(position={"x": 144 - down, "y": 65 + 25 * down})
+    tab.page.mouse.up()
     expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
     tab.main.get_by_role("button", name="Clear").click()
     expect(tab.main.locator(PATCHES)).to_have_count(0)

@@ -4,6 +4,8 @@ import pytest
 
 from tests.browser.conftest import OpenTab
 
+pytestmark = pytest.mark.browser
+
 BLUES = {"light": "rgb(31, 106, 168)", "dark": "rgb(109, 179, 234)"}
 GREYS = {"light": "rgb(94, 100, 107)", "dark": "rgb(163, 168, 176)"}
 COLOUR = "node => { const look = getComputedStyle(node); return [look.color, look.opacity]; }"

@@ -24,6 +24,8 @@ from tfm_core.config import (
 from tfm_core.config.codec import default_sections
 from tfm_core.presets import PRESETS
 
+pytestmark = pytest.mark.quick
+
 VIT = {"model.family": "vit"}
 CAPTIONER = {"model.family": "captioner"}
 

@@ -8,6 +8,8 @@ from tfm_core.config.base import choices_of
 from tfm_core.layers.recurrent import SCORES
 from tfm_core.models.recurrent import SEQUENCES, STEPS
 
+pytestmark = pytest.mark.quick
+
 CONFIGS = {*MODEL_CONFIGS.values(), *map(task_config, TASK_FACTS), TrainingConfig}
 PICKED = [
     pytest.param(config, name, choices, id=f"{config.__name__}.{name}")

@@ -15,6 +15,8 @@ from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
 from tfm_core.layers.relative import Alibi, Rotation
 from tfm_core.probe.capture import capture
 
+pytestmark = pytest.mark.quick
+
 B, H, Q, K, D = 2, 3, 5, 7, 11
 D_MODEL = H * D
 

@@ -7,6 +7,8 @@ from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask
 from tfm_core.layers.relative import Alibi, Rotation
 
+pytestmark = pytest.mark.quick
+
 B, T, D, HEADS = 2, 7, 12, 3
 IDS = torch.tensor([[5, 6, 7, 8, 9, 5, 6], [5, 6, 7, 8, 0, 0, 0]])
 RELATIVE = {

@@ -13,6 +13,8 @@ from tfm_core.layers.positions import (
 )
 from tfm_core.layers.relative import Alibi, alibi_bias, alibi_slopes
 
+pytestmark = pytest.mark.quick
+
 
 def test_dot_product_depends_on_the_offset_alone():
     table = sinusoidal(101, 22).double()

@@ -8,6 +8,8 @@ import torch
 from tfm_core.config.choices import RECURRENT_ATTENTIONS
 from tfm_core.layers.recurrent import SCORES, EncodedSource, RecurrentAttention
 
+pytestmark = pytest.mark.quick
+
 D, B, Q, K = 7, 2, 3, 5
 
 

@@ -19,6 +19,8 @@ from tfm_core.decoding import greedy
 from tfm_core.models.build import build_captioner
 from tfm_core.probe.capture import capture
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("settings", CAPTIONER_VARIANTS)
 def test_every_parameter_gets_a_gradient(settings):

@@ -8,6 +8,9 @@ from tfm_core.config import EncoderOnlyConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.layers.pooling import mean_of_tokens
 from tfm_core.models.build import build_text
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
+
+pytestmark = pytest.mark.quick
 
 HEADS = ("mean", "cls")
 N_WORDS, N_LABELS = 7, 3
@@ -20,7 +23,7 @@ def model(head, **settings):
     return build_text(config, shape).eval()
 
 
-@pytest.mark.parametrize("position", ["none", "sinusoidal", "learned", "rotary", "alibi"])
+@pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 @pytest.mark.parametrize("head", HEADS)
 def test_padding_changes_nothing(head, position):
     read = model(head, position=position)

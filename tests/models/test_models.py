@@ -20,6 +20,8 @@ from tfm_core.config.shape import TextShape
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 
+pytestmark = pytest.mark.quick
+
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 
 

@@ -45,6 +45,7 @@ def copy_block(ours, theirs):
     ours.feed_forward.down.load_state_dict(theirs.linear2.state_dict())
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize("eps", [1e-12, 1e-5, 0.1])
 @pytest.mark.parametrize(
@@ -62,6 +63,7 @@ def test_equals_torch_encoder_layer(norm_first, activation, known, eps):
     torch.testing.assert_close(ours(x, mask=keep[:, None, None]), expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.quick
 def test_gelu_by_tanh_is_the_published_formula():
     x = torch.linspace(-7, 7, 1001, dtype=torch.float64)
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)  # Hendrycks & Gimpel 2016, section 2
@@ -72,6 +74,7 @@ def test_gelu_by_tanh_is_the_published_formula():
     assert 0.0004 < away < 0.0005  # as its help says
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_equals_torch_decoder_layer(norm_first):
     theirs = nn.TransformerDecoderLayer(
@@ -92,6 +95,7 @@ def test_equals_torch_decoder_layer(norm_first):
     torch.testing.assert_close(out, expected, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.quick
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_equals_torch_transformer(norm_first):

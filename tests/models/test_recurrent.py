@@ -8,6 +8,8 @@ from tests.models.variants import TGT_WORDS, text_batch, text_model
 from tfm_core.data.vocabulary import BOS
 from tfm_core.models.recurrent import Reader, RecurrentEncoder
 
+pytestmark = pytest.mark.quick
+
 D, B, S, N = 10, 2, 7, 3
 LENGTHS = torch.tensor([7, 4])
 NETWORKS = {"lstm": nn.LSTM, "gru": nn.GRU}

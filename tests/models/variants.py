@@ -5,11 +5,7 @@ import torch
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.choices import (
     CELLS,
-    GRID_POSITIONS,
-    PATCH_POSITIONS,
-    POSITIONS,
     RECURRENT_ATTENTIONS,
-    WORD_POSITIONS,
 )
 from tfm_core.models.build import (
     CaptionShape,
@@ -22,6 +18,12 @@ from tfm_core.models.build import (
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import (
+    ADDED_TO_PATCHES,
+    ADDED_TO_WORDS,
+    POSITIONS,
+    POSITIONS_OF_WORDS,
+)
 from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
@@ -33,7 +35,7 @@ SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 11}
 def _text_variants():
     """(family, settings) with each choice of each setting once."""
     for family in TEXT_FAMILIES:
-        yield from ((family, {"position": name}) for name in POSITIONS)
+        yield from ((family, {"position": name}) for name in POSITIONS_OF_WORDS)
         yield from ((family, {"activation": name}) for name in ACTIVATIONS)
         yield from ((family, {"norm": name}) for name in NORMS)
         for settings in (
@@ -60,18 +62,18 @@ def _recurrent_variants():
 
 def _vit_variants():
     """Settings with each choice of each setting once."""
-    yield from ({"position": name} for name in PATCH_POSITIONS)
+    yield from ({"position": name} for name in POSITIONS)
     yield from ({"pooling": name} for name in POOLINGS)
     yield from ({"stem": name} for name in STEMS)
-    yield from ({"pooling": "cls", "position": name} for name in PATCH_POSITIONS)
+    yield from ({"pooling": "cls", "position": name} for name in POSITIONS)
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
 
 
 def _captioner_variants():
     """Settings with each choice of each setting once."""
-    yield from ({"position": name} for name in GRID_POSITIONS)
-    yield from ({"text_position": name} for name in WORD_POSITIONS)
+    yield from ({"position": name} for name in ADDED_TO_PATCHES)
+    yield from ({"text_position": name} for name in ADDED_TO_WORDS)
     yield from ({"stem": name} for name in STEMS)
     yield from ({"activation": name} for name in ACTIVATIONS)
     yield from ({"norm": name} for name in NORMS)

@@ -62,6 +62,21 @@ def test_no_sentence_is_translated_while_a_module_is_imported() -> None:
     assert not early, "mark them with N_ and translate them where they are drawn"
 
 
+def test_what_is_kept_for_all_sessions_holds_no_translated_sentence() -> None:
+    """A cache is shared by sessions of every language, unless the language is part of its key."""
+    kept = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in PAGES
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        and any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
+        and "spoken" not in {argument.arg for argument in function.args.args}
+        for call in ast.walk(function)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in DRAWING
+    ]
+    assert not kept
+
+
 def test_sentence_is_the_english_text_and_remembers_what_it_is_made_of() -> None:
     said = N_("{n} of {all} heads", n=3, all=4)
     assert said == "3 of 4 heads"

@@ -42,7 +42,7 @@ def test_the_legend_says_where_its_scale_ends(top):
 def test_hover_says_both_tokens_and_the_exact_weight():
     weights = weights_of()
     text = head_map(weights, QUERY, KEY).data[0].hovertext[1][3]
-    assert text == f"query 2: 학교<br>key 4: school<br>weight {weights[1, 3]:.4f}"
+    assert text == f"query 2: 학교<br>key 4: school<br>weight <span>{weights[1, 3]:.4f}</span>"
 
 
 def test_tokens_are_safe_in_the_markup_of_figures():
@@ -57,7 +57,7 @@ def test_a_masked_weight_is_grey_and_hover_says_masked():
     figure = head_map(weights_of() * allowed, QUERY, KEY, may_attend=allowed, theme="dark")
     assert np.array_equal(np.isnan(figure.data[0].z), ~allowed)
     assert figure.layout.plot_bgcolor == MASKED["dark"]
-    assert figure.data[0].hovertext[0][1].endswith("weight 0.0000 (masked)")
+    assert figure.data[0].hovertext[0][1].endswith("weight <span>0.0000</span> (masked)")
 
 
 def test_colours_go_from_0_to_1_or_to_the_largest_weight():

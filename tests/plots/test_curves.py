@@ -119,7 +119,10 @@ def test_marks_stand_at_their_value_with_their_words() -> None:
 
 def test_the_words_of_a_floor_stand_below_it_where_no_curve_goes() -> None:
     figure = curve(
-        marks=[ReferenceLine(2.3, "guessing"), ReferenceLine(1.6, "lowest possible", is_floor=True)]
+        marks=[
+            ReferenceLine(2.3, "guessing"),
+            ReferenceLine(1.6, "lowest possible", is_lower_bound=True),
+        ]
     )
     above, below = figure.layout.annotations
     assert (above.yanchor, below.yanchor) == ("bottom", "top")

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import tables as core
-from tfm_core.inspect.positions.shuffle import CAUSAL
 from tfm_core.plots import position_race, positions
+from tfm_core.plots.palette import HUES
+from tfm_core.variants.positions import POSITIONS
 
 
 def test_every_kind_has_a_look_that_no_other_has():
-    assert set(position_race.KINDS) == {*POSITIONS, CAUSAL}
-    for part in ("color", "symbol"):
-        looks = [look[part] for look in position_race.KINDS.values()]
-        assert len(set(looks)) == len(looks)
+    looks = [position_race.look(name) for name in (*POSITIONS, None)]
+    for values in ([look.colour for look in looks], [look.marker for look in looks]):
+        assert len(set(values)) == len(values)
+    assert {look.colour for look in looks} <= set(HUES)
 
 
 def test_waves_are_columns_of_the_table_and_the_trained_length_is_marked():

@@ -16,6 +16,8 @@ from tfm_core.probe.labels import (
     patches_per_side,
 )
 
+pytestmark = pytest.mark.quick
+
 ITEM = {"src": ["forty", "two"], "tgt": ["4", "2", "0"]}
 ENCODER, DECODER = "encoder.layers.0.self_attention", "decoder.layers.0.self_attention"
 CROSS = "decoder.layers.0.cross_attention"

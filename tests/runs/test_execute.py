@@ -13,6 +13,7 @@ from tfm_core.runs.requests import drop
 from tfm_core.training.events import Step
 
 
+@pytest.mark.quick
 def test_a_finished_run_has_everything_in_its_folder(whole):
     status, curves = whole.status, whole.curves()
 
@@ -38,12 +39,14 @@ def test_a_finished_run_has_everything_in_its_folder(whole):
     assert (whole.folder / "checkpoints" / "best" / "checkpoint.safetensors").is_file()
 
 
+@pytest.mark.quick
 def test_the_same_experiment_gives_the_same_run(whole, store):
     again = store.create(tiny())
     execute(again)
     assert_same(whole, again)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize("stop_at", [1, 3, 5, 7])
 def test_a_run_that_was_stopped_and_resumed_is_as_if_it_never_stopped(whole, store, stop_at):
     run = store.create(tiny())

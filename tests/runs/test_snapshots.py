@@ -7,6 +7,8 @@ from tests.runs.waiting import tiny
 from tfm_core.runs import Snapshot
 from tfm_core.runs.snapshots import read, snapshot_path, write, write_probe
 
+pytestmark = pytest.mark.quick
+
 RNG = np.random.default_rng(0)
 
 

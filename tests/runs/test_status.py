@@ -15,6 +15,8 @@ from tfm_core.runs.process import ProcessMark, is_alive, mark_of, this_host
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
 from tfm_core.sentences import N_, Sentence
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("state", sorted(set(STATES) - ALIVE - {"interrupted"}))
 def test_a_state_without_a_worker_is_read_as_it_was_written(tmp_path, state):

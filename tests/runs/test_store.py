@@ -11,6 +11,8 @@ from tests.runs.waiting import tiny
 from tfm_core.runs import RunNotFound, RunStore
 from tfm_core.runs.run import RunDamaged
 
+pytestmark = pytest.mark.quick
+
 
 def test_a_created_run_is_found_with_all_it_was_given(store):
     run = store.create(tiny(), device="cuda:1", threads=3, name="First", preset="copy")

@@ -8,6 +8,8 @@ from tfm_core.training import checkpoints
 from tfm_core.training.checkpoints import FILE, CheckpointDamaged
 from tfm_core.training.loop import build, train
 
+pytestmark = pytest.mark.quick
+
 
 def test_the_model_alone_can_be_read_back(tmp_path):
     trainer = build(experiment(model={"tie_embeddings": True}))

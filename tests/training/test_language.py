@@ -11,6 +11,7 @@ from tfm_core.data.corpus.task import corpus_task
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Measured, Step
 from tfm_core.training.loop import build, train
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 TEXT = "one two three four five six seven eight nine ten, and so on, and so on. " * 9
 
@@ -28,7 +29,7 @@ NAMES = ("own-text", "grammar")
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("position", ["learned", "rotary", "alibi", "sinusoidal", "none"])
+@pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 def test_later_tokens_change_no_earlier_answer(name, position):
     trainer = build(language(name, model={"position": position, "max_len": 128}))
     rows = trainer.data.validation.tgt[:3, :9].clone()

@@ -20,6 +20,8 @@ from tfm_core.training.events import (
 from tfm_core.training.loop import TrainingDiverged, build, snapshot_steps, train
 from tfm_core.training.optimisation import learning_rate
 
+pytestmark = pytest.mark.quick
+
 SMALL_MODEL = {"d_model": 16, "n_heads": 2, "d_ff": 16}
 SMALL_TEXT = {"n_train": 64, "n_validation": 16, "n_test": 16}
 

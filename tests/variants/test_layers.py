@@ -18,6 +18,8 @@ from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.record import UnknownVariant, resolve
 from tfm_core.variants.stems import STEMS
 
+pytestmark = pytest.mark.quick
+
 
 def pairs(registry):
     return pytest.mark.parametrize(("one", "other"), [*combinations(registry, 2)])

@@ -15,6 +15,8 @@ from tfm_core.variants.record import Registry, UnknownVariant, Variant, resolve
 from tfm_core.variants.schedules import SCHEDULES
 from tfm_core.variants.stems import STEMS
 
+pytestmark = pytest.mark.quick
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cheese(Variant):

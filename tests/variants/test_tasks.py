@@ -34,6 +34,8 @@ from tfm_core.training.objectives import StepMetrics
 from tfm_core.variants.record import UnknownVariant, Variant
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
+pytestmark = pytest.mark.quick
+
 WORDS = {part.name for part in fields(Variant)} | {"reads"}
 PARTS = [part.name for part in fields(TaskKind) if part.name not in WORDS]
 
@@ -205,6 +207,7 @@ SHARE = TaskKind(
     inputs=f"{HERE}:share_inputs",
     batches=f"{HERE}:share_inputs",
     mistakes=None,
+    own_text=None,
     batch_rows=f"{HERE}:share_probe",
     class_name=f"{HERE}:share_probe",
     walk=f"{HERE}:share_probe",

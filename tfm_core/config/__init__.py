@@ -10,7 +10,6 @@ from tfm_core.config.experiment import Experiment, sequence_len
 from tfm_core.config.image_tasks import IMAGE_TASKS
 from tfm_core.config.model import (
     DEPTHS,
-    FAMILIES,
     MODEL_CONFIGS,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
@@ -33,6 +32,7 @@ from tfm_core.config.task import (
 )
 from tfm_core.config.text_tasks import TEXT_TASKS
 from tfm_core.config.training import TrainingConfig
+from tfm_core.variants.families import FAMILIES
 
 __all__ = [
     "CAPTION_TASKS",

@@ -10,6 +10,7 @@ from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 
 class BlockConfig(Config):
@@ -93,29 +94,14 @@ class BlockConfig(Config):
                 d_model=self.d_model,
                 would=would,
             )
-        check_position(self, "position")
+        if "position" in type(self).model_fields:
+            check_position(self, "position")
         return self
 
 
 def check_position(config: BlockConfig, field: str) -> None:
     """Raise CrossError where the positions that ``field`` names cannot be had at this width."""
-    position = getattr(config, field, "none")
-    if position == "rotary" and config.d_head % 2:
-        raise CrossError(
-            field,
-            "Rotary positions turn pairs of dimensions, but a head has {d_head} dimensions, an "
-            "odd number; change d_model or n_heads.",
-            d_head=config.d_head,
-        )
-    if position == "sinusoidal" and config.d_model % 2:
-        raise CrossError(
-            field,
-            "Sinusoidal positions need an even d_model, and it is {d_model}.",
-            d_model=config.d_model,
-        )
-    if position == "sinusoidal-2d" and config.d_model % 4:
-        raise CrossError(
-            field,
-            "2-D sinusoidal positions need a d_model that 4 divides, and it is {d_model}.",
-            d_model=config.d_model,
-        )
+    kind = POSITIONS[getattr(config, field)]
+    sentence = kind.impossible(config.d_model, config.d_head)
+    if sentence is not None:
+        raise CrossError(field, sentence)

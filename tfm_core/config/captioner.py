@@ -8,8 +8,8 @@ from pydantic import model_validator
 
 from tfm_core.config.base import OneOf, knob
 from tfm_core.config.blocks import BlockConfig, check_position
-from tfm_core.config.choices import GridPositionName, WordPositionName
 from tfm_core.sentences import N_
+from tfm_core.variants.positions import ADDED_TO_PATCHES, ADDED_TO_WORDS
 from tfm_core.variants.stems import STEMS
 
 
@@ -30,10 +30,10 @@ class CaptionerConfig(BlockConfig):
         ge=1,
         le=256,
     )
-    position: GridPositionName = knob(
+    position: Annotated[str, OneOf(ADDED_TO_PATCHES)] = knob(
         "sinusoidal-2d", N_("Positions"), N_("How the encoder knows where a patch lies.")
     )
-    text_position: WordPositionName = knob(
+    text_position: Annotated[str, OneOf(ADDED_TO_WORDS)] = knob(
         "learned", N_("Word positions"), N_("How the decoder knows where a word stands.")
     )
     stem: Annotated[str, OneOf(STEMS)] = knob(

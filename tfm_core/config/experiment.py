@@ -9,7 +9,6 @@ from pydantic import Field, model_validator
 from tfm_core.config.base import Config, CrossError, knob
 from tfm_core.config.captioner import CaptionerConfig
 from tfm_core.config.model import (
-    FAMILIES,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     ModelConfig,
@@ -21,7 +20,9 @@ from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
 
 C = TypeVar("C", bound=Config)
 
@@ -120,7 +121,7 @@ def _check_patches(experiment: Experiment) -> None:
 
 def _check_max_len(experiment: Experiment) -> None:
     model, task = experiment.model, experiment.task
-    if not isinstance(model, TextModelConfig) or model.position != "learned":
+    if not isinstance(model, TextModelConfig) or not POSITIONS[model.position].has_table:
         return
     needed = sequence_len(experiment)
     if needed > model.max_len:

@@ -6,48 +6,21 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tfm_core.config.base import Choice, OneOf, knob, tagged
+from tfm_core.config.base import OneOf, knob, tagged
 from tfm_core.config.blocks import BlockConfig
 from tfm_core.config.captioner import CaptionerConfig
-from tfm_core.config.choices import (
-    PatchPositionName,
-    PositionName,
-)
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 from tfm_core.variants.stems import STEMS
-
-FAMILIES: dict[str, Choice] = {
-    "encoder-decoder": Choice(
-        N_("Encoder-decoder"),
-        N_("Reads the source, then writes the target (the 2017 Transformer, T5)."),
-    ),
-    "encoder-only": Choice(
-        N_("Encoder-only"),
-        N_("Sees everything at once and answers all positions in one pass (BERT)."),
-    ),
-    "decoder-only": Choice(
-        N_("Decoder-only"), N_("Continues one sequence from left to right (GPT).")
-    ),
-    "vit": Choice(
-        N_("Vision Transformer"), N_("Cuts a picture into patches and attends over them (ViT).")
-    ),
-    "captioner": Choice(
-        N_("Captioner"), N_("A ViT's encoder reads a picture, a decoder describes it (captioning).")
-    ),
-    "recurrent": Choice(
-        N_("RNN with attention"),
-        N_("Reads and writes one token after the other, and looks back at the source (2015)."),
-    ),
-}
 
 
 class TextBlockConfig(BlockConfig):
     """What the three text topologies add."""
 
-    position: PositionName = knob(
+    position: Annotated[str, OneOf(POSITIONS_OF_WORDS)] = knob(
         "sinusoidal", N_("Positions"), N_("How the model knows where a token stands.")
     )
     max_len: int = knob(
@@ -128,7 +101,7 @@ class ViTConfig(BlockConfig):
         ge=1,
         le=256,
     )
-    position: PatchPositionName = knob(
+    position: Annotated[str, OneOf(POSITIONS)] = knob(
         "learned", N_("Positions"), N_("How the model knows where a patch lies.")
     )
     pooling: Annotated[str, OneOf(POOLINGS)] = knob(

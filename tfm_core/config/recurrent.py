@@ -7,8 +7,9 @@ from typing import Literal, Self
 from pydantic import model_validator
 
 from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.choices import CellName, PositionName, RecurrentAttentionName
+from tfm_core.config.choices import CellName, RecurrentAttentionName
 from tfm_core.sentences import N_
+from tfm_core.variants.positions.none import NONE
 
 
 class RecurrentConfig(Config):
@@ -61,9 +62,9 @@ class RecurrentConfig(Config):
         return 1
 
     @property
-    def position(self) -> PositionName:
+    def position(self) -> str:
         """Nothing is added to embeddings: the order is in the order of the steps."""
-        return "none"
+        return NONE.name
 
     @model_validator(mode="after")
     def _halves(self) -> Self:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfm_core.data.scenes import CANVAS, LARGE
 
-FILLS = 0.9  # share of a place's side that the longer side of a digit takes
+FILLS = 0.9  # share of a square's side that the longer side of a digit takes
 _INK_SIDE = 20  # MNIST fits each digit into 20 by 20 of its 28 by 28 pixels
 _INK = 48  # brightness from which a pixel counts as ink
 
@@ -35,7 +35,7 @@ def compose(digits: Tensor, squares: Tensor, changes: Changes | None = None) -> 
     """Return pictures uint8 (B, 1, CANVAS, CANVAS), each of n digits in their squares.
 
     digits: uint8 (B, n, 28, 28); squares: int (B, n, 3), left, top and side in pixels, inside the
-    canvas and disjoint. What does not fit a place is cut off, so that digits never touch.
+    canvas and disjoint. What does not fit its square is cut off, so that digits never touch.
     """
     windows = draw_windows(digits, squares[..., 2], changes)  # (B, n, W, W)
     batch, _n, width, _height = windows.shape

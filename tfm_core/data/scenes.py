@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from tfm_core.config.shape import patches_per_side
 
 CANVAS = 49  # pixels to a side
-GRID = 7  # the corner of a drawn place lies on every seventh pixel
-LARGE, SMALL = 21, 14  # sides of places, in pixels
+GRID = 7  # the corner of a drawn square lies on every seventh pixel
+LARGE, SMALL = 21, 14  # sides of squares, in pixels
 MARGIN = 7  # pixels by which a drawn scene is plain: see is_plain
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A digit from 0 to 9 in its place: a square of ``side`` pixels whose corner is left, top."""
+    """A digit from 0 to 9 in its square of ``side`` pixels whose corner is left, top."""
 
     number: int
     left: int
@@ -28,12 +28,12 @@ class Placed:
 
     @property
     def right(self) -> int:
-        """The first column behind the place."""
+        """The first column behind the square."""
         return self.left + self.side
 
     @property
     def bottom(self) -> int:
-        """The first row below the place."""
+        """The first row below the square."""
         return self.top + self.side
 
     @property
@@ -46,14 +46,14 @@ Scene = tuple[Placed, ...]
 
 
 def gaps(first: Placed, second: Placed) -> tuple[int, int]:
-    """Return the pixels between two places, across and down; negative where they overlap."""
+    """Return the pixels between two squares, across and down; negative where they overlap."""
     across = max(second.left - first.right, first.left - second.right)
     down = max(second.top - first.bottom, first.top - second.bottom)
     return across, down
 
 
 def are_disjoint(first: Placed, second: Placed) -> bool:
-    """Tell whether two places share no pixel."""
+    """Tell whether two squares share no pixel."""
     return max(gaps(first, second)) >= 0
 
 

@@ -6,6 +6,7 @@ Those that act inside attention are in ``relative``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -81,6 +82,24 @@ class FixedPositions(nn.Module):
         placed = x + rows
         recorder.record(self, unplaced=x, rows=rows, placed=placed)
         return placed
+
+
+def sinusoidal_positions(length: int, d_model: int) -> FixedPositions:
+    """Return the layer that adds ``sinusoidal``."""
+    return FixedPositions(length, partial(sinusoidal, d_model=d_model))
+
+
+def grid_positions(length: int, side: int, d_model: int) -> FixedPositions:
+    """Return the layer that adds ``sinusoidal_2d`` to side * side patches, the last of ``length``.
+
+    A CLS token in front stands nowhere in the picture: it gets a row of zeros.
+    """
+
+    def make(length: int) -> Tensor:
+        grid = sinusoidal_2d(side, side, d_model)
+        return nn.functional.pad(grid, (0, 0, length - side**2, 0))
+
+    return FixedPositions(length, make)
 
 
 class LearnedPositions(nn.Module):

@@ -7,25 +7,24 @@ from functools import partial
 from torch import nn
 
 from tfm_core.config import (
-    CaptionerConfig,
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     ModelConfig,
     RecurrentConfig,
     TextModelConfig,
-    ViTConfig,
 )
 from tfm_core.config.shape import CLS_ID, CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.layers.norms import make_norm
 from tfm_core.models.build_pictures import build_captioner, build_vit
 from tfm_core.models.build_recurrent import build_recurrent
-from tfm_core.models.build_stack import stack, text_positions
+from tfm_core.models.build_stack import added_positions, stack
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.labels import LabelOutput, Pooler
 from tfm_core.models.text import DecoderOnly, EncoderDecoder, EncoderOnly, TextModel
 from tfm_core.models.vit import VisionTransformer
+from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.record import resolve
 
 __all__ = [
@@ -44,14 +43,8 @@ Model = TextModel | VisionTransformer | Captioner
 
 def build_model(config: ModelConfig, shape: Shape) -> Model:
     """Build any model; on ``torch.device("meta")`` it takes no memory and almost no time."""
-    if isinstance(config, CaptionerConfig):
-        assert isinstance(shape, CaptionShape)
-        return build_captioner(config, shape)
-    if isinstance(config, ViTConfig):
-        assert isinstance(shape, ImageShape)
-        return build_vit(config, shape)
-    assert isinstance(shape, TextShape)
-    return build_text(config, shape)
+    model: Model = FAMILIES[config.family].part("build")(config, shape)
+    return model
 
 
 def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> TextModel:
@@ -61,12 +54,15 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
     has_bias = config.bias and shape.output_bias
     output = nn.Linear(config.d_model, shape.tgt_vocabulary, bias=has_bias)
     embedding = partial(TokenEmbedding, d_model=config.d_model, is_scaled=shape.scale_embedding)
+    positions = partial(
+        added_positions, config.position, length=config.max_len, d_model=config.d_model
+    )
     src = embedding(shape.src_vocabulary)
     model: TextModel
     if isinstance(config, EncoderOnlyConfig):
         model = EncoderOnly(
             src_embedding=src,
-            src_positions=text_positions(config.position, config.d_model, config.max_len),
+            src_positions=positions(),
             encoder=stack(config, config.n_layers),
             output=_reader(config, shape, output),
             pad_id=shape.pad_id,
@@ -84,7 +80,7 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
         model = DecoderOnly(
             src_embedding=src,
             tgt_embedding=tied,
-            positions=text_positions(config.position, config.d_model, config.max_len),
+            positions=positions(),
             decoder=stack(config, config.n_layers),
             output=output,
             pad_id=shape.pad_id,
@@ -97,8 +93,8 @@ def build_text(config: TextModelConfig | RecurrentConfig, shape: TextShape) -> T
         model = EncoderDecoder(
             src_embedding=src,
             tgt_embedding=tied,
-            src_positions=text_positions(config.position, config.d_model, config.max_len),
-            tgt_positions=text_positions(config.position, config.d_model, config.max_len),
+            src_positions=positions(),
+            tgt_positions=positions(),
             encoder=stack(config, config.n_encoder_layers),
             decoder=stack(config, config.n_decoder_layers, has_cross=True),
             output=output,

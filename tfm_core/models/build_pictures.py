@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from torch import Tensor, nn
+from torch import nn
 
 from tfm_core.config import CaptionerConfig, ViTConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, patches_per_side
-from tfm_core.layers.positions import (
-    FixedPositions,
-    LearnedPositions,
-    NoPositions,
-    sinusoidal,
-    sinusoidal_2d,
-)
-from tfm_core.models.build_stack import stack, text_positions
+from tfm_core.models.build_stack import added_positions, stack
 from tfm_core.models.captioner import Captioner
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.vit import VisionTransformer
@@ -36,7 +27,9 @@ def build_vit(config: ViTConfig, shape: ImageShape) -> VisionTransformer:
     length = side**2 + pooling.has_cls
     return VisionTransformer(
         stem=_stem(config, shape.channels),
-        positions=_patch_positions(config, side, length),
+        positions=added_positions(
+            config.position, length=length, d_model=config.d_model, side=side
+        ),
         encoder=stack(config, config.n_layers),
         head=nn.Linear(config.d_model, shape.n_classes),
         pool=resolve(pooling.layer),
@@ -54,10 +47,10 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
     d_model = config.d_model
     return Captioner(
         stem=_stem(config, shape.channels),
-        positions=_patch_positions(config, side, side**2),
+        positions=added_positions(config.position, length=side**2, d_model=d_model, side=side),
         encoder=stack(config, config.n_encoder_layers),
         tgt_embedding=TokenEmbedding(shape.tgt_vocabulary, d_model),
-        tgt_positions=text_positions(config.text_position, d_model, shape.tgt_len),
+        tgt_positions=added_positions(config.text_position, length=shape.tgt_len, d_model=d_model),
         decoder=stack(config, config.n_decoder_layers, has_cross=True),
         output=nn.Linear(d_model, shape.tgt_vocabulary, bias=config.bias),
         pad_id=shape.pad_id,
@@ -68,19 +61,3 @@ def build_captioner(config: CaptionerConfig, shape: CaptionShape) -> Captioner:
 def _stem(config: PatchConfig, channels: int) -> nn.Module:
     stem: nn.Module = resolve(STEMS[config.stem].layer)(channels, config.patch_size, config.d_model)
     return stem
-
-
-def _patch_positions(config: PatchConfig, side: int, length: int) -> nn.Module:
-    if config.position == "learned":
-        return LearnedPositions(length, config.d_model)
-    if config.position == "sinusoidal":
-        return FixedPositions(length, partial(sinusoidal, d_model=config.d_model))
-    if config.position == "sinusoidal-2d":
-        return FixedPositions(length, partial(_grid_positions, side=side, d_model=config.d_model))
-    return NoPositions()
-
-
-def _grid_positions(length: int, *, side: int, d_model: int) -> Tensor:
-    grid = sinusoidal_2d(side, side, d_model)
-    # a CLS token stands nowhere in the picture: it gets a row of zeros in front
-    return nn.functional.pad(grid, (0, 0, length - side**2, 0))

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from torch import nn
 
 from tfm_core.config import BlockConfig, TransformerConfig
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import make_norm
-from tfm_core.layers.positions import (
-    FixedPositions,
-    LearnedPositions,
-    NoPositions,
-    sinusoidal,
-)
-from tfm_core.layers.relative import Alibi, Rotation
+from tfm_core.variants.positions import POSITIONS, Position
+from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.record import resolve
 
 
 def stack(
@@ -48,17 +42,22 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
 
 
 def _relative(config: TransformerConfig) -> nn.Module | None:
-    if config.position == "rotary":
-        return Rotation(config.d_head)
-    if config.position == "alibi":
-        return Alibi(config.n_heads)
-    return None
+    kind = POSITIONS[config.position]
+    if not kind.is_inside:
+        return None
+    return _layer(kind, d_model=config.d_model, d_head=config.d_head, n_heads=config.n_heads)
 
 
-def text_positions(position: str, d_model: int, length: int) -> nn.Module:
-    """Return what is added to the embeddings of words; ``length``: rows of a table."""
-    if position == "sinusoidal":
-        return FixedPositions(length, partial(sinusoidal, d_model=d_model))
-    if position == "learned":
-        return LearnedPositions(length, d_model)
-    return NoPositions()
+def added_positions(name: str, *, length: int, d_model: int, side: int | None = None) -> nn.Module:
+    """Return what is added to embeddings, which is nothing where a kind acts elsewhere.
+
+    length: rows of a table; side: patches in a row of a picture, None for words.
+    Raises UnknownVariant, a KeyError with a sentence.
+    """
+    kind = POSITIONS[name]
+    return _layer(kind if kind.is_added else NONE, length=length, d_model=d_model, side=side)
+
+
+def _layer(kind: Position, **values: int | None) -> nn.Module:
+    layer: nn.Module = resolve(kind.layer)(**{name: values[name] for name in kind.made_of})
+    return layer

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.palette import ThemeName
+from tfm_core.sentences import N_
 
 Theme = ThemeName
 Floats = npt.NDArray[np.floating[Any]]
@@ -27,7 +28,7 @@ SCALES: dict[Theme, tuple[str, ...]] = {
 }
 MASKED: dict[Theme, str] = {"light": "#dcdcdc", "dark": "#3a3a3a"}
 LEGEND: dict[str, Any] = {  # above the map, where it takes no width from it
-    "title": {"text": "weight", "side": "right", "font": {"size": 12}},
+    "title": {"text": N_("weight"), "side": "right", "font": {"size": 12}},
     "orientation": "h",
     "thickness": 8,
     "len": 0.6,
@@ -62,8 +63,8 @@ def head_map(
     *,
     may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = 1.0,
-    query_title: str = "query token",
-    key_title: str = "key token",
+    query_title: str = N_("query token"),
+    key_title: str = N_("key token"),
 ) -> go.Figure:
     """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
@@ -99,13 +100,13 @@ def head_map(
         margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
     )
     figure.update_xaxes(
-        title={"text": f"{key_title} (key, across)"},
+        title={"text": N_("{key_title} (key, across)", key_title=key_title)},
         tickangle=-45,
         constrain="domain",
         **_ticks(key_tokens),
     )
     figure.update_yaxes(
-        title={"text": f"{query_title} (query, down)"},
+        title={"text": N_("{query_title} (query, down)", query_title=query_title)},
         autorange="reversed",
         scaleanchor=None if is_flat else "x",
         constrain="domain",
@@ -125,12 +126,13 @@ def _hover(
     weights: Floats, query: Sequence[str], key: Sequence[str], allowed: npt.NDArray[np.bool_]
 ) -> dict[str, Any]:
     if weights.size > _MAX_TEXTS:
-        return {"hovertemplate": "query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>"}
+        return {"hovertemplate": N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")}
+    # the span marks the number for the film, which writes another one there while it plays
     queries = [f"query {i}: {escape(token, quote=False)}" for i, token in enumerate(query, 1)]
     keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(key, 1)]
     texts = [
         [
-            f"{q}<br>{k}<br>weight {weight:.4f}{'' if may else ' (masked)'}"
+            f"{q}<br>{k}<br>weight <span>{weight:.4f}</span>{'' if may else ' (masked)'}"
             for k, weight, may in zip(keys, row, allowed_row, strict=True)
         ]
         for q, row, allowed_row in zip(queries, weights.tolist(), allowed.tolist(), strict=True)

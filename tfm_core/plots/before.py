@@ -12,6 +12,7 @@ from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
 from tfm_core.plots.positions import MARGIN, axes
 from tfm_core.plots.thinning import thin
+from tfm_core.sentences import N_
 
 LOOKS: dict[str, dict[str, str]] = {  # one look for each model, in every figure
     "additive": {"color": VERMILION, "dash": "dash", "symbol": "square"},
@@ -65,7 +66,7 @@ def _line(figure: go.Figure, name: str, label: str, x: Floats, y: Floats, hover:
         mode="lines+markers" if len(x) <= 40 else "lines",
         line={"color": look["color"], "dash": look["dash"]},
         marker={"symbol": look["symbol"], "size": 7},
-        hovertemplate=f"{hover}<extra>{escape(label)}</extra>",
+        hovertemplate=N_("{hover}<extra>{label}</extra>", hover=hover, label=escape(label)),
     )
 
 

@@ -10,6 +10,7 @@ from plotly.subplots import make_subplots
 
 from tfm_core.inspect.by_hand.attention import Floats
 from tfm_core.plots.palette import BLUE, GREEN, GREY, OCHRE, PURPLE, SKY, VERMILION
+from tfm_core.sentences import N_
 
 _COLOURS = (GREEN, VERMILION, PURPLE, OCHRE, SKY, GREY)
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
@@ -20,8 +21,8 @@ def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure
     figure = make_subplots(rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.16)
     steps = np.arange(len(losses), dtype=np.float32)
     figure.add_scatter(
-        x=steps, y=losses, name="loss", line={"color": BLUE}, row=1, col=1,
-        hovertemplate="step %{x}: %{y:.4f} nats<extra>loss</extra>",
+        x=steps, y=losses, name=N_("loss"), line={"color": BLUE}, row=1, col=1,
+        hovertemplate=N_("step %{x}: %{y:.4f} nats<extra>loss</extra>"),
     )  # fmt: skip
     for i, (name, weights) in enumerate(wanted.items()):
         look = {"color": _COLOURS[i % 6], "dash": _DASHES[i % 6]}
@@ -30,8 +31,8 @@ def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure
             hovertemplate="step %{x}: %{y:.4f}<extra>" + "weight</extra>",
         )  # fmt: skip
     figure.add_vline(x=step, line={"color": GREY, "dash": "dot"})
-    figure.update_yaxes(title={"text": "loss (nats)"}, rangemode="tozero", row=1, col=1)
-    figure.update_yaxes(title={"text": "target weight"}, range=(0, 1.05), row=2, col=1)
-    figure.update_xaxes(title={"text": "gradient step"}, row=2, col=1)
+    figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero", row=1, col=1)
+    figure.update_yaxes(title={"text": N_("target weight")}, range=(0, 1.05), row=2, col=1)
+    figure.update_xaxes(title={"text": N_("gradient step")}, row=2, col=1)
     figure.update_layout(height=330, margin={"l": 8, "r": 8, "t": 40, "b": 8})
     return figure

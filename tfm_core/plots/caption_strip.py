@@ -17,6 +17,7 @@ import plotly.graph_objects as go
 from tfm_core.plots.attention import Floats, Theme
 from tfm_core.plots.palette import INKS, SKY
 from tfm_core.plots.patches import OVERLAY, picture_trace
+from tfm_core.sentences import N_
 
 COLUMNS = 4
 _SIDE = 128  # pixels of a picture, where there is room
@@ -75,7 +76,7 @@ def caption_strip(
 
 
 def _axes(axis: str, index: int, rows: int, size: int, share: float) -> dict[str, Any]:
-    """Return the hidden axes of a picture, in its index of the strip."""
+    """Return the hidden axes of a picture, at its index in the strip."""
     row, column = divmod(index, COLUMNS)
     left, upper = column / COLUMNS, 1 - row / rows
     ends = (-0.5, size - 0.5)
@@ -121,5 +122,8 @@ def _veil(weights: Floats, size: float, top: float, word: str) -> go.Heatmap:
             [f"{row + 1},{column + 1}" for column in range(len(weights))]
             for row in range(len(weights))
         ],
-        hovertemplate=f"{escape(word)}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>",
+        hovertemplate=N_(
+            "{label}<br>patch %{{customdata}}: weight %{{z:.4f}}<extra></extra>",
+            label=escape(word),
+        ),
     )

@@ -16,6 +16,7 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.thinning import smooth, thin
+from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -33,12 +34,12 @@ class Measurements:
 class ReferenceLine:
     """A value known beforehand, drawn as a dashed line with its words.
 
-    is_floor: no curve goes below it, so that its words stand there, clear of the curves.
+    is_lower_bound: no curve goes below it, so that its words stand there, clear of the curves.
     """
 
     value: float
     words: str
-    is_floor: bool = False
+    is_lower_bound: bool = False
 
 
 def learning_curve(
@@ -104,7 +105,9 @@ def _line(
         mode="lines",
         line={"color": COLOURS["train"], **line},
         legendgroup="train",
-        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>",
+        hovertemplate=N_(
+            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=name
+        ),
     )
 
 
@@ -119,7 +122,9 @@ def _markers(series: Measurements, look: dict[str, str], number: str, is_log: bo
         mode="lines+markers",
         line={"color": COLOURS["validation"], "width": 2, "dash": look["dash"]},
         marker={"symbol": look["symbol"], "size": 7},
-        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
+        hovertemplate=N_(
+            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
+        ),
     )
 
 
@@ -131,7 +136,9 @@ def _stars(series: Measurements, number: str) -> go.Scatter:
         mode="markers",
         marker={"color": COLOURS["test"], "symbol": "star", "size": 15},
         cliponaxis=False,
-        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
+        hovertemplate=N_(
+            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
+        ),
     )
 
 
@@ -148,7 +155,9 @@ def _ring(series: Measurements, number: str) -> go.Scatter:
             "line": {"width": 2.5},
         },
         cliponaxis=False,
-        hovertemplate=f"step %{{x:,}}: %{{y{number}}}<extra>{series.name}</extra>",
+        hovertemplate=N_(
+            "step %{{x:,}}: %{{y{number}}}<extra>{name}</extra>", number=number, name=series.name
+        ),
     )
 
 
@@ -160,7 +169,7 @@ def _add_mark(figure: go.Figure, mark: ReferenceLine) -> None:
             "text": mark.words,
             "font": {"size": 11, "color": COLOURS["chance"]},
             "xanchor": "right",
-            "yanchor": "top" if mark.is_floor else "bottom",
+            "yanchor": "top" if mark.is_lower_bound else "bottom",
             "x": 1,
         },
     )

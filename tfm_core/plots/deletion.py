@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from tfm_core.inspect.attention.deletion import Deletion
 from tfm_core.inspect.attention.explanations import EXPLANATIONS
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
+from tfm_core.sentences import N_
 
 _LOOKS: dict[str, dict[str, str]] = {
     "attention": {"color": BLUE, "dash": "dash", "symbol": "circle"},
@@ -32,10 +33,10 @@ def deletion_curves(
         go.Scatter(
             x=deletion.removed,
             y=deletion.random,
-            name=f"random order, area {deletion.random_area:.2f}",
+            name=N_("random order, area {random_area:.2f}", random_area=deletion.random_area),
             mode="lines",
             line={"color": GREY, "width": 2},
-            hovertemplate="%{x:.0%} removed: %{y:.1%}<extra>random order</extra>",
+            hovertemplate=N_("%{x:.0%} removed: %{y:.1%}<extra>random order</extra>"),
         )
     )
     for name, curve in deletion.curves.items():
@@ -44,11 +45,13 @@ def deletion_curves(
             go.Scatter(
                 x=deletion.removed,
                 y=curve,
-                name=f"{label}, area {deletion.areas[name]:.2f}",
+                name=N_("{label}, area {areas:.2f}", label=label, areas=deletion.areas[name]),
                 mode="lines+markers",
                 line={"color": look["color"], "dash": look["dash"], "width": 2.5},
                 marker={"symbol": look["symbol"], "size": 7},
-                hovertemplate=f"%{{x:.0%}} removed: %{{y:.1%}}<extra>{label}</extra>",
+                hovertemplate=N_(
+                    "%{{x:.0%}} removed: %{{y:.1%}}<extra>{label}</extra>", label=label
+                ),
             )
         )
     figure.update_layout(
@@ -57,7 +60,7 @@ def deletion_curves(
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}},
     )
     figure.update_xaxes(
-        title={"text": "patches removed, most important first"},
+        title={"text": N_("patches removed, most important first")},
         range=[-0.01, 1.01],
         tickformat=".0%",
     )
@@ -75,7 +78,7 @@ def _range(deletion: Deletion) -> list[go.Scatter]:
             y=deletion.lowest,
             fill="tonexty",
             fillcolor="rgba(125, 133, 146, 0.18)",
-            name="range of random orders",
+            name=N_("range of random orders"),
             **shared,
         ),
     ]

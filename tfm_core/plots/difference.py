@@ -13,6 +13,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import LEGEND, MASKED, Floats, Theme, head_map
+from tfm_core.sentences import N_
 
 DIVERGING: dict[Theme, tuple[str, ...]] = {
     "light": ("#7f3b08", "#e08214", "#f7f7f7", "#8073ac", "#2d004b"),
@@ -30,8 +31,8 @@ def difference_map(
     names: tuple[str, str] = ("first", "second"),
     may_attend: npt.NDArray[np.bool_] | None = None,
     top: float | None = None,
-    query_title: str = "query token",
-    key_title: str = "key token",
+    query_title: str = N_("query token"),
+    key_title: str = N_("key token"),
 ) -> go.Figure:
     """Draw right minus left as a heatmap with square cells, the scale even around 0.
 
@@ -60,7 +61,11 @@ def difference_map(
         colorscale=list(DIVERGING[theme]),
         colorbar={
             **LEGEND,
-            "title": {**LEGEND["title"], "text": f"{second} minus {first}", "side": "top"},
+            "title": {
+                **LEGEND["title"],
+                "text": N_("{second} minus {first}", second=second, first=first),
+                "side": "top",
+            },
             "len": 0.8,
             "tickvals": [-end, 0, end],
         },

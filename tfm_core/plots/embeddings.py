@@ -12,6 +12,7 @@ from tfm_core.inspect.text.embeddings import Lookup
 from tfm_core.plots.attention import Floats, Theme, short
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.positions import matrix
+from tfm_core.sentences import N_
 
 _DIMENSIONS_SHOWN = 8
 
@@ -30,7 +31,7 @@ def likeness(
         for a, row in zip(names, like[np.ix_(order, order)].tolist(), strict=True)
     ]
     figure.data[0].hoverinfo = "text"
-    figure.data[0].colorbar.title = {"text": "cosine  ", "font": {"size": 12}}
+    figure.data[0].colorbar.title = {"text": N_("cosine  "), "font": {"size": 12}}
     every = -(-len(names) // 40)
     shown = list(range(0, len(names), every))
     ticks = {"tickvals": shown, "ticktext": [short(tokens[order[i]]) for i in shown]}
@@ -73,7 +74,13 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
     figure.update_xaxes(
         tickvals=list(range(len(names))),
         ticktext=names,
-        title={"text": f"one-hot, and dimensions 1 to {shown.shape[1]} of {table.shape[1]}"},
+        title={
+            "text": N_(
+                "one-hot, and dimensions 1 to {shape} of {shape_2}",
+                shape=shown.shape[1],
+                shape_2=table.shape[1],
+            )
+        },
         showgrid=False,
         zeroline=False,
     )
@@ -81,7 +88,7 @@ def lookup(table: Floats, looked_up: Lookup, tokens: Sequence[str], theme: Theme
         tickvals=list(range(len(rows))),
         ticktext=[f"{row}: {short(tokens[row])}" for row in rows],
         autorange="reversed",
-        title={"text": "row of the table: its word"},
+        title={"text": N_("row of the table: its word")},
         showgrid=False,
         zeroline=False,
     )

@@ -15,6 +15,7 @@ from tfm_core.plots.attention import LEGEND
 from tfm_core.plots.language import visible
 from tfm_core.plots.palette import COLOURS, GREY, ThemeName
 from tfm_core.plots.template import sequential
+from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating]
 SPECIALS = 4  # the first ids: padding, begin, end, unknown
@@ -68,9 +69,9 @@ def before_and_after(tokens: Sequence[str], before: Floats, after: Floats) -> go
 
 def _bars(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     figure.update_layout(height=90 + 28 * len(names), margin={"l": 8, "r": 48, "t": 32})
-    figure.update_xaxes(title="probability", rangemode="tozero", tickformat=".2~%", nticks=6)
+    figure.update_xaxes(title=N_("probability"), rangemode="tozero", tickformat=".2~%", nticks=6)
     figure.update_yaxes(
-        title="next token",
+        title=N_("next token"),
         autorange="reversed",
         tickvals=list(range(len(names))),
         ticktext=list(names),
@@ -106,10 +107,10 @@ def lens_map(looked: LensReading, theme: ThemeName, *, most: int = 24) -> go.Fig
     )
     figure.update_layout(height=150 + 28 * length, margin={"l": 8, "r": 8, "t": 64, "b": 8})
     figure.update_xaxes(
-        title="answer after", tickvals=list(range(depth)), ticktext=labels, showgrid=False
+        title=N_("answer after"), tickvals=list(range(depth)), ticktext=labels, showgrid=False
     )
     figure.update_yaxes(
-        title="token read",
+        title=N_("token read"),
         tickvals=list(range(length)),
         ticktext=[shown(token) for token in looked.read[:length]],
         autorange="reversed",
@@ -126,7 +127,7 @@ def _cells(theme: ThemeName) -> dict[str, Any]:
         # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
         "colorbar": {
             **LEGEND,
-            "title": {"text": "probability", "side": "top", "font": {"size": 12}},
+            "title": {"text": N_("probability"), "side": "top", "font": {"size": 12}},
             "yref": "container",
             "y": 0.99,
             "yanchor": "top",
@@ -161,7 +162,7 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
             z=np.asarray(chances, np.float32),
             text=text,
             customdata=[[shown(name)] * chances.shape[1] for name in names],
-            hovertemplate="place %{x}, %{customdata}: %{z:.5f}<extra></extra>",
+            hovertemplate=N_("place %{x}, %{customdata}: %{z:.5f}<extra></extra>"),
             x=list(range(1, chances.shape[1] + 1)),
             y=list(range(len(names))),
             **_cells(theme),
@@ -175,11 +176,11 @@ def digit_map(digits: Digits, theme: ThemeName) -> go.Figure:
         )  # fmt: skip
     figure.update_layout(height=480, margin={"l": 8, "r": 8, "t": 64, "b": 8})
     figure.update_xaxes(
-        title={"text": "place of the answer, from the left", "standoff": 12},
+        title={"text": N_("place of the answer, from the left"), "standoff": 12},
         dtick=1, showgrid=False, automargin=True,
     )  # fmt: skip
     figure.update_yaxes(
-        title="digit",
+        title=N_("digit"),
         tickvals=list(range(len(names))),
         ticktext=[shown(name) for name in names],
         autorange="reversed",

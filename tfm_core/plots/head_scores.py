@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from tfm_core.plots.palette import COLOURS, GREY
+from tfm_core.sentences import N_
 
 MEASURES: dict[str, tuple[str, str]] = {  # column -> title of the axis, words for hover
     "share": ("share of attention on the truth", "on the truth"),
@@ -78,7 +79,11 @@ def _line(
         opacity=1 if is_chosen else 0.65,
         legendrank=1 if is_chosen else 2,
         customdata=[[module, head - 1]] * len(rows),
-        hovertemplate=f"step %{{x:,}}: %{{y:.1%}} {MEASURES[measure][1]}<extra>{name}</extra>",
+        hovertemplate=N_(
+            "step %{{x:,}}: %{{y:.1%}} {measures}<extra>{name}</extra>",
+            measures=MEASURES[measure][1],
+            name=name,
+        ),
     )
 
 
@@ -87,7 +92,7 @@ def _mark_chance(figure: go.Figure, chance: float) -> None:
         y=chance,
         line={"color": COLOURS["chance"], "width": 1, "dash": "dot"},
         annotation={
-            "text": "even attention",
+            "text": N_("even attention"),
             "font": {"size": 11, "color": COLOURS["chance"]},
             "xanchor": "right",
             "yanchor": "bottom",

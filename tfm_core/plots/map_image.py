@@ -17,6 +17,7 @@ from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
 from tfm_core.plots.palette import BACKGROUNDS, INKS
 from tfm_core.plots.png import png, png_url
 from tfm_core.plots.template import FONT
+from tfm_core.sentences import N_
 
 _CELL = 24  # pixels to a side of a cell with room enough
 _LARGEST = 1600  # pixels to a side of a map; cells become smaller beyond
@@ -36,8 +37,8 @@ def map_svg(
     top: float | None = 1.0,
     scale: Sequence[str] | None = None,
     lowest: float = 0.0,
-    query_title: str = "query token",
-    key_title: str = "key token",
+    query_title: str = N_("query token"),
+    key_title: str = N_("key token"),
 ) -> bytes:
     """Return a map as SVG: every cell a square with its value as a tooltip, tokens on both axes.
 

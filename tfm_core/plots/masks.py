@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from tfm_core.plots.attention import SCALES, Floats, Theme, short
+from tfm_core.sentences import N_
 
 DIVERGING: dict[Theme, tuple[str, ...]] = {  # ColorBrewer PuOr: below zero orange, above purple
     "light": ("#b35806", "#fdb863", "#f7f5f0", "#b2abd2", "#542788"),
@@ -42,7 +43,7 @@ def weight_map(
         ticktext=[short(token) for token in key],
         tickangle=-60,
         showgrid=False,
-        title={"text": "key (across)"},
+        title={"text": N_("key (across)")},
     )
     figure.update_yaxes(
         tickmode="array",
@@ -50,7 +51,7 @@ def weight_map(
         ticktext=[short(token) for token in query],
         autorange="reversed",
         showgrid=False,
-        title={"text": "query (down)"},
+        title={"text": N_("query (down)")},
     )
     figure.update_layout(
         title={"text": title},
@@ -77,5 +78,5 @@ def _heat(weights: Floats, theme: Theme) -> go.Heatmap:
         ygap=1,
         text=text,
         texttemplate="%{text}" if weights.shape[1] <= 10 else None,
-        hovertemplate="query %{y}<br>key %{x}<br>weight %{text}<extra></extra>",
+        hovertemplate=N_("query %{y}<br>key %{x}<br>weight %{text}<extra></extra>"),
     )

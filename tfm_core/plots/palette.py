@@ -21,6 +21,18 @@ SKY: Final = "#3b92c9"
 OCHRE: Final = "#96821a"
 GREY: Final = "#7d8592"
 
+HUES: Final[dict[str, str]] = {
+    "blue": BLUE,
+    "orange": ORANGE,
+    "green": GREEN,
+    "vermilion": VERMILION,
+    "purple": PURPLE,
+    "sky": SKY,
+    "ochre": OCHRE,
+    "grey": GREY,
+}
+"""By the names that records of variants use."""
+
 COLOURS: Final[dict[str, str]] = {
     "query": BLUE,
     "key": ORANGE,

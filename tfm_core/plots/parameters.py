@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import Row
 from tfm_core.plots.palette import COLOURS, GREY, INKS, ThemeName
+from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 _KINDS = (  # what a module's name says -> its colour
@@ -41,7 +42,7 @@ def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.F
             values=[total, *(sizes[path] for path in paths)],
             branchvalues="total",
             marker={"colors": [GREY, *(_colour(path) for path in paths)]},
-            hovertemplate="%{id}<br>%{value:,} parameters, %{percentRoot:.2%}<extra></extra>",
+            hovertemplate=N_("%{id}<br>%{value:,} parameters, %{percentRoot:.2%}<extra></extra>"),
             texttemplate="%{label}<br>%{percentRoot:.1%}",
             textfont={"color": "#ffffff"},
             pathbar={"visible": True, "textfont": {"color": INKS[theme]}},
@@ -73,12 +74,14 @@ def histograms(
         figure.add_scatter(
             x=((edges[1:] + edges[:-1]) / 2).astype(np.float32),
             y=np.asarray(shares, np.float32),
-            name=f"{name} training",
+            name=N_("{name} training", name=name),
             mode="lines",
             line={"color": colour, "dash": dash, "shape": "hvh", "width": 2},
             fill="tozeroy",
             hovertemplate="%{x:.4f}: %{y:.2%}<extra>" + name + "</extra>",
         )
-    figure.update_xaxes(title={"text": f"weight of {title}"})
-    figure.update_yaxes(title={"text": "share of weights"}, tickformat=".1%", rangemode="tozero")
+    figure.update_xaxes(title={"text": N_("weight of {title}", title=title)})
+    figure.update_yaxes(
+        title={"text": N_("share of weights")}, tickformat=".1%", rangemode="tozero"
+    )
     return figure.update_layout(height=320, margin={"l": 8, "r": 8, "t": 8, "b": 8})

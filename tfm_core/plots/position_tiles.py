@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.attention import LEGEND, Floats, Theme
 from tfm_core.plots.difference import DIVERGING
+from tfm_core.sentences import N_
 
 _GAP = 1  # empty cells between two tiles
 
@@ -25,7 +26,7 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
             zmin=-1,
             zmax=1,
             colorscale=list(DIVERGING[theme]),
-            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": "cosine similarity"}},
+            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": N_("cosine similarity")}},
             **texts,
         )
     )
@@ -40,8 +41,10 @@ def position_tiles(tiles: Floats, theme: Theme = "light") -> go.Figure:
         "automargin": False,
     }
     figure.update_layout(height=460, margin={"l": 52, "r": 8, "t": 48, "b": 52})
-    figure.update_xaxes(title={"text": "patch column", "standoff": 26}, **axis)
-    figure.update_yaxes(title={"text": "patch row"}, autorange="reversed", scaleanchor="x", **axis)
+    figure.update_xaxes(title={"text": N_("patch column"), "standoff": 26}, **axis)
+    figure.update_yaxes(
+        title={"text": N_("patch row")}, autorange="reversed", scaleanchor="x", **axis
+    )
     return figure
 
 
@@ -65,7 +68,7 @@ def mosaic_of(tiles: Floats) -> tuple[Floats, dict[str, object]]:
                     tiles[row, column], row, column
                 )
     if not is_few:
-        return mosaic, {"hovertemplate": "%{z:.2f}<extra></extra>"}
+        return mosaic, {"hovertemplate": N_("%{z:.2f}<extra></extra>")}
     return mosaic, {"hovertext": texts.tolist(), "hoverinfo": "text"}
 
 

@@ -14,6 +14,7 @@ from tfm_core.plots.attention import LEGEND, SCALES, Floats, Theme, short
 from tfm_core.plots.masks import DIVERGING
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
 from tfm_core.plots.template import COLORWAY
+from tfm_core.sentences import N_
 
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 MARGIN = {"l": 8, "r": 8, "t": 36, "b": 8}
@@ -29,13 +30,16 @@ def waves(table: Floats, dimensions: Sequence[int], *, trained: int | None = Non
         go.Scatter(
             y=np.asarray(table[:, dimension], np.float32),
             x=np.arange(len(table), dtype=np.int32),
-            name=f"dimension {dimension + 1}",
+            name=N_("dimension {dimension}", dimension=dimension + 1),
             line={"dash": _DASHES[i % len(_DASHES)], "color": COLORWAY[i % len(COLORWAY)]},
-            hovertemplate=f"position %{{x}}, dimension {dimension + 1}: %{{y:.4f}}<extra></extra>",
+            hovertemplate=N_(
+                "position %{{x}}, dimension {dimension}: %{{y:.4f}}<extra></extra>",
+                dimension=dimension + 1,
+            ),
         )
         for i, dimension in enumerate(dimensions)
     ]
-    return _border(axes(go.Figure(lines), "position", "value"), len(table), trained)
+    return _border(axes(go.Figure(lines), N_("position"), N_("value")), len(table), trained)
 
 
 def row(table: Floats, position: int) -> go.Figure:
@@ -58,7 +62,7 @@ def row(table: Floats, position: int) -> go.Figure:
             )
         ]
     )
-    return axes(figure, f"dimension, at position {position}", "value")
+    return axes(figure, N_("dimension, at position {position}", position=position), N_("value"))
 
 
 def matrix(
@@ -85,7 +89,7 @@ def matrix(
             zmin=float(values.min()) if is_stretched else -top,
             zmax=float(values.max()) if is_stretched else top,
             colorscale=list(colours[theme]),
-            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": "value"}},
+            colorbar={**LEGEND, "title": {**LEGEND["title"], "text": N_("value")}},
             hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
         )
     )
@@ -114,8 +118,8 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
             y=np.asarray(lengths, np.float32),
             mode="lines+markers" if len(lengths) <= 64 else "lines",
             line={"color": BLUE},
-            name="wavelength",
-            hovertemplate="pair %{x}: repeats after %{y:,.1f} positions<extra></extra>",
+            name=N_("wavelength"),
+            hovertemplate=N_("pair %{x}: repeats after %{y:,.1f} positions<extra></extra>"),
         )
     )
     figure.add_scatter(
@@ -123,10 +127,10 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
         y=[n_positions, n_positions],
         mode="lines",
         line={"color": GREY, "dash": "dot", "width": 1},
-        name=f"the {n_positions} positions shown",
+        name=N_("the {n_positions} positions shown", n_positions=n_positions),
         hoverinfo="skip",
     )
-    axes(figure, "pair of dimensions", "wavelength (positions, log)")
+    axes(figure, N_("pair of dimensions"), N_("wavelength (positions, log)"))
     return figure.update_yaxes(type="log", dtick=1)
 
 
@@ -134,7 +138,7 @@ def lines_by_offset(
     offsets: Floats | npt.NDArray[np.integer[Any]],
     lines: Mapping[str, Floats],
     y_title: str,
-    x_title: str = "offset (tokens)",
+    x_title: str = N_("offset (tokens)"),
 ) -> go.Figure:
     """Draw named values (n,) over offsets (n,)."""
     figure = go.Figure(
@@ -144,7 +148,11 @@ def lines_by_offset(
                 y=np.asarray(values, np.float32),
                 name=escape(name, quote=False),
                 line={"color": COLORWAY[i % len(COLORWAY)], "dash": _DASHES[i % 6]},
-                hovertemplate=f"{x_title} %{{x}}: %{{y:.4f}}<extra>{escape(name)}</extra>",
+                hovertemplate=N_(
+                    "{x_title} %{{x}}: %{{y:.4f}}<extra>{label}</extra>",
+                    x_title=x_title,
+                    label=escape(name),
+                ),
             )
             for i, (name, values) in enumerate(lines.items())
         ]
@@ -171,7 +179,9 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
             hoverinfo="skip",
             showlegend=False,
         )
-        figure.add_annotation(x=centre, y=-1.35, text=f"pair {pair + 1}", showarrow=False)
+        figure.add_annotation(
+            x=centre, y=-1.35, text=N_("pair {pair}", pair=pair + 1), showarrow=False
+        )
         for row, position in enumerate(positions):
             angle = float(turns[row, pair])
             is_last = row == len(positions) - 1
@@ -183,8 +193,12 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 line={"color": COLOURS["query"], "width": 3 if is_last else 1},
                 opacity=1.0 if is_last else 0.25,
                 showlegend=False,
-                hovertemplate=f"position {position}, pair {pair + 1}: turned by "
-                f"{angle:.3f} rad<extra></extra>",
+                hovertemplate=N_(
+                    "position {position}, pair {pair}: turned by {angle:.3f} rad<extra></extra>",
+                    position=position,
+                    pair=pair + 1,
+                    angle=angle,
+                ),
             )
     across = [-1.2, 2.4 * (n_pairs - 1) + 1.2]
     figure.update_xaxes(visible=False, constrain="domain", range=across)

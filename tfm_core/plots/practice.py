@@ -13,6 +13,7 @@ from tfm_core.inspect.practice.lesson import SPLITS, Splits
 from tfm_core.plots.attention import Theme
 from tfm_core.plots.palette import CARDS, COLOURS, INKS
 from tfm_core.plots.positions import MARGIN, axes
+from tfm_core.sentences import N_
 
 _PATTERNS = {"train": "", "validation": "/", "test": "x"}
 _ERRORS: dict[Theme, tuple[str, str]] = {
@@ -30,12 +31,12 @@ def shares(splits: Splits) -> go.Figure:
                 y=splits.counts[i],
                 name=f"{name}: {splits.totals[name]:,}",
                 marker={"color": COLOURS[name], "pattern": {"shape": _PATTERNS[name]}},
-                hovertemplate=f"digit %{{x}}: %{{y:,}} pictures<extra>{name}</extra>",
+                hovertemplate=N_("digit %{{x}}: %{{y:,}} pictures<extra>{name}</extra>", name=name),
             )
             for i, name in enumerate(SPLITS)
         ]
     )
-    axes(figure, "class", "pictures")
+    axes(figure, N_("class"), N_("pictures"))
     figure.update_xaxes(type="category")
     return figure.update_layout(barmode="stack", height=320)
 
@@ -70,9 +71,9 @@ def confusion(evaluation: Evaluation, theme: Theme = "light") -> go.Figure:
             hoverongaps=True,
         )
     )
-    figure.update_xaxes(title={"text": "said (across)"}, type="category", showgrid=False)
+    figure.update_xaxes(title={"text": N_("said (across)")}, type="category", showgrid=False)
     figure.update_yaxes(
-        title={"text": "truth (down)"}, type="category", autorange="reversed", showgrid=False
+        title={"text": N_("truth (down)")}, type="category", autorange="reversed", showgrid=False
     )
     return figure.update_layout(height=400, margin=MARGIN, plot_bgcolor=CARDS[theme])
 
@@ -99,11 +100,13 @@ def by_class(evaluation: Evaluation) -> go.Figure:
                 "thickness": 1.5,
             },
             customdata=np.stack([right, n, *ends.T], 1),
-            hovertemplate="digit %{x}: %{customdata[0]} of %{customdata[1]} right, %{y:.1%}<br>"
-            "95 % interval %{customdata[2]:.1%} to %{customdata[3]:.1%}<extra></extra>",
+            hovertemplate=N_(
+                "digit %{x}: %{customdata[0]} of %{customdata[1]} right, %{y:.1%}<br>95 % "
+                "interval %{customdata[2]:.1%} to %{customdata[3]:.1%}<extra></extra>",
+            ),
         )
     )
-    axes(figure, "class", "pictures right")
+    axes(figure, N_("class"), N_("pictures right"))
     figure.update_xaxes(type="category")
     figure.update_yaxes(tickformat=".0%")
     return figure.update_layout(height=400)
@@ -129,10 +132,17 @@ def promises(rows: Sequence[tuple[str, str, int, int]]) -> go.Figure:
                 "thickness": 2,
             },
             showlegend=False,
-            hovertemplate=f"{label}: {right:,} of {n:,}, %{{x:.1%}}<br>"
-            f"95 % interval {low:.1%} to {high:.1%}<extra></extra>",
+            hovertemplate=N_(
+                "{label}: {right:,} of {n:,}, %{{x:.1%}}<br>95 % interval {low:.1%} to "
+                "{high:.1%}<extra></extra>",
+                label=label,
+                right=right,
+                n=n,
+                low=low,
+                high=high,
+            ),
         )
-    axes(figure, "pictures right", "")
+    axes(figure, N_("pictures right"), "")
     figure.update_xaxes(tickformat=".0%")
     figure.update_yaxes(range=[len(rows) - 0.4, -0.6], type="category")
     return figure.update_layout(height=110 + 56 * len(rows), margin={**MARGIN, "t": 8})

@@ -31,7 +31,7 @@ class MarkedToken:
 
 
 def compare(predicted: Sequence[str], truth: Sequence[str]) -> list[MarkedToken]:
-    """Compare a prediction with the truth, index by index; what is not there is ``missing``."""
+    """Compare a prediction with the truth, token by token; what is not there is ``missing``."""
     marked = []
     for index in range(max(len(predicted), len(truth))):
         true = truth[index] if index < len(truth) else None

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.attention import SCALES, Floats, Theme
 from tfm_core.plots.palette import BLUE, GREEN, GREY, PURPLE, VERMILION
+from tfm_core.sentences import N_
 
 _LABELS = {"negative": VERMILION, "neutral": GREY, "positive": GREEN}
 EXPLAINED: dict[str, tuple[str, str, str]] = {  # name -> words, colour, pattern
@@ -34,7 +35,9 @@ def label_bars(labels: Sequence[str], probabilities: Floats) -> go.Figure:
             hovertemplate="%{y}: %{x:.4f}<extra></extra>",
         )
     )
-    figure.update_xaxes(title={"text": "probability"}, range=[0, 1], tickformat=".0%", dtick=0.25)
+    figure.update_xaxes(
+        title={"text": N_("probability")}, range=[0, 1], tickformat=".0%", dtick=0.25
+    )
     figure.update_layout(height=80 + 36 * len(labels), margin={**_MARGIN, "r": 24})
     return figure
 
@@ -72,12 +75,12 @@ def head_rows(
             showscale=False,
             xgap=1,
             ygap=1,
-            hovertemplate="%{y} looks at “%{customdata}”: %{z:.4f}<extra></extra>",
+            hovertemplate=N_("%{y} looks at “%{customdata}”: %{z:.4f}<extra></extra>"),
         )
     )
     _name_places(figure, words, marked)
-    figure.update_xaxes(side="top", title={"text": "key: the word that is read"})
-    figure.update_yaxes(autorange="reversed", title={"text": "attention head"})
+    figure.update_xaxes(side="top", title={"text": N_("key: the word that is read")})
+    figure.update_yaxes(autorange="reversed", title={"text": N_("attention head")})
     figure.update_layout(height=150 + 26 * len(rows), margin={**_MARGIN, "r": 44})  # tilted words
     return figure
 
@@ -104,10 +107,12 @@ def word_bars(
             customdata=heights,
             hovertext=names,
             marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
-            hovertemplate=f"%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>",
+            hovertemplate=N_(
+                "%{{hovertext}}: %{{customdata:.4f}}<extra>{label}</extra>", label=label
+            ),
         )
-    figure.update_yaxes(title={"text": "share of the largest"}, range=[1.05 * lowest, 1.05])
-    figure.update_xaxes(title={"text": "word"})
+    figure.update_yaxes(title={"text": N_("share of the largest")}, range=[1.05 * lowest, 1.05])
+    figure.update_xaxes(title={"text": N_("word")})
     figure.update_layout(
         height=340,
         barmode="group",
@@ -135,10 +140,10 @@ def word_choice(words: Sequence[str], model: Floats, truth: Floats | None) -> go
             orientation="h",
             name=label,
             marker={"color": colour, "pattern": {"shape": pattern, "solidity": 0.25}},
-            hovertemplate=f"“%{{y}}”: %{{x:.4f}}<extra>{label}</extra>",
+            hovertemplate=N_("“%{{y}}”: %{{x:.4f}}<extra>{label}</extra>", label=label),
         )
-    figure.update_yaxes(autorange="reversed", title={"text": "word"})
-    figure.update_xaxes(title={"text": "probability"}, rangemode="tozero", tickformat=".0%")
+    figure.update_yaxes(autorange="reversed", title={"text": N_("word")})
+    figure.update_xaxes(title={"text": N_("probability")}, rangemode="tozero", tickformat=".0%")
     figure.update_layout(
         height=110 + 36 * len(names),
         barmode="group",

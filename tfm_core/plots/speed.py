@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from tfm_core.inspect.speed.paired import Spread
 from tfm_core.plots.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION
+from tfm_core.sentences import N_
 
 LOOKS: tuple[dict[str, str], ...] = (  # by the order of the sides, the plain way first
     {"color": GREY, "dash": "dot", "symbol": "x"},
@@ -67,7 +68,7 @@ def times(
             x=float(end), y=_broken(label), text=text, xanchor="left", xshift=8, showarrow=False
         )
     figure.update_xaxes(
-        title={"text": f"milliseconds a call ({clock})"},
+        title={"text": N_("milliseconds a call ({clock})", clock=clock)},
         range=[0, float(high.max()) * 1.75],
         nticks=5,
     )
@@ -93,7 +94,7 @@ def counted(n_bytes: Mapping[str, int], numbers: Sequence[int] | None = None) ->
     )
     top = float(values.max(initial=0)) or 1.0
     figure.update_xaxes(
-        title={"text": "saved for the backward pass (MiB)"}, range=[0, top * 1.4], nticks=5
+        title={"text": N_("saved for the backward pass (MiB)")}, range=[0, top * 1.4], nticks=5
     )
     return _bars(figure, len(labels))
 
@@ -121,8 +122,12 @@ def curves(
             mode="lines+markers",
             line={"color": one["color"], "dash": one["dash"]},
             marker={"symbol": one["symbol"], "size": 8},
-            hovertemplate=f"{escape(x_title)} %{{x:,}}<br><b>%{{y:.4g}} {unit}</b>"
-            f"<extra>{escape(label)}</extra>",
+            hovertemplate=N_(
+                "{x_title} %{{x:,}}<br><b>%{{y:.4g}} {unit}</b><extra>{label}</extra>",
+                x_title=escape(x_title),
+                unit=unit,
+                label=escape(label),
+            ),
         )
     ticks = sorted({value for x, _ in lines.values() for value in x})
     figure.update_xaxes(

@@ -37,7 +37,7 @@ def thin(
 
 
 def smooth(y: Floats, window: int) -> npt.NDArray[np.float32]:
-    """Return the mean of the last ``window`` values at each at (fewer at the beginning), (n,).
+    """Return the mean of the last ``window`` values at each index (fewer at the beginning), (n,).
 
     A NaN (a loss that diverged) is left out of the means; where nothing is left, NaN remains.
     """

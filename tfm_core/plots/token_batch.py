@@ -13,6 +13,7 @@ from tfm_core.data.vocabulary import SPECIALS
 from tfm_core.inspect.text.padding import Batch
 from tfm_core.plots.attention import SCALES, Theme
 from tfm_core.plots.palette import CARDS, INKS
+from tfm_core.sentences import N_
 
 _MAX_WORD = 7
 _SPECIAL: dict[Theme, str] = {"light": "#f3dfb8", "dark": "#4a3d22"}
@@ -91,7 +92,7 @@ def _cells(
     )
     every = -(-length // 16)
     figure.update_xaxes(
-        title={"text": f"place T = {length}"},
+        title={"text": N_("place T = {length}", length=length)},
         tickmode="array",
         tickvals=list(range(0, length, every)),
         ticktext=[str(i + 1) for i in range(0, length, every)],
@@ -99,7 +100,7 @@ def _cells(
         zeroline=False,
     )
     figure.update_yaxes(
-        title={"text": f"sentence B = {n}"},
+        title={"text": N_("sentence B = {n}", n=n)},
         tickmode="array",
         tickvals=list(range(n)),
         ticktext=[str(i + 1) for i in range(n)],

@@ -16,6 +16,7 @@ from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import BLUE, COLOURS, GREY, VERMILION
 from tfm_core.plots.positions import axes
 from tfm_core.plots.template import COLORWAY
+from tfm_core.sentences import N_
 
 MOST_CHIPS = 400
 _SYMBOLS = ("square", "diamond", "triangle-up", "star")
@@ -44,20 +45,21 @@ def sizes(
             go.Scatter(
                 x=vocabulary,
                 y=length,
-                name="byte-pair encoding",
+                name=N_("byte-pair encoding"),
                 mode="lines",
                 line={"color": BLUE, "width": 2.5},
                 customdata=list(range(len(length))),
-                hovertemplate="%{customdata} merges<br>vocabulary %{x:,}<br>%{y:,} tokens"
-                "<extra></extra>",
+                hovertemplate=N_(
+                    "%{customdata} merges<br>vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"
+                ),
             ),
             go.Scatter(
                 x=[vocabulary[k]],
                 y=[length[k]],
-                name=f"after {k} merges",
+                name=N_("after {k} merges", k=k),
                 mode="markers",
                 marker={"color": VERMILION, "size": 13, "symbol": "circle"},
-                hovertemplate="vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>",
+                hovertemplate=N_("vocabulary %{x:,}<br>%{y:,} tokens<extra></extra>"),
             ),
         ]
     )
@@ -68,10 +70,12 @@ def sizes(
             name=escape(label, quote=False),
             mode="markers",
             marker={"color": GREY, "size": 11, "symbol": _SYMBOLS[i % len(_SYMBOLS)]},
-            hovertemplate=f"{escape(label)}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens"
-            "<extra></extra>",
+            hovertemplate=N_(
+                "{label}<br>vocabulary %{{x:,}}<br>%{{y:,}} tokens<extra></extra>",
+                label=escape(label),
+            ),
         )
-    axes(figure, "vocabulary (tokens)", "length of the text (tokens)")
+    axes(figure, N_("vocabulary (tokens)"), N_("length of the text (tokens)"))
     figure.update_yaxes(rangemode="tozero")
     return figure.update_layout(height=340)
 

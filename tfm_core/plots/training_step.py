@@ -14,6 +14,7 @@ from tfm_core.inspect.training_step.batch import Answer
 from tfm_core.inspect.training_step.fold import Folded, Group
 from tfm_core.inspect.training_step.graph import LOSS
 from tfm_core.plots.palette import BLUE, COLOURS, GREEN, GREY, VERMILION
+from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 MARGIN = {"l": 8, "r": 12, "t": 32, "b": 8}
@@ -36,13 +37,13 @@ def example_losses(losses: Floats, names: Sequence[str], mean: float) -> go.Figu
     )
     figure.add_hline(y=mean, line={"color": VERMILION, "dash": "dash", "width": 2})
     figure.add_annotation(
-        text=f"- - loss of the batch: {mean:.4g}",
+        text=N_("- - loss of the batch: {mean:.4g}", mean=mean),
         font={"color": VERMILION},
         xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
         showarrow=False,
     )  # fmt: skip
-    figure.update_xaxes(title={"text": "example of the batch"})
-    figure.update_yaxes(title={"text": "loss (nats)"}, rangemode="tozero", exponentformat="e")
+    figure.update_xaxes(title={"text": N_("example of the batch")})
+    figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero", exponentformat="e")
     return figure.update_layout(height=280, margin=MARGIN, bargap=0.15)
 
 
@@ -74,9 +75,9 @@ def answer(one: Answer) -> go.Figure:
     top = float(one.probabilities.max()) or 1.0
     ticks = {"tickvals": [0, 0.2, 0.4, 0.6, 0.8, 1]} if top > 0.5 else {}  # nothing is above 1
     figure.update_xaxes(
-        title={"text": "probability (softmax of the logits)"}, range=[0, 1.25 * top], **ticks
+        title={"text": N_("probability (softmax of the logits)")}, range=[0, 1.25 * top], **ticks
     )
-    figure.update_yaxes(title={"text": "class"}, autorange="reversed", type="category")
+    figure.update_yaxes(title={"text": N_("class")}, autorange="reversed", type="category")
     return figure.update_layout(height=90 + 30 * len(one.names), margin={**MARGIN, "t": 8})
 
 
@@ -111,12 +112,12 @@ def gradient_norms(names: Sequence[str], norms: Floats, counts: Sequence[int]) -
         hoverinfo="skip",
     )
     figure.update_xaxes(
-        title={"text": "norm of the gradient"}, rangemode="tozero", nticks=5, exponentformat="e"
+        title={"text": N_("norm of the gradient")}, rangemode="tozero", nticks=5, exponentformat="e"
     )
     figure.update_yaxes(
         range=[len(kept) - 0.5, -0.5],
         showticklabels=False,
-        title={"text": "parameter, input to output"},
+        title={"text": N_("parameter, input to output")},
         showgrid=False,
     )
     return figure.update_layout(
@@ -138,13 +139,13 @@ def rates(
             y=y,
             mode="lines+markers",
             line={"color": BLUE},
-            name="after one step",
-            hovertemplate="learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>",
+            name=N_("after one step"),
+            hovertemplate=N_("learning rate %{x:.2g}<br><b>loss %{y:.4f}</b><extra></extra>"),
         )
     )
     figure.add_hline(y=before, line={"color": GREY, "dash": "dash", "width": 2})
     figure.add_annotation(
-        text=f"- - before the step: {before:.4g}",
+        text=N_("- - before the step: {before:.4g}", before=before),
         font={"color": GREY},
         xref="paper", x=0, xanchor="left", yref="paper", y=1.02, yanchor="bottom",
         showarrow=False,
@@ -153,14 +154,14 @@ def rates(
     powers = range(-5, 2)
     figure.update_xaxes(
         type="log",
-        title={"text": "learning rate of the step"},
+        title={"text": N_("learning rate of the step")},
         tickvals=[10.0**power for power in powers],
         ticktext=[f"{10.0**power:g}" for power in powers],
     )
     lowest = float(np.nanmin(y)) if np.isfinite(y).any() else before
     room = max(before - lowest, 0.1 * before)
     figure.update_yaxes(
-        title={"text": "loss of the same batch (nats)"},
+        title={"text": N_("loss of the same batch (nats)")},
         range=[lowest - 0.3 * room, before + 1.2 * room],
         exponentformat="e",
     )
@@ -182,10 +183,12 @@ def history(before: Sequence[float], after: Sequence[float]) -> go.Figure:
             mode="lines+markers",
             line={"color": colour, "dash": "dot" if colour == GREY else "solid"},
             marker={"symbol": symbol, "size": 8},
-            hovertemplate=f"step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>",
+            hovertemplate=N_(
+                "step %{{x}}, {name}<br><b>%{{y:.4f}} nats</b><extra></extra>", name=name
+            ),
         )
-    figure.update_xaxes(title={"text": "steps taken here"}, dtick=max(1, len(before) // 10))
-    figure.update_yaxes(title={"text": "loss (nats)"}, exponentformat="e")
+    figure.update_xaxes(title={"text": N_("steps taken here")}, dtick=max(1, len(before) // 10))
+    figure.update_yaxes(title={"text": N_("loss (nats)")}, exponentformat="e")
     return figure.update_layout(height=280, margin={**MARGIN, "t": 48})
 
 

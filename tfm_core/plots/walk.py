@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from tfm_core.config.shape import patches_per_side
 from tfm_core.plots.attention import LEGEND, MASKED, SCALES, Theme, short
 from tfm_core.plots.palette import BLUE, GREY, VERMILION
+from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
 # Two hues that every kind of colour vision tells apart, with the paper between them.
@@ -144,16 +145,16 @@ def entropies(right: Floats, wrong: Floats, most: Floats, queries: Sequence[str]
             name=name,
             line=line,
             mode="lines+markers",
-            hovertemplate="%{y:.4f} bits",
+            hovertemplate=N_("%{y:.4f} bits"),
         )
     figure.update_xaxes(
-        title={"text": "query token"},
+        title={"text": N_("query token")},
         tickmode="array",
         tickvals=positions,
         ticktext=[short(name) for name in queries],
         tickangle=-45,
     )
-    figure.update_yaxes(title={"text": "entropy (bits)"}, rangemode="tozero")
+    figure.update_yaxes(title={"text": N_("entropy (bits)")}, rangemode="tozero")
     figure.update_layout(
         height=320, hovermode="x unified", margin={"l": 8, "r": 8, "t": 70, "b": 8}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -41,8 +42,8 @@ class Activation(Variant):
 
 RELU = Activation(
     name="relu",
-    label="ReLU",
-    help="The original: negative values become zero.",
+    label=N_("ReLU"),
+    help=N_("The original: negative values become zero."),
     source="Vaswani et al. 2017, Eq. 2",
     function="torch.nn.functional:relu",
     is_gated=False,
@@ -53,8 +54,8 @@ RELU = Activation(
 )
 GELU = Activation(
     name="gelu",
-    label="GELU",
-    help="A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016).",
+    label=N_("GELU"),
+    help=N_("A smooth ReLU (BERT, ViT; Hendrycks & Gimpel 2016)."),
     source="Vaswani et al. 2017, Eq. 2; Hendrycks & Gimpel 2016",
     function="torch.nn.functional:gelu",
     is_gated=False,
@@ -65,8 +66,8 @@ GELU = Activation(
 )
 GELU_TANH = Activation(
     name="gelu_tanh",
-    label="GELU, by tanh",
-    help="GELU's first approximation, at most 0.0005 away from it (GPT-2).",
+    label=N_("GELU, by tanh"),
+    help=N_("GELU's first approximation, at most 0.0005 away from it (GPT-2)."),
     source="Vaswani et al. 2017, Eq. 2; Hendrycks & Gimpel 2016",
     function="tfm_core.layers.feed_forward:gelu_tanh",
     is_gated=False,
@@ -80,8 +81,8 @@ GELU_TANH = Activation(
 )
 SWIGLU = Activation(
     name="swiglu",
-    label="SwiGLU",
-    help="A gated unit with a third matrix (Shazeer 2020; LLaMA).",
+    label=N_("SwiGLU"),
+    help=N_("A gated unit with a third matrix (Shazeer 2020; LLaMA)."),
     source="Shazeer 2020",
     function="torch.nn.functional:silu",
     is_gated=True,

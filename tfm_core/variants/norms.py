@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 NORM_EPS = 1e-5
@@ -28,8 +29,8 @@ class Norm(Variant):
 
 LAYER_NORM = Norm(
     name="layernorm",
-    label="LayerNorm",
-    help="Subtract the mean, divide by the deviation (Ba et al. 2016).",
+    label=N_("LayerNorm"),
+    help=N_("Subtract the mean, divide by the deviation (Ba et al. 2016)."),
     source="Ba et al. 2016",
     layer="torch.nn:LayerNorm",
     latex=lambda d_model, eps: (
@@ -41,8 +42,8 @@ LAYER_NORM = Norm(
 )
 RMS_NORM = Norm(
     name="rmsnorm",
-    label="RMSNorm",
-    help="Divide by the root mean square only (Zhang & Sennrich 2019).",
+    label=N_("RMSNorm"),
+    help=N_("Divide by the root mean square only (Zhang & Sennrich 2019)."),
     source="Zhang & Sennrich 2019",
     layer="torch.nn:RMSNorm",
     latex=lambda d_model, eps: (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -36,8 +37,8 @@ class Pooling(Variant):
 
 CLS = Pooling(
     name="cls",
-    label="CLS token",
-    help="One extra token gathers what the classifier reads (BERT, ViT).",
+    label=N_("CLS token"),
+    help=N_("One extra token gathers what the classifier reads (BERT, ViT)."),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=True,
     layer="tfm_core.layers.pooling:first_token",
@@ -51,8 +52,8 @@ CLS = Pooling(
 )
 MEAN = Pooling(
     name="mean",
-    label="Mean",
-    help="Average all patches or words; learns faster on small data.",
+    label=N_("Mean"),
+    help=N_("Average all patches or words; learns faster on small data."),
     source="Dosovitskiy et al. 2021, Eq. 4",
     has_cls=False,
     layer="tfm_core.layers.pooling:mean_of_tokens",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from textwrap import dedent
 
+from tfm_core.sentences import N_
 from tfm_core.variants.record import Registry, Variant
 
 
@@ -30,8 +31,8 @@ class Stem(Variant):
 
 PLAIN = Stem(
     name="patches",
-    label="Plain patches",
-    help="Cut and project each patch linearly (the ViT paper).",
+    label=N_("Plain patches"),
+    help=N_("Cut and project each patch linearly (the ViT paper)."),
     source="Dosovitskiy et al. 2021, Eq. 1",
     layer="tfm_core.layers.patches:PatchEmbedding",
     macs=lambda pixels, channels, d_model: pixels * channels * d_model,
@@ -47,9 +48,11 @@ WIDTH = 8
 
 CONVOLUTIONAL = Stem(
     name="conv",
-    label="Convolutional",
-    help="A 3x3 convolution before the patches: sees strokes across patch borders "
-    "(Xiao et al. 2021).",
+    label=N_("Convolutional"),
+    help=N_(
+        "A 3x3 convolution before the patches: sees strokes across patch borders (Xiao et al. "
+        "2021).",
+    ),
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.patches:ConvStem",
     macs=lambda pixels, channels, d_model: pixels * WIDTH * (9 * channels + d_model),

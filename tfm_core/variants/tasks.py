@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.record import Registry, Variant, resolve
 
 
@@ -28,6 +28,7 @@ class TaskKind(Variant):
     batches(experiment, data, rows): the same for many, and their items, see ``attention.inputs``.
     mistakes(experiment, model, data, n): what it makes of unseen examples, None where no answer is
     simply wrong; see ``attention.mistakes``.
+    own_text(run, text): read a reader's own text, None where pictures are read.
     batch_rows(trainer, indices): a batch in words, and class_name(trainer, number): an output's
     class in words; see ``training_step.batch``.
     walk(experiment, model, items, images): a walk's subject, see ``walk.subject``.
@@ -43,6 +44,7 @@ class TaskKind(Variant):
     inputs: str
     batches: str
     mistakes: str | None
+    own_text: str | None
     batch_rows: str
     class_name: str
     walk: str
@@ -59,8 +61,8 @@ class TaskKind(Variant):
 
 TEXT = TaskKind(
     name="text",
-    label="Text",
-    help="Answer a text: with another, with a label, or by filling its blanks.",
+    label=N_("Text"),
+    help=N_("Answer a text: with another, with a label, or by filling its blanks."),
     source="Sutskever et al. 2014",
     reads="tokens",
     config="tfm_core.config.task:TextTaskConfig",
@@ -72,14 +74,15 @@ TEXT = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_text",
     batches="tfm_core.inspect.attention.inputs:text_batch",
     mistakes="tfm_core.inspect.attention.mistakes:of_texts",
+    own_text="tfm_core.inspect.attention.own_example:answered",
     batch_rows="tfm_core.inspect.training_step.batch:text_rows",
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",
 )
 IMAGE = TaskKind(
     name="image",
-    label="Pictures",
-    help="Say what a picture shows, as one of a few classes.",
+    label=N_("Pictures"),
+    help=N_("Say what a picture shows, as one of a few classes."),
     source="LeCun et al. 1998",
     reads="pixels",
     config="tfm_core.config.task:ImageTaskConfig",
@@ -91,14 +94,15 @@ IMAGE = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_picture",
     batches="tfm_core.inspect.attention.inputs:picture_batch",
     mistakes="tfm_core.inspect.attention.mistakes:of_pictures",
+    own_text=None,
     batch_rows="tfm_core.inspect.training_step.batch:image_rows",
     class_name="tfm_core.inspect.training_step.batch:image_class",
     walk="tfm_core.inspect.walk.pictures:of_pictures",
 )
 CAPTION = TaskKind(
     name="caption",
-    label="Captions",
-    help="Describe a picture in words.",
+    label=N_("Captions"),
+    help=N_("Describe a picture in words."),
     source="Vinyals et al. 2015",
     reads="pixels",
     config="tfm_core.config.caption_task:CaptionTaskConfig",
@@ -110,14 +114,15 @@ CAPTION = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_caption",
     batches="tfm_core.inspect.attention.inputs:caption_batch",
     mistakes="tfm_core.inspect.attention.mistakes:of_captions",
+    own_text=None,
     batch_rows="tfm_core.inspect.training_step.batch:caption_rows",
     class_name="tfm_core.inspect.training_step.batch:caption_word",
     walk="tfm_core.inspect.walk.captions:of_captions",
 )
 CORPUS = TaskKind(
     name="corpus",
-    label="Language model",
-    help="Continue a text, one token after the other.",
+    label=N_("Language model"),
+    help=N_("Continue a text, one token after the other."),
     source="Radford et al. 2018",
     reads="tokens",
     config="tfm_core.config.corpus_tasks:CorpusTaskConfig",
@@ -129,6 +134,7 @@ CORPUS = TaskKind(
     inputs="tfm_core.inspect.attention.inputs:of_text",
     batches="tfm_core.inspect.attention.inputs:text_batch",
     mistakes=None,
+    own_text="tfm_core.inspect.attention.own_example:continued_text",
     batch_rows="tfm_core.inspect.training_step.batch:text_rows",
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",

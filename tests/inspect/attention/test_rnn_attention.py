@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import constructed_run, small
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.speed.step_times import step_time
 from tfm_core.runs.store import RunStore
@@ -53,7 +52,7 @@ def test_the_newest_run_of_a_model_counts(store):
 @pytest.mark.parametrize("name", rnn_attention.RACERS)
 def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name):
     run = constructed_run(store, rnn_attention.racers("numbers", steps=100)[name])
-    found = rnn_attention.looked(run)
+    found = rnn_attention.cross_attention_at(run)
     assert found.step == 11
     assert not found.is_scored  # the constructed examples have no true sources
     for weights, names, truth in zip(found.weights, found.names, found.truth, strict=True):
@@ -65,7 +64,7 @@ def test_maps_are_cut_to_their_sentences_and_the_best_head_is_scored(store, name
 
 def test_a_run_without_snapshots_has_nothing_to_look_at(store):
     run = store.create(rnn_attention.racers("copy", steps=100)["additive"], name="Waiting")
-    assert rnn_attention.looked(run) is None
+    assert rnn_attention.cross_attention_at(run) is None
     assert rnn_attention.sentences(run) == []
 
 
@@ -84,11 +83,11 @@ def test_a_trained_contest_is_scored_against_the_truth(store):
     run = store.create(experiment, name="Trained")
     write_probe(run.folder, probe_of(trainer))
     write(run.folder, take(trainer))
-    untrained = rnn_attention.looked(run)
+    untrained = rnn_attention.cross_attention_at(run)
     for _event in train(trainer):
         pass
     write(run.folder, take(trainer))
-    trained = rnn_attention.looked(run)
+    trained = rnn_attention.cross_attention_at(run)
     assert trained.step == 250
     assert untrained.share == pytest.approx(untrained.even, abs=0.05)
     assert trained.share > untrained.share + 0.15
@@ -105,6 +104,5 @@ def test_a_step_of_the_rnn_grows_with_the_length():
 def test_an_rnn_has_no_positions_to_race():
     from tfm_core.inspect.positions.race import racers
 
-    assert POSITIONS
     with pytest.raises(ValueError, match="has no positions to compare"):
         racers(small(rnn_attention.racers("copy", steps=100)["additive"]), steps=100)

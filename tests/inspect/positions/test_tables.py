@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions import shuffle, tables
 from tfm_core.inspect.positions.tables import by_offset, rotary_scores
@@ -13,6 +12,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunStore
 from tfm_core.training.checkpoints import save
 from tfm_core.training.loop import build
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 
 @pytest.mark.parametrize("base", [10.0, 10000.0])
@@ -74,7 +74,7 @@ def test_in_two_dimensions_a_step_down_is_as_far_as_a_step_right():
 def test_an_encoder_without_positions_does_not_notice_a_shuffle_and_all_others_do():
     words = ["the", "cat", "sat", "on", "the", "mat"]
     found = {each.name: each.change for each in shuffle.untrained(words, shuffle.shuffled(6))}
-    assert set(found) == {*POSITIONS, shuffle.CAUSAL}
+    assert set(found) == {*POSITIONS_OF_WORDS, shuffle.CAUSAL}
     assert found.pop("none").max() < 1e-5
     assert min(change.mean() for change in found.values()) > 1e-3
 
@@ -122,7 +122,7 @@ def test_what_a_run_cannot_read_is_said(run_id, text, sentence):
 @pytest.mark.parametrize("preset", ["reverse", "sort-at-once", "addition", "vit-digits"])
 def test_racers_differ_in_their_positions_alone(preset):
     found = position_race.racers(PRESETS[preset].experiment, steps=31)
-    assert set(found) == set(POSITIONS)
+    assert set(found) == set(POSITIONS_OF_WORDS)
     dumps = [each.model_dump() for each in found.values()]
     for name, values in zip(found, dumps, strict=True):
         assert values["model"].pop("position") == name
@@ -144,7 +144,7 @@ def small_race(tmp_path, position="sinusoidal", task="copy"):
     return store, racers, run
 
 
-@pytest.mark.parametrize("position", POSITIONS)
+@pytest.mark.parametrize("position", POSITIONS_OF_WORDS)
 def test_every_kind_answers_up_to_twice_the_trained_length(tmp_path, position):
     _, _, run = small_race(tmp_path, position)
     found = position_race.extrapolate(run)

@@ -8,12 +8,12 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run, with_checkpoint
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.positions import race
 from tfm_core.presets import PRESETS
 from tfm_core.runs.snapshots import write_probe
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 PAGE = "positions/page.py"
 VIEWS = ("sinusoidal", "learned", "rotary", "alibi", "patches", "shuffle", "race")
@@ -107,7 +107,7 @@ def test_one_press_queues_five_runs_with_names(busy_queue, open_page):
     app.button(key="positions-train").click().run()
     assert not app.exception
     made = [run for run in busy_queue.store.list() if ", positions: " in run.meta.name]
-    assert [run.experiment.model.position for run in made] == list(POSITIONS)
+    assert [run.experiment.model.position for run in made] == list(POSITIONS_OF_WORDS)
     assert {run.status.state for run in made} == {"queued"}
     assert {run.experiment.training.steps for run in made} == {200}
     assert "5 runs wait for their turn" in said(app)
@@ -132,7 +132,7 @@ def test_runs_that_differ_in_positions_alone_stand_together(store, open_page):
         (made.folder / "events.jsonl").write_bytes((run.folder / "events.jsonl").read_bytes())
     app = viewed(open_page(PAGE), "race")
     words = said(app)
-    assert all(choice.label in words for choice in POSITIONS.values())
+    assert all(choice.label in words for choice in POSITIONS_OF_WORDS.values())
     assert "which kind learns the task, and how fast" in words
 
 

@@ -45,7 +45,7 @@ def said(known):
     yield from (one.title for one in equations(known.model, known.shape).values())
     yield source_code(known.model, known.shape)
     looked = by_shape(known.model, known.shape, batch=1, src_len=7, tgt_len=11)
-    words, axes = paragraphs(), axis_words(looked.reader)
+    words, axes = paragraphs("en"), axis_words(looked.reader)
     for step in walk(looked):
         yield from (step.title, step.question.text, step.question.because)
         yield from (words[topic] for topic in step.topics)

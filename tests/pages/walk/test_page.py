@@ -161,7 +161,7 @@ def test_a_question_counts_its_first_answer(store):
 @pytest.mark.parametrize("variant", VARIANTS, ids=name_of)
 def test_every_step_has_its_words(variant):
     family, settings = variant
-    known, steps = paragraphs(), walk(subject(experiment(family, **settings)))
+    known, steps = paragraphs("en"), walk(subject(experiment(family, **settings)))
     names = {step.name for step in steps}
     for step in steps:
         assert step.topics

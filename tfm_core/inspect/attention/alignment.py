@@ -146,7 +146,7 @@ def truth_on_map(experiment: Experiment, item: Mapping[str, Any], module: str) -
 
 def can_be_scored(experiment: Experiment, probe: Probe) -> bool:
     """Return whether any attention of the model can be held against a true alignment."""
-    if probe.kind == "image" or not scored_modules(experiment):
+    if not scored_modules(experiment):
         return False
     return any(any(item.get("alignment") or ()) for item in probe.items)
 

@@ -208,12 +208,12 @@ def row_table(cell: AttentionCell) -> pd.DataFrame:
     )
 
 
-def _check(what: str, place: int, count: int) -> None:
-    if not 0 <= place < count:
+def _check(what: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
         raise StudentError(
-            "There is no {what} {place}: this map has {count}.",
+            "There is no {what} {index}: this map has {count}.",
             what=what,
-            place=place + 1,
+            index=index + 1,
             count=count,
         )
 

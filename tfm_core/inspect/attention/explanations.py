@@ -135,7 +135,6 @@ def _fill(run: Run, name: str) -> Floats:
 
 def _images(run: Run) -> ImageData:
     from tfm_core.data.image_data import ImageData
+    from tfm_core.data.load import data_as
 
-    data = data_of(run.experiment)
-    assert isinstance(data, ImageData)
-    return data
+    return data_as(data_of(run.experiment), ImageData)

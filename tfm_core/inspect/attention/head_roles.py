@@ -158,7 +158,7 @@ def relations_of(
 
 
 def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
-    """Return the relations of words that ask patches: a word stands nowhere in the picture."""
+    """Return the relations of words to patches: a word stands nowhere in the picture."""
     first = np.zeros(may_attend.shape, np.bool_)
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)

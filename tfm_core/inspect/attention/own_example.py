@@ -15,6 +15,7 @@ from tfm_core.inspect.attention.example import Example, cut
 from tfm_core.inspect.attention.trained import inputs_of, model_of
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.tasks import TASK_KINDS
 
 _WRONG_TASK = N_("This run learned sentences; type one instead of drawing a picture.")
 
@@ -26,6 +27,15 @@ def look_at_text(run: Run, text: str) -> Example:
     ValueError, in a sentence, for words the model does not know, for an empty or too long text, and
     where there is no checkpoint.
     """
+    kind = TASK_KINDS[run.experiment.task.kind]
+    if kind.own_text is None:
+        raise StudentError("This run learned pictures; draw one instead of typing a sentence.")
+    example: Example = kind.part("own_text")(run, text)
+    return example
+
+
+def answered(run: Run, text: str) -> Example:
+    """Read a source, see ``look_at_text``."""
     import torch
 
     from tfm_core.data.text import text_task
@@ -34,11 +44,7 @@ def look_at_text(run: Run, text: str) -> Example:
     from tfm_core.models.vit import VisionTransformer
     from tfm_core.probe.capture import capture
 
-    config = run.experiment.task
-    if isinstance(config, CorpusTaskConfig):
-        return _continue_text(run, config, text)
-    if not isinstance(config, TextTaskConfig):
-        raise StudentError("This run learned pictures; draw one instead of typing a sentence.")
+    config = run.experiment.task_as(TextTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
     model, step = model_of(run)
@@ -64,7 +70,7 @@ def look_at_text(run: Run, text: str) -> Example:
     )
 
 
-def _continue_text(run: Run, config: CorpusTaskConfig, text: str) -> Example:
+def continued_text(run: Run, text: str) -> Example:
     """Read a text with a language model: every map over it, and how the model continues it."""
     import torch
 
@@ -74,6 +80,7 @@ def _continue_text(run: Run, config: CorpusTaskConfig, text: str) -> Example:
     from tfm_core.probe.capture import capture
     from tfm_core.probe.continuation import continued
 
+    config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     tokens = task.tokenize(text)
     if len(tokens) > config.max_tgt_len:

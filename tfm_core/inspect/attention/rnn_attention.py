@@ -104,7 +104,7 @@ def contests(runs: Iterable[Run]) -> list[Contest]:
     ]
 
 
-def looked(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:
+def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAttentionAtStep | None:
     """Return what the cross-attention of a run does, at its last snapshot unless another is given.
 
     None where there is nothing to look at yet.

@@ -20,7 +20,7 @@ MOST_STEPS = 60
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
-    """What became of the matrices; place 0 is before the first step.
+    """What became of the matrices; index 0 is before the first step.
 
     losses: (S + 1,) nats. weights: (S + 1, T, T). matrices: S + 1 of them.
     """

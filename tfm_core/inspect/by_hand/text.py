@@ -110,7 +110,7 @@ def indices_of(text: str, sizes: Sequence[int]) -> tuple[int, ...]:
     if not is_there or any(at >= size for at, size in zip(indices, sizes, strict=True)):
         ranges = ", ".join(f"1 to {size}" for size in sizes)
         raise StudentError(
-            "“{text}” of the link is not {n_sizes} places ({ranges}).",
+            "“{text}” of the link is not {n_sizes} indices ({ranges}).",
             text=text[:20],
             n_sizes=len(sizes),
             ranges=ranges,

@@ -10,6 +10,7 @@ from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.inspect.diagram.drawing import Drawing
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 
 def stack(
@@ -100,7 +101,7 @@ def _sublayers(config: TransformerConfig, name: str, has_cross: bool) -> Iterato
     heads = f"{config.n_heads} heads x {config.d_head}"
     is_causal = name.startswith("decoder")
     notes = ["causal"] if is_causal else []
-    notes += [config.position] if config.position in {"rotary", "alibi"} else []
+    notes += [config.position] if POSITIONS[config.position].is_inside else []
     window = getattr(config, "window", 0)
     notes += [f"window {window}"] if window else []
     words = f" ({', '.join(notes)})" if notes else ""

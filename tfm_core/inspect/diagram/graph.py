@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from tfm_core.config import (
     CaptionerConfig,
-    DecoderOnlyConfig,
-    EncoderDecoderConfig,
     ModelConfig,
     RecurrentConfig,
     ViTConfig,
@@ -23,6 +21,7 @@ from tfm_core.inspect.diagram.blocks import stack
 from tfm_core.inspect.diagram.drawing import DiagramColours, Drawing
 from tfm_core.inspect.diagram.inputs import answer, embedded, pooled, positions, stem
 from tfm_core.inspect.diagram.recurrent import recurrent
+from tfm_core.variants.families import FAMILIES
 from tfm_core.variants.poolings import POOLINGS
 
 __all__ = ["Diagram", "DiagramColours", "diagram"]
@@ -52,27 +51,49 @@ def diagram(
     """
     drawing = Drawing(config, shape, look, opened)
     seen = lengths(config, shape, src_len, tgt_len)
-    words = f"(B, {seen.answers}, {config.d_model})"
-    if isinstance(config, RecurrentConfig):
-        last, words = recurrent(drawing, config, src_len, tgt_len)
-    elif isinstance(config, ViTConfig):
-        last, words = _vit(drawing, config, seen.encoder)
-    elif isinstance(config, CaptionerConfig):
-        assert isinstance(shape, CaptionShape)
-        read = positions(drawing, stem(drawing, config, shape), "positions", seen.encoder)
-        last = _pair(drawing, read, seen)
-    elif isinstance(config, EncoderDecoderConfig):
-        last = _pair(drawing, embedded(drawing, "src", src_len), seen)
-    elif isinstance(config, DecoderOnlyConfig):
-        start = embedded(drawing, "src", seen.decoder)
-        last = stack(drawing, start, "decoder", seen.decoder, None, 0)
-    else:
-        assert isinstance(shape, TextShape)
-        start = embedded(drawing, "src", seen.encoder, src_len)
-        last = stack(drawing, start, "encoder", seen.encoder, None, 0)
-        last = pooled(drawing, last, shape, seen.encoder) if shape.is_label else last
+    last, words = FAMILIES[config.family].part("diagram")(drawing, seen, src_len, tgt_len)
     answer(drawing, last, words, seen.answers)
     return Diagram(drawing.document(), drawing.nodes)
+
+
+def encoder_decoder(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
+    """Draw two stacks of words; return the last node and the shape of what leaves it."""
+    return _pair(drawing, embedded(drawing, "src", src_len), seen), _words(drawing, seen)
+
+
+def encoder_only(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
+    """Draw a stack that sees all words, and the pooling where a label is asked for."""
+    shape = drawing.shape
+    assert isinstance(shape, TextShape)
+    start = embedded(drawing, "src", seen.encoder, src_len)
+    last = stack(drawing, start, "encoder", seen.encoder, None, 0)
+    last = pooled(drawing, last, shape, seen.encoder) if shape.is_label else last
+    return last, _words(drawing, seen)
+
+
+def decoder_only(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
+    """Draw a stack that sees the words so far."""
+    start = embedded(drawing, "src", seen.decoder)
+    return stack(drawing, start, "decoder", seen.decoder, None, 0), _words(drawing, seen)
+
+
+def captioner(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
+    """Draw a stack of patches and one of words that looks back at it."""
+    config, shape = drawing.config, drawing.shape
+    assert isinstance(config, CaptionerConfig)
+    assert isinstance(shape, CaptionShape)
+    read = positions(drawing, stem(drawing, config, shape), "positions", seen.encoder)
+    return _pair(drawing, read, seen), _words(drawing, seen)
+
+
+def recurrent_pair(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
+    """Draw two recurrent networks."""
+    assert isinstance(drawing.config, RecurrentConfig)
+    return recurrent(drawing, drawing.config, src_len, tgt_len)
+
+
+def _words(drawing: Drawing, seen: Lengths) -> str:
+    return f"(B, {seen.answers}, {drawing.config.d_model})"
 
 
 def _pair(drawing: Drawing, read: str, seen: Lengths) -> str:
@@ -82,10 +103,12 @@ def _pair(drawing: Drawing, read: str, seen: Lengths) -> str:
     return stack(drawing, start, "decoder", seen.decoder, memory, seen.encoder)
 
 
-def _vit(drawing: Drawing, config: ViTConfig, n: int) -> tuple[str, str]:
+def vit(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
     """Draw picture, stem, CLS, positions, stack and pooling; return last node and its shape."""
-    shape, d, pooling = drawing.shape, config.d_model, POOLINGS[config.pooling]
+    config, shape, n = drawing.config, drawing.shape, seen.encoder
+    assert isinstance(config, ViTConfig)
     assert isinstance(shape, ImageShape)
+    d, pooling = config.d_model, POOLINGS[config.pooling]
     side = patches_per_side(shape.image_size, config.patch_size)
     x = stem(drawing, config, shape)
     if pooling.has_cls:

@@ -9,9 +9,9 @@ from tfm_core.config import (
     TextModelConfig,
     ViTConfig,
 )
-from tfm_core.config.choices import PATCH_POSITIONS
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.inspect.diagram.drawing import Drawing
+from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.stems import STEMS
 
 
@@ -119,10 +119,11 @@ def positions(drawing: Drawing, node: str, name: str, length: int) -> str:
     position: str = config.position
     if isinstance(config, CaptionerConfig) and name == "tgt_positions":
         position = config.text_position
-    if position in {"none", "rotary", "alibi"}:
+    kind = POSITIONS[position]
+    if not kind.is_added:
         return node
     own = "positions" if isinstance(config, (DecoderOnlyConfig, ViTConfig)) else name
-    label = f"+ positions\\n{PATCH_POSITIONS[position].label.lower()}{drawing.count(own)}"
+    label = f"+ positions\\n{kind.label.lower()}{drawing.count(own)}"
     added = drawing.node(name, label, "embedding")
     drawing.edge(node, added, f"(B, {length}, {config.d_model})")
     return added

@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tfm_core.config import ModelConfig, RecurrentConfig, TransformerConfig
+from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.compute import layers
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
 from tfm_core.sentences import N_
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS, Position
 
 _IN_BLOCK = re.compile(r"^(encoder|decoder)\.layers\.(\d+)\.([a-z_]+)( norm| \+)?$")
 _CLOSED = re.compile(r"^(encoder|decoder)\.layers\.(\d+)-(\d+)$")
 BREAK = "\\n"  # as DOT writes it
-_ATTENTION = ("split", "rotate", "alibi", "MultiHeadAttention")
 _SUBLAYER = {  # sublayer: its classes in the generated file, its equation
-    "self_attention": (_ATTENTION, "attention"),
-    "cross_attention": (_ATTENTION, "attention"),
+    "self_attention": (("split", "MultiHeadAttention"), "attention"),
+    "cross_attention": (("split", "MultiHeadAttention"), "attention"),
     "feed_forward": (("FeedForward",), "feed-forward"),
 }
 _INSIDE = ("queries-keys-values", "split", "scores", "masking", "softmax", "weighted-sum", "merge")
@@ -74,11 +74,18 @@ def part(name: str, label: str, config: ModelConfig, shape: Shape, *, is_folded:
         return Part(title, (f"{stack}.final_norm",), ("Stack",), ("norm",), (step,))
     if name.endswith("_positions") or name == "positions":
         modules = (name, "positions")
-        is_of_words = config.family == "captioner" and name == "tgt_positions"
-        code = ("sinusoidal", "WordPositions" if is_of_words else "Positions")
+        kind, made, is_of_words = POSITIONS[config.position], "Positions", False
+        if isinstance(config, CaptionerConfig) and name == "tgt_positions":
+            kind, made, is_of_words = POSITIONS[config.text_position], "WordPositions", True
+        code = (*_functions(kind), made)
         step = "word-positions" if is_of_words else "positions"
         return Part(N_("Positions"), modules, code, ("embedding",), (step,))
     return _ends(name, title, config, shape)
+
+
+def _functions(kind: Position) -> tuple[str, ...]:
+    """Return the names of the generated functions that a position kind needs."""
+    return tuple(function.name for function in kind.functions)
 
 
 def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
@@ -160,6 +167,7 @@ def _in_block(
     steps = _steps(stack, sublayer, is_pair=is_pair)
     if kind is None:
         code, equation = _SUBLAYER.get(sublayer, (("Block",), "block"))
+        code = (*_functions(POSITIONS[config.position]), *code) if equation == "attention" else code
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
         return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)

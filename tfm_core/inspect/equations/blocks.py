@@ -9,6 +9,7 @@ from tfm_core.config import DecoderOnlyConfig, ModelConfig, TransformerConfig
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,10 @@ PAIRS = {"encoder-decoder", "captioner"}
 
 def attention(config: TransformerConfig) -> Equation:
     """Return what a head weighs, and how the heads are joined."""
-    q, k, extra = "q_i^\\top", "k_j", ""
-    if config.position == "rotary":
-        q, k = r"(R_i q_i)^\top", r"(R_j k_j)"
-    if config.position == "alibi":
-        extra = r" - m_h\,|i - j|"
+    kind = POSITIONS[config.position]
+    q, k, extra = r"q_i^\top", "k_j", ""
+    if kind.inside is not None:
+        q, k, extra = kind.inside.query, kind.inside.key, kind.inside.penalty
     keys, rule = _keys(config)
     bias = " + b" if config.bias else ""
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
@@ -48,10 +48,9 @@ def attention(config: TransformerConfig) -> Equation:
     ]
     latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
     source = "Vaswani et al. 2017, Eq. 1"
-    relative = {"rotary": "Su et al. 2021, Eq. 34", "alibi": "Press et al. 2022, section 3"}
-    if config.position in relative:
+    if kind.inside is not None:
         only = ", in self-attention only" if config.family in PAIRS else ""
-        source += f"; {relative[config.position]}{only}"
+        source += f"; {kind.source}{only}"
     return Equation(N_("Multi-head attention"), latex, source)
 
 

@@ -14,6 +14,7 @@ from tfm_core.inspect.equations import blocks, recurrent
 from tfm_core.inspect.equations.blocks import Equation, dropped
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS, Pooling
+from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.stems import STEMS
 
 __all__ = ["Equation", "equations"]
@@ -33,24 +34,17 @@ def equations(config: ModelConfig, shape: Shape) -> dict[str, Equation]:
     }
 
 
-POSITIONS = {
-    "learned": "P_t",
-    "sinusoidal": r"\mathrm{PE}_t",
-    "sinusoidal-2d": r"\mathrm{PE}_{\mathrm{row}(t),\mathrm{column}(t)}",
-}
-"""What kinds of positions add to the embedding of token or patch t."""
-
-
 def _embedding(config: TransformerConfig, shape: Shape) -> Equation:
     if isinstance(config, ViTConfig | CaptionerConfig):
         rows, source = _patches(config)
     else:
         assert isinstance(shape, TextShape)
         rows, source = _words(config, shape)
-    if "sinusoidal" in {config.position, getattr(config, "text_position", "")}:
-        angle = r"\frac{t}{10000^{2i/" + str(config.d_model) + "}}"
-        rows.append(rf"\mathrm{{PE}}_{{t,2i}} &= \sin{angle}")
-        rows.append(rf"\mathrm{{PE}}_{{t,2i+1}} &= \cos{angle}")
+    kinds = [POSITIONS[config.position]]
+    if isinstance(config, CaptionerConfig):
+        kinds.append(POSITIONS[config.text_position])
+    said = [row for kind in kinds if kind.added for row in kind.added.rows(config.d_model)]
+    rows += dict.fromkeys(said)  # once, where both say the same
     latex = rows[0].replace("&", "")
     if len(rows) > 1:
         latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"
@@ -61,7 +55,7 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
     x, source = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}", "Vaswani et al. 2017, section 3.4"
     if not shape.scale_embedding:
         x, source = "E_{w_t}", "not scaled by sqrt(d_model), as in GPT-2 and BERT"
-    x = " + ".join(filter(None, (x, POSITIONS.get(config.position))))
+    x = _plus(x, config.position)
     if shape.n_segments:
         x, source = rf"\mathrm{{Norm}}({x} + S_1)", "Devlin et al. 2019, Fig. 2: one segment, S_1"
     return [f"x_t &= {dropped(config, x)}"], source
@@ -70,23 +64,27 @@ def _words(config: TransformerConfig, shape: TextShape) -> tuple[list[str], str]
 def _patches(config: ViTConfig | CaptionerConfig) -> tuple[list[str], str]:
     """Return the rows of patches and, in a captioner, of words; a CLS token stands at place 0."""
     stem = STEMS[config.stem]
-    position = POSITIONS.get(config.position)
-    x = " + ".join(filter(None, (rf"W_p\,{stem.latex} + b_p", position)))
+    x = _plus(rf"W_p\,{stem.latex} + b_p", config.position)
     if isinstance(config, CaptionerConfig):
         word = rf"\sqrt{{{config.d_model}}}\,E_{{w_t}}"
-        added = r"P^{\mathrm{word}}_t" if config.text_position == "learned" else None
-        added = added or POSITIONS.get(config.text_position)
-        word = " + ".join(filter(None, (word, added)))
+        added = POSITIONS[config.text_position].added
+        word = word if added is None else f"{word} + {added.of_words}"
         return [
             rf"\text{{patch: }}x_t &= {dropped(config, x)}",
             rf"\text{{word: }}y_t &= {dropped(config, word)}",
         ], stem.source
     rows = [f"x_t &= {dropped(config, x)}"]
     if POOLINGS[config.pooling].has_cls:
-        first = {"learned": "c + P_0", "sinusoidal": r"c + \mathrm{PE}_0"}
-        cls = first.get(config.position, "c")
+        added = POSITIONS[config.position].added
+        cls = f"c + {added.first}" if added is not None and added.first else "c"
         rows.insert(0, rf"\text{{CLS: }}x_0 &= {dropped(config, cls)}")
     return rows, stem.source
+
+
+def _plus(x: str, position: str) -> str:
+    """Return an embedding and what a kind of positions adds to it, if anything."""
+    added = POSITIONS[position].added
+    return x if added is None else f"{x} + {added.latex}"
 
 
 def _output(config: TransformerConfig, shape: Shape) -> Equation:

@@ -82,8 +82,7 @@ def of_run(
     from tfm_core.probe.capture import capture
 
     module = module_of(run, kind)[location.layer]
-    config = run.experiment.task
-    assert isinstance(config, SequenceTaskConfig)
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     has_source = config.max_src_len > 0
@@ -123,8 +122,7 @@ def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Return the true target of a source of the run's task, empty where there is none."""
     from tfm_core.data.text import text_task
 
-    config = run.experiment.task
-    assert isinstance(config, SequenceTaskConfig)
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     words = [token for token in tokens if token != PAD_TOKEN]
     return tuple(task.solve(words) or ())

@@ -46,7 +46,7 @@ def wrong_axis(projected: Projected, is_padding: Bools) -> WrongAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
+class FillResult:
     """What a number type does with a fill value; nan marks what is not a number.
 
     stored: the fill as the type holds it, None where PyTorch refuses it. leak: the largest weight
@@ -75,7 +75,7 @@ class Precision:
         return N_("right; blind rows attend evenly")
 
 
-def precision(scores: Array) -> list[Precision]:
+def precision(scores: Array) -> list[FillResult]:
     """Try every type and fill on one row of scores (K,), whose second half is forbidden."""
     import torch
 
@@ -89,13 +89,13 @@ def precision(scores: Array) -> list[Precision]:
             try:
                 filled = row.masked_fill(forbidden, value)
             except RuntimeError:  # "value cannot be converted to type c10::Half without overflow"
-                results.append(Precision(name, fill, None))
+                results.append(FillResult(name, fill, None))
                 continue
             leak = float(filled.softmax(-1)[forbidden].max()) if forbidden.any() else 0.0
             blind = row.masked_fill(torch.ones_like(forbidden), value).softmax(-1)
             twice = (row + value + value).softmax(-1)
             stored = float(torch.tensor(value).to(dtype))
-            results.append(Precision(name, fill, stored, leak, _plain(blind), _plain(twice)))
+            results.append(FillResult(name, fill, stored, leak, _plain(blind), _plain(twice)))
     return results
 
 

@@ -1,4 +1,4 @@
-"""Five kinds of positions on one task from one seed, and how far beyond the trained length they go.
+"""Every kind of positions on one task from one seed, and how far beyond the trained length they go.
 
 Comparisons are found among the runs themselves: what differs in nothing but the positions belongs
 together, so nothing else need be remembered.
@@ -14,25 +14,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tfm_core.config import (
-    CaptionTaskConfig,
-    CorpusTaskConfig,
     Experiment,
-    ImageTaskConfig,
+    PictureTaskConfig,
     RecurrentConfig,
     TextModelConfig,
     TextTaskConfig,
 )
-from tfm_core.config.choices import POSITIONS
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 if TYPE_CHECKING:
     from tfm_core.data.text import Pair
     from tfm_core.data.text.task import TextTask
 
-RACERS = tuple(POSITIONS)
+RACERS = tuple(POSITIONS_OF_WORDS)
 PER_LENGTH = 32
 """Sequences measured at each length."""
 DRAWS = 1500
@@ -41,7 +39,7 @@ DRAWS = 1500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Race:
-    """Runs that differ in their positions alone, the newest of each kind, in POSITIONS order."""
+    """Runs that differ in their positions alone, the newest of each kind, in order."""
 
     experiment: Experiment
     runs: dict[str, Run]
@@ -111,13 +109,13 @@ def races(runs: Iterable[Run]) -> list[Race]:
 def can_extrapolate(experiment: Experiment) -> str | None:
     """Return why a run's task has no longer sequences with the same words, or None."""
     config = experiment.task
-    if isinstance(config, ImageTaskConfig | CaptionTaskConfig):
+    if isinstance(config, PictureTaskConfig):
         return N_("Pictures have one size, so there is no longer length to try.")
-    if isinstance(config, CorpusTaskConfig):
+    if config.facts.answer == "text":
         return N_(
             "A language model has no answer whose correctness could be tried on longer sources."
         )
-    if _longer(config) is None:
+    if not isinstance(config, TextTaskConfig) or _longer(config) is None:
         return N_(
             "{label} of this size has no longer sequences with the same words; copy, "
             "reverse and sort always do.",
@@ -138,11 +136,10 @@ def extrapolate(run: Run) -> Extrapolation:
     from tfm_core.inspect.masks.scores import load
     from tfm_core.models.vit import VisionTransformer
 
-    config = run.experiment.task
     why = can_extrapolate(run.experiment)
     if why is not None:
         raise StudentError(why)
-    assert isinstance(config, TextTaskConfig)
+    config = run.experiment.task_as(TextTaskConfig)
     longer = _longer(config)
     assert longer is not None
     task = text_task(longer)

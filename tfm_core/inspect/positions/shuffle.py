@@ -13,11 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import CorpusTaskConfig, TextTaskConfig
-from tfm_core.config.choices import POSITIONS
 from tfm_core.inspect.masks.lab import Array
 from tfm_core.probe.labels import patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.variants.positions.none import NONE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -79,13 +80,14 @@ def untrained(tokens: Sequence[str], order: Sequence[int]) -> list[Noticed]:
     vocabulary = Vocabulary(tuple(dict.fromkeys(tokens)))
     ids = torch.tensor([vocabulary.encode(list(tokens))])
     results = []
-    for name in (*POSITIONS, CAUSAL):
-        values = {"d_model": 32, "position": "none" if name == CAUSAL else name, "max_len": 512}
+    for name in (*POSITIONS_OF_WORDS, CAUSAL):
+        kind = NONE if name == CAUSAL else POSITIONS[name]
+        values = {"d_model": 32, "position": kind.name, "max_len": 512}
         config = EncoderOnlyConfig.parse(values)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(SEED)
             model = build_text(config, TextShape(len(vocabulary), len(vocabulary))).eval()
-            if name == "learned":  # as strong as the waves: training makes them so
+            if kind.has_table:  # as strong as the waves: training makes them so
                 assert isinstance(model.src_positions, torch.nn.Module)
                 for parameter in model.src_positions.parameters():
                     torch.nn.init.normal_(parameter, std=1.0)

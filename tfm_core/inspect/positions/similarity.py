@@ -15,6 +15,7 @@ from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import has_cls, patches_per_side
 from tfm_core.probe.types import Snapshot
 from tfm_core.sentences import StudentError
+from tfm_core.variants.positions import POSITIONS
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -61,7 +62,7 @@ def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:
     side = patches_per_side(experiment)
     if table is None:
         assert isinstance(experiment.model, ViTConfig | CaptionerConfig)
-        if experiment.model.position == "learned":
+        if POSITIONS[experiment.model.position].has_table:
             raise StudentError("No positions were kept at step {step:,}.", step=snapshot.step)
         raise StudentError(
             "The positions of this model are {position}, not learned: there is nothing in them "

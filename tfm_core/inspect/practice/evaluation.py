@@ -6,12 +6,11 @@ torch is imported where it is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice.intervals import wilson
 from tfm_core.runs.run import Run
@@ -103,10 +102,12 @@ def evaluate(run: Run, split: str) -> Evaluation:
     import torch
     import torch.nn.functional as F
 
+    from tfm_core.data.image_data import ImageData, ImageSplit
+    from tfm_core.data.load import data_as
+
     model, step = best_model(run)
-    assert isinstance(run.experiment.task, ImageTaskConfig)
-    data: Any = data_of(run.experiment)
-    part = getattr(data, split)
+    data = data_as(data_of(run.experiment), ImageData)
+    part: ImageSplit = getattr(data, split)
     with torch.inference_mode():
         logits = torch.cat(
             [
@@ -121,5 +122,5 @@ def evaluate(run: Run, split: str) -> Evaluation:
         logits.softmax(-1).numpy(),
         part.images.numpy(),
         float(F.cross_entropy(logits, part.labels)),
-        run.experiment.task.facts.class_names,
+        data.facts.class_names,
     )

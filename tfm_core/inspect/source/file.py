@@ -30,6 +30,7 @@ from tfm_core.inspect.source import embedding as answers
 from tfm_core.inspect.source.functions import functions
 from tfm_core.inspect.source.pictures import patches
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
 
 SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
 
@@ -135,7 +136,7 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
         values |= {"PATCH": config.patch_size, "SIDE": side, "N_TOKENS": side**2}
         values |= {"TGT_WORDS": shape.tgt_vocabulary, "PAD": shape.pad_id}
-        values |= {"MAX_LEN": shape.tgt_len} if config.text_position == "learned" else {}
+        values |= {"MAX_LEN": shape.tgt_len} if _has_length(config.text_position) else {}
     else:
         assert isinstance(shape, TextShape)
         values |= {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
@@ -144,13 +145,19 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
             values["N_LABELS"] = shape.n_labels
         if shape.has_cls:
             values["CLS"] = CLS_ID
-        if config.position == "learned":
+        if _has_length(config.position):
             values["MAX_LEN"] = config.max_len
         if config.window:
             values["WINDOW"] = config.window
         if shape.n_segments:
             values["N_SEGMENTS"] = shape.n_segments
     return _assigned(values)
+
+
+def _has_length(position: str) -> bool:
+    """Return whether a class of positions must know the longest sequence."""
+    added = POSITIONS[position].added
+    return added is not None and added.has_length
 
 
 def _assigned(values: dict[str, object]) -> str:

@@ -11,6 +11,7 @@ from textwrap import dedent, indent
 from tfm_core.config import TransformerConfig
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
+from tfm_core.variants.positions import POSITIONS
 
 CROSS = {"encoder-decoder", "captioner"}
 """The families whose decoder looks back at what an encoder read."""
@@ -22,16 +23,16 @@ def attention(config: TransformerConfig) -> str:
     bias = "" if config.bias else ", bias=False"
     dropout = ", dropout_p=drop" if config.dropout else ""
     names = ["x", *(["memory=None"] if has_cross else []), "mask=None"]
-    names += ["bias=None"] if config.position == "alibi" else []
-    names += ["waves=None"] if config.position == "rotary" else []
+    inside = POSITIONS[config.position].inside
+    names += [] if inside is None else [f"{inside.argument}=None"]
     ends = ("in_projection", "out_projection") if config.bias else ()
     zeros = f"\n{' ' * 16}".join(f"nn.init.zeros_(self.{name}.bias)" for name in ends)
     project = (
         _cross_projection(config) if has_cross else "q, k, v = self.in_projection(x).chunk(3, -1)"
     )
     lines = [project, "q, k, v = split(q), split(k), split(v)  # (B, H, T, D_HEAD)"]
-    if config.position == "rotary":
-        lines.append("if waves is not None:\n    q, k = rotate(q, waves), rotate(k, waves)")
+    if inside is not None and inside.turn is not None:
+        lines.append(f"if {inside.argument} is not None:\n    {inside.turn}")
     if config.dropout:
         lines.append("drop = DROPOUT if self.training else 0.0")
     lines.append(_attend(config, dropout))
@@ -74,14 +75,16 @@ def _cross_projection(config: TransformerConfig) -> str:
 
 def _attend(config: TransformerConfig, dropout: str) -> str:
     call = "F.scaled_dot_product_attention(q, k, v, attn_mask={mask}" + dropout + ")"
-    if config.position != "alibi":
+    inside = POSITIONS[config.position].inside
+    if inside is None or inside.turn is not None:
         return "heads = " + call.format(mask="mask")
+    bias = inside.argument
     return dedent(f"""\
-        scores = mask if bias is None else bias
-        if bias is not None and mask is not None:  # finite, so that no row becomes NaN
-            scores = bias.masked_fill(~mask, torch.finfo(bias.dtype).min)
+        scores = mask if {bias} is None else {bias}
+        if {bias} is not None and mask is not None:  # finite, so that no row becomes NaN
+            scores = {bias}.masked_fill(~mask, torch.finfo({bias}.dtype).min)
         heads = {call.format(mask="scores")}
-        if bias is not None and mask is not None:  # who may attend to nothing gets zeros
+        if {bias} is not None and mask is not None:  # who may attend to nothing gets zeros
             heads = heads.masked_fill(~mask.any(-1, keepdim=True), 0.0)""")
 
 
@@ -117,10 +120,10 @@ def norm(config: TransformerConfig) -> str:
 
 
 def block(config: TransformerConfig) -> str:
-    """Return the source of a block: its sublayers with residuals and norms in their places."""
-    shared = {"alibi": "bias=bias", "rotary": "waves=waves"}.get(config.position, "")
-    arguments = f", {shared.split('=')[0]}=None" if shared else ""
-    passed = f", {shared}" if shared else ""
+    """Return the source of a block: its sublayers with residuals and norms in their order."""
+    inside = POSITIONS[config.position].inside
+    arguments = "" if inside is None else f", {inside.argument}=None"
+    passed = "" if inside is None else f", {inside.argument}={inside.argument}"
     has_cross = config.family in CROSS
     init = [
         "self.self_attention = MultiHeadAttention()",
@@ -174,13 +177,14 @@ def stack(config: TransformerConfig) -> str:
     made = "Block(has_cross)" if has_cross else "Block()"
     init = f"self.layers = nn.ModuleList({made} for _ in range(n_layers))"
     final = f"\nself.final_norm = {norm(config)}" if config.norm_first else ""
-    shared = {
-        "alibi": ("bias = alibi(x.size(1)).to(x)", "bias=bias"),
-        "rotary": ("waves = sinusoidal(x.size(1), D_HEAD).to(x)", "waves=waves"),
-    }.get(config.position)
+    inside = POSITIONS[config.position].inside
     memory = ", memory, memory_mask" if has_cross else ""
-    call = f"block(x, mask{memory}{', ' + shared[1] if shared else ''})"
-    steps = [shared[0]] if shared else []
+    passed, steps = "", []
+    if inside is not None:
+        passed = f", {inside.argument}={inside.argument}"
+        steps = [f"{inside.argument} = {inside.made}"]
+        init += f"\nself.relative = {inside.init}" if inside.init is not None else ""
+    call = f"block(x, mask{memory}{passed})"
     steps.append(f"for block in self.layers:\n    x = {call}")
     steps.append("return self.final_norm(x)" if config.norm_first else "return x")
     head = f'''

@@ -125,7 +125,7 @@ def _says(shape: TextShape) -> str:
     if shape.head == "pooler":
         return "gives one vector for the text"
     if shape.mask_id:
-        return "answers every place, also the hidden ones, in one pass"
+        return "answers every position, also the hidden ones, in one pass"
     return "answers every position in one pass"
 
 
@@ -134,7 +134,7 @@ def _why_length(shape: TextShape) -> str:
     if shape.head == "pooler":
         return "the content of tgt_in is not seen"
     if shape.mask_id:
-        return "each place answers for itself; the content of tgt_in is not seen"
+        return "each position answers for itself; the content of tgt_in is not seen"
     return "a slot for each answer; the content of tgt_in is not seen"
 
 
@@ -156,19 +156,19 @@ def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
     forward = [
         "# the target follows the source directly, without padding between them",
         "lengths = (src != PAD).sum(1, keepdim=True)",
-        "places = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]",
-        "is_src = places < lengths",
-        "from_src = places.clamp(max=src.size(1) - 1).expand_as(is_src)",
-        "from_tgt = places - lengths",
+        "positions = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]",
+        "is_src = positions < lengths",
+        "from_src = positions.clamp(max=src.size(1) - 1).expand_as(is_src)",
+        "from_tgt = positions - lengths",
         "is_tgt = (from_tgt >= 0) & (from_tgt < tgt_in.size(1))",
         "from_tgt = from_tgt.clamp(0, tgt_in.size(1) - 1)",
         "source = self.src_embedding(src.gather(1, from_src))",
         "target = self.tgt_embedding(tgt_in.gather(1, from_tgt))",
         "x = torch.where(is_src[..., None], source, target)",
         "keep = is_src | (is_tgt & (tgt_in.gather(1, from_tgt) != PAD))",
-        "mask = keep[:, None, None, :] & causal(places.size(1), x.device)",
+        "mask = keep[:, None, None, :] & causal(positions.size(1), x.device)",
         f"x = {placed(config, 'positions', 'x')}",
-        f"x = self.decoder(x, {_within(config, 'mask', 'places.size(1)')})",
+        f"x = self.decoder(x, {_within(config, 'mask', 'positions.size(1)')})",
         "answers = lengths + torch.arange(tgt_in.size(1), device=src.device)",
         "return self.output(x.gather(1, answers[..., None].expand(-1, -1, D_MODEL)))",
     ]

@@ -35,9 +35,9 @@ def constants(config: RecurrentConfig, shape: TextShape) -> dict[str, object]:
 
 
 PLACED = dedent('''\
-    def placed(x, places):
-        """Of x (B, S, D) the rows at places (B, N): (B, N, D)."""
-        return x.gather(1, places[..., None].expand(-1, -1, x.size(-1)))
+    def placed(x, positions):
+        """Of x (B, S, D) the rows at positions (B, N): (B, N, D)."""
+        return x.gather(1, positions[..., None].expand(-1, -1, x.size(-1)))
     ''')
 
 
@@ -89,8 +89,8 @@ def _encoder(config: RecurrentConfig) -> str:
     x = "self.dropout(x)" if config.dropout else "x"
     lines = [
         "lengths = keep.sum(1, keepdim=True).clamp(min=1)",
-        "places = torch.arange(x.size(1), device=x.device)[None]",
-        "turned = torch.where(places < lengths, lengths - 1 - places, places)",
+        "positions = torch.arange(x.size(1), device=x.device)[None]",
+        "turned = torch.where(positions < lengths, lengths - 1 - positions, positions)",
         "for layer in self.layers:",
         f"    x = layer({x}, turned)",
         "ends = placed(x, lengths - 1)[:, 0]  # padding is read last: it changes no real state",

@@ -41,7 +41,7 @@ class BenchmarkComparison:
 COMPARISONS: dict[str, BenchmarkComparison] = {
     "attention": BenchmarkComparison(
         N_("Attention: written out or fused"),
-        "softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention.",
+        N_("softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention."),
         {
             "explicit": N_("Written out"),
             "math": N_("Fused call, math back end"),
@@ -49,7 +49,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         },
         {
             "Written out": f"{_HERE}.explicit:explicit_attention",
-            "Fused": "tfm_core.layers.attention:fused_attention",
+            N_("Fused"): "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.explicit",
     ),
@@ -101,7 +101,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         seconds=25,
     ),
     "threads": BenchmarkComparison(
-        "Threads",
+        N_("Threads"),
         N_("The same pass on one core and on more."),
         {"1": "1 thread"},
         {"The pass": f"{_HERE}.threads:pass_with"},
@@ -126,7 +126,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         {"loops": "Loops", "at once": N_("All at once")},
         {
             "Loops": f"{_HERE}.loops:looped_attention",
-            "All at once": "tfm_core.layers.attention:fused_attention",
+            N_("All at once"): "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.loops",
         "attention_cases",
@@ -137,7 +137,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         {"loops": "Loops", "at once": N_("One reshape")},
         {
             "Loops": f"{_HERE}.loops:cut_into_patches",
-            "One reshape": "tfm_core.layers.patches:patchify",
+            N_("One reshape"): "tfm_core.layers.patches:patchify",
         },
         f"{_HERE}.loops",
         "patch_cases",
@@ -153,7 +153,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         seconds=20,
     ),
     "compile": BenchmarkComparison(
-        "torch.compile",
+        N_("torch.compile"),
         N_(
             "Generated code instead of operation after operation; the first pass may take a "
             "minute.",

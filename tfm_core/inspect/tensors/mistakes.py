@@ -29,81 +29,87 @@ class Mistake:
 
 MISTAKES: dict[str, Mistake] = {
     "view-transposed": Mistake(
-        "View of a transposed tensor", "view", "2, 3", "not contiguous", {"sizes": "6"},
+        N_("View of a transposed tensor"), "view", "2, 3", "not contiguous", {"sizes": "6"},
         prepared="transposed",
     ),
     "view-count": Mistake(
-        "Shape with another number of elements", "view", "2, 3", "has room for 8", {"sizes": "4, 2"}
+        N_("Shape with another number of elements"), "view", "2, 3", "has room for 8",
+        {"sizes": "4, 2"}
     ),
     "two-unknowns": Mistake(
-        "-1 written twice", "view", "2, 6", "stands there 2 times", {"sizes": "-1, -1"}
+        N_("-1 written twice"), "view", "2, 6", "stands there 2 times", {"sizes": "-1, -1"}
     ),
     "no-divisor": Mistake(
-        "-1 that does not come out even", "reshape", "2, 3", "does not divide 6", {"sizes": "-1, 4"}
+        N_("-1 that does not come out even"), "reshape", "2, 3", "does not divide 6",
+        {"sizes": "-1, 4"}
     ),
     "no-axis": Mistake(
-        "An axis that is not there", "transpose", "2, 3", "There is no axis 2", {"other": "2"}
+        N_("An axis that is not there"), "transpose", "2, 3", "There is no axis 2", {"other": "2"}
     ),
     "permute-twice": Mistake(
-        "Permute names an axis twice", "permute", "2, 3, 2", "listed twice", {"dims": "0, 0, 1"}
+        N_("Permute names an axis twice"), "permute", "2, 3, 2", "listed twice", {"dims": "0, 0, 1"}
     ),
     "permute-few": Mistake(
-        "Permute forgets an axis", "permute", "2, 3, 2", "x has 3 axes, and 2", {"dims": "1, 0"}
+        N_("Permute forgets an axis"), "permute", "2, 3, 2", "x has 3 axes, and 2", {"dims": "1, 0"}
     ),
     "picture-without-channels": Mistake(
-        "Picture without its channel axis", "CHW to HWC", "4, 4", "x has 2 axes, and 3"
+        N_("Picture without its channel axis"), "CHW to HWC", "4, 4", "x has 2 axes, and 3"
     ),
     "expand": Mistake(
-        "Expand of an axis that is not 1", "expand", "2, 3", "Axis 0 of x has size 2",
+        N_("Expand of an axis that is not 1"), "expand", "2, 3", "Axis 0 of x has size 2",
         {"sizes": "4, 3"},
     ),
-    "cat": Mistake("Cat of unequal widths", "cat", "2, 3", "axis 1 is 3 in x and 2 in b",
+    "cat": Mistake(N_("Cat of unequal widths"), "cat", "2, 3", "axis 1 is 3 in x and 2 in b",
                    second="2, 2"),
-    "cat-axes": Mistake("Cat of a matrix and a vector", "cat", "2, 3", "same number", second="3"),
-    "stack": Mistake("Stack of unequal shapes", "stack", "2, 3", "equal tensors", second="2, 2"),
-    "hstack": Mistake("Hstack of unequal heights", "hstack", "2, 3", "axis 0 is 2 in x and 3 in b",
+    "cat-axes": Mistake(N_("Cat of a matrix and a vector"), "cat", "2, 3", "same number",
+    second="3"),
+    "stack": Mistake(N_("Stack of unequal shapes"), "stack", "2, 3", "equal tensors",
+    second="2, 2"),
+    "hstack": Mistake(N_("Hstack of unequal heights"), "hstack", "2, 3",
+    "axis 0 is 2 in x and 3 in b",
                       second="3, 3"),
     "matmul": Mistake(
-        "Matmul without the transpose", "matmul", "4, 3", "inner sizes", second="4, 3"
+        N_("Matmul without the transpose"), "matmul", "4, 3", "inner sizes", second="4, 3"
     ),
     "matmul-batch": Mistake(
-        "Matmul of two batch sizes", "matmul", "2, 2, 3", "are a batch", second="3, 3, 2"
+        N_("Matmul of two batch sizes"), "matmul", "2, 2, 3", "are a batch", second="3, 3, 2"
     ),
     "matmul-types": Mistake(
-        "Whole numbers times decimal ones", "matmul", "2, 3", "wants the same type", dtype="int64"
+        N_("Whole numbers times decimal ones"), "matmul", "2, 3", "wants the same type",
+        dtype="int64"
     ),
     "einsum-letters": Mistake(
-        "Einsum: a letter too many", "einsum", "2, 3", "one letter an axis",
+        N_("Einsum: a letter too many"), "einsum", "2, 3", "one letter an axis",
         {"equation": "bqd,kd->qk"},
     ),
     "einsum-size": Mistake(
-        "Einsum: one letter, two sizes", "einsum", "2, 3", "stands for one size",
+        N_("Einsum: one letter, two sizes"), "einsum", "2, 3", "stands for one size",
         {"equation": "ij,jk->ik"}, second="4, 3",
     ),
     "einsum-output": Mistake(
-        "Einsum: unknown letter in the output", "einsum", "2, 3", "asks for z",
+        N_("Einsum: unknown letter in the output"), "einsum", "2, 3", "asks for z",
         {"equation": "qd,kd->qz"},
     ),
     "einsum-twice": Mistake(
-        "Einsum: a letter twice in the output", "einsum", "2, 3", "stands twice in the output",
+        N_("Einsum: a letter twice in the output"), "einsum", "2, 3", "stands twice in the output",
         {"equation": "qd,kd->qq"},
     ),
     "softmax-whole": Mistake(
-        "Softmax of whole numbers", "softmax", "2, 3", "x.float()", dtype="int64"
+        N_("Softmax of whole numbers"), "softmax", "2, 3", "x.float()", dtype="int64"
     ),
     "softmax-axis": Mistake(
-        "Softmax over axis 2 of a matrix", "softmax", "2, 3", "There is no axis 2", {"dim": "2"}
+        N_("Softmax over axis 2 of a matrix"), "softmax", "2, 3", "There is no axis 2", {"dim": "2"}
     ),
     "mask-shape": Mistake(
-        "Mask of another shape", "masked_fill", "2, 4, 4", "compared from the last axis",
+        N_("Mask of another shape"), "masked_fill", "2, 4, 4", "compared from the last axis",
         {"mask": "3, 3"},
     ),
     "mask-whole": Mistake(
-        "-inf into whole numbers", "masked_fill", "4, 4", "have no -inf", dtype="int64"
+        N_("-inf into whole numbers"), "masked_fill", "4, 4", "have no -inf", dtype="int64"
     ),
-    "triangle": Mistake("Triangle of a vector", "tril", "4", "rows and columns"),
+    "triangle": Mistake(N_("Triangle of a vector"), "tril", "4", "rows and columns"),
     "arange": Mistake(
-        "A range in the wrong direction", "arange", "1", "signs do not fit",
+        N_("A range in the wrong direction"), "arange", "1", "signs do not fit",
         {"start": "6", "end": "0"},
     ),
 }  # fmt: skip

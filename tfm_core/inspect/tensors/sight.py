@@ -34,10 +34,10 @@ Array = npt.NDArray[Any]
 Content = Literal["arange", "own"]
 Dtype = Literal["float32", "int64"]
 PREPARED: dict[str, str] = {
-    "as it is": "",
-    "transposed": ".transpose(-2, -1)",
-    "without its first": "[1:]",
-    "every other": "[..., ::2]",
+    N_("as it is"): "",
+    N_("transposed"): ".transpose(-2, -1)",
+    N_("without its first"): "[1:]",
+    N_("every other"): "[..., ::2]",
 }
 NEW = -1  # the origin of an element that no input has
 

@@ -103,14 +103,14 @@ def fill(run: Run, tokens: Sequence[str]) -> Filled:
     """
     import torch
 
+    from tfm_core.data.load import data_as
     from tfm_core.data.text_data import TextData, encode_src
     from tfm_core.probe.capture import capture
 
     task = _task(run)
     if MASK not in tokens:
         raise StudentError("No word is hidden: press one, or write ___ in its place.")
-    data = data_of(run.experiment)
-    assert isinstance(data, TextData)
+    data = data_as(data_of(run.experiment), TextData)
     truth = posterior(tokens, data.n_draws)
     model, step = model_of(run)
     src = encode_src(task, [tokens])
@@ -131,7 +131,6 @@ def _task(run: Run) -> MaskedWordsTask:
 
     if not fills_blanks(run.experiment):
         raise StudentError("This run does not learn to guess hidden words.")
-    assert isinstance(run.experiment.task, TextTaskConfig)
-    task = text_task(run.experiment.task)
+    task = text_task(run.experiment.task_as(TextTaskConfig))
     assert isinstance(task, MaskedWordsTask)
     return task

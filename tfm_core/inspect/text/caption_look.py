@@ -165,6 +165,7 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     """
     from tfm_core.data.caption_words import join, longest
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
     from tfm_core.data.vocabulary import EOS
     from tfm_core.decoding import greedy
     from tfm_core.models.captioner import Captioner
@@ -174,9 +175,8 @@ def look_at_picture(run: Run, picture: Array, truth: Mapping[str, Any]) -> Capti
     if not isinstance(config, CaptionTaskConfig):
         raise StudentError(_NO_CAPTIONER)
     model, step = model_of(run)
-    data = data_of(run.experiment)
+    data = data_as(data_of(run.experiment), CaptionData)
     assert isinstance(model, Captioner)
-    assert isinstance(data, CaptionData)
     images, _tgt = inputs_of(run, {"tgt": ()}, picture)
     written = greedy(model, images, max_len=data.train.tgt.size(1) - 1)
     said = tuple(data.vocabulary.decode(written.ids[0].tolist()))[: longest(config)]
@@ -204,13 +204,13 @@ def look_at_unseen(run: Run, row: int) -> CaptionReading:
     import torch
 
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
     from tfm_core.probe.caption_items import items_of
 
     model = run.experiment.model
     if not isinstance(model, CaptionerConfig):
         raise StudentError(_NO_CAPTIONER)
-    data = data_of(run.experiment)
-    assert isinstance(data, CaptionData)
+    data = data_as(data_of(run.experiment), CaptionData)
     (item,) = items_of(data.config, data.test, [row], model.patch_size)
     picture = data.test.pictures(torch.tensor([row]))[0].numpy()
     return look_at_picture(run, picture, item)
@@ -265,9 +265,9 @@ def _look(run: Run, example: Example, probabilities: Array, names: Sequence[str]
 def unseen_digits(run: Run, number: int) -> Array:
     """Return the handwritings of a number that the run never trained on: uint8 (D, 28, 28)."""
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
 
-    data = data_of(run.experiment)
-    assert isinstance(data, CaptionData)
+    data = data_as(data_of(run.experiment), CaptionData)
     digits = data.test.digits
     return np.asarray(digits.images[digits.labels == number, 0].numpy())
 
@@ -278,9 +278,9 @@ def unseen_scene(run: Run, row: int) -> list[tuple[Placed, int]]:
     Each digit comes with its place among the handwritings of ``unseen_digits``.
     """
     from tfm_core.data.captions import CaptionData
+    from tfm_core.data.load import data_as
 
-    data = data_of(run.experiment)
-    assert isinstance(data, CaptionData)
+    data = data_as(data_of(run.experiment), CaptionData)
     split, row = data.test, row % len(data.test)
     composed = []
     for placed, digit in zip(split.scene(row), split.chosen[row].tolist(), strict=True):

@@ -94,8 +94,7 @@ def sum_of(run: Run, text: str) -> Digits:
     from tfm_core.decoding import greedy
     from tfm_core.models.text import DecoderOnly
 
-    config = run.experiment.task
-    assert isinstance(config, SequenceTaskConfig)
+    config = run.experiment.task_as(SequenceTaskConfig)
     task = text_task(config)
     tokens = task.tokenize(text)
     model, step = model_of(run)

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sentence:
+class SentenceReading:
     """A sentence as the last checkpoint reads it, at ``step``.
 
     words: n of them; keys: with CLS in front where there is one. probabilities: (labels,). heads:
@@ -72,7 +72,7 @@ def reads_labels(experiment: Experiment) -> bool:
     return isinstance(task, TextTaskConfig) and task.facts.answer == "label"
 
 
-def read(run: Run, text: str) -> Sentence:
+def read(run: Run, text: str) -> SentenceReading:
     """Read a sentence with the last checkpoint of a run.
 
     Raises ValueError, in a sentence, for words the task does not know, for no or too many words,
@@ -93,7 +93,7 @@ def read(run: Run, text: str) -> Sentence:
     specials = len(task.tgt_vocabulary) - len(task.tgt_vocabulary.tokens)
     relevant = relevance_of(model, inputs, specials + int(probabilities.argmax())).numpy()
     relevant = relevant - np.eye(len(relevant))  # each word is about itself before any layer
-    return Sentence(
+    return SentenceReading(
         step=step,
         words=words,
         keys=(CLS, *words) if is_cls else words,
@@ -162,11 +162,9 @@ def minimal_pairs(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def _task(run: Run) -> TextTask:
     from tfm_core.data.text import text_task
 
-    config = run.experiment.task
     if not reads_labels(run.experiment):
         raise StudentError("This run does not learn to label sentences.")
-    assert isinstance(config, TextTaskConfig)
-    return text_task(config)
+    return text_task(run.experiment.task_as(TextTaskConfig))
 
 
 def _inputs(task: TextTask, sentences: Sequence[Sequence[str]]) -> tuple[Tensor, Tensor]:

@@ -31,8 +31,7 @@ _LENGTH = {"words": 60, "characters": 300}
 
 def example_text(run: Run, n: int | None = None) -> str:
     """Return about ``n`` tokens of the last tenth of a run's text, or a sentence of the grammar."""
-    config = run.experiment.task
-    assert isinstance(config, CorpusTaskConfig)
+    config = run.experiment.task_as(CorpusTaskConfig)
     task = corpus_task(config)
     if task.is_grammar:
         tokens = task.sample(random.Random(f"{run.experiment.seed} unseen")).tgt

@@ -32,7 +32,7 @@ def pooling(view: BlockView) -> WalkStep:
         keep = ids != subject.shape.pad_id
         before.append(seen("keep", N_("is it a word, not padding?"), keep, f"B {axis}"))
     return WalkStep(
-        "pooling", "Pooling", ("pooling-text", chosen.walk_topic_text), code,
+        "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,
         tuple(before), (seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model"),),
         shape_question(
             N_("what is left of the texts"), (batch, 1, d_model), (batch, length, d_model),
@@ -130,19 +130,19 @@ def _likely_word(subject: Subject, scores: Tensor, example: int) -> Question:
             N_("what comes out at the end"), (batch, length, n_words), (batch, n_words),
             (length, n_words), (batch, length, subject.config.d_model),
         )  # fmt: skip
-    view, text = 0, N_("Which token does this model put first in its answer to this example?")
+    position, text = 0, N_("Which token does this model put first in its answer to this example?")
     truth = " ".join(subject.truth[example])
     if subject.described is not None:
         boxes = subject.described.boxes[example]
-        view = next((t for t, box in enumerate(boxes) if box is not None), 0)
-        said = " ".join((subject.tokens("tgt", example) or ())[: view + 1])
+        position = next((t for t, box in enumerate(boxes) if box is not None), 0)
+        said = " ".join((subject.tokens("tgt", example) or ())[: position + 1])
         text = N_(
             "After “{said}”, which word does this model find likeliest for this picture?",
             said=said,
         )
-        truth = subject.truth[example][view]
+        truth = subject.truth[example][position]
     names = subject.tokens("vocabulary", 0) or ()
-    return best_of(scores[example, view], names, text, truth)
+    return best_of(scores[example, position], names, text, truth)
 
 
 def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:

@@ -49,15 +49,17 @@ def split(view: BlockView) -> WalkStep:
             "values", N_("values, by head"), got("self_attention.value"), f"B H {view.axis} d_head"
         ),
     ]
-    is_rotary = getattr(view.subject.block, "position", "") == "rotary"
-    if is_rotary:
+    topics: tuple[str, ...] = ("split",)
+    inside = view.kind.inside
+    if inside is not None and inside.turn is not None:
         turned = got("self_attention.query")
-        extra = [seen("turned", N_("queries, turned"), turned, f"B H {view.axis} d_head"), *extra]
+        extra = [seen("turned", inside.title, turned, f"B H {view.axis} d_head"), *extra]
+        topics = (*topics, inside.topic)
     queries = got("self_attention.split_query")
     return WalkStep(
         "split",
         N_("Split into heads"),
-        ("split", "rotary") if is_rotary else ("split",),
+        topics,
         f"split = q.view(B, {name}, H, d_head)\nqueries = split.transpose(1, 2)  # k and v alike",
         (
             seen(

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Seen, seen
 from tfm_core.sentences import N_
+from tfm_core.variants.positions import POSITIONS, Position
 
 MODULES: dict[str, object] = {"math": math, "torch": torch, "F": F}
 
@@ -39,6 +40,11 @@ class BlockView:
     def module(self, name: str) -> nn.Module:
         """Return a module below the block."""
         return self.subject.model.get_submodule(f"{self.path}.{name}")
+
+    @property
+    def kind(self) -> Position:
+        """The position kind of the model."""
+        return POSITIONS[self.subject.config.position]
 
     @property
     def pair(self) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tfm_core.config import CaptionerConfig, RecurrentConfig, ViTConfig
-from tfm_core.inspect.walk import captioner, recurrent, text, vit
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import WalkStep
+from tfm_core.variants.families import FAMILIES
 
 
 def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkStep, ...]:
@@ -14,10 +13,7 @@ def walk(subject: Subject, *, layer: int = 0, example: int = 0) -> tuple[WalkSte
     layer: the block that is opened, from 0; a stack with fewer opens its last one. example: the
     one that the questions are about.
     """
-    if isinstance(subject.config, ViTConfig):
-        return vit.steps(subject, layer, example)
-    if isinstance(subject.config, CaptionerConfig):
-        return captioner.steps(subject, layer, example)
-    if isinstance(subject.config, RecurrentConfig):
-        return recurrent.steps(subject, example)
-    return text.steps(subject, layer, example)
+    steps: tuple[WalkStep, ...] = FAMILIES[subject.config.family].part("walk")(
+        subject, layer, example
+    )
+    return steps

@@ -15,6 +15,7 @@ from tfm_core.config import BlockConfig, CaptionerConfig, EncoderDecoderConfig, 
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.models.build import Model
 from tfm_core.probe.capture import ActivationCache, capture
+from tfm_core.sentences import joined
 
 Item = Mapping[str, Any]
 """An example as a probe holds it."""
@@ -126,4 +127,4 @@ def on_device(model: Model, *inputs: Tensor) -> tuple[Tensor, ...]:
 
 def with_note(subject: Subject, note: str) -> Subject:
     """Return the subject with a sentence on where it comes from."""
-    return dataclasses.replace(subject, note=" ".join(filter(None, (note, subject.note.strip()))))
+    return dataclasses.replace(subject, note=joined(*filter(None, (note, subject.note))))

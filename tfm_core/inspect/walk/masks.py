@@ -64,7 +64,7 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
     topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
     question = _mask_question(after[-1], view.example)
     return WalkStep(
-        "masks", "Masks", ("masks", *topics), code, before, after, question, names=names,
+        "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ from tfm_core.data.shape import data_shape
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
 from tfm_core.probe.labels import has_cls
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, joined
 
 N_PICTURES = 10
 
@@ -33,13 +33,14 @@ def of_pictures(
     assert isinstance(shape, ImageShape)
     assert isinstance(experiment.model, ViTConfig)
     labels = [int(item["label"]) for item in items]
-    note = ""
+    notes: list[str] = []
     if images is None:
         images, labels, note = _some_pictures(config, experiment.seed)
+        notes += [note] if note else []
     pixels = torch.from_numpy(np.array(images))
     if config.name != EMBEDDED:
-        note += N_(
-            " Mean and deviation are those of these few pictures, so numbers differ a little."
+        notes.append(
+            N_("Mean and deviation are those of these few pictures, so numbers differ a little.")
         )
     mean, std = _statistics(config, experiment.seed, pixels)
     scaled = pixels.float().div(255).sub(mean[:, None, None]).div(std[:, None, None])
@@ -52,7 +53,7 @@ def of_pictures(
         experiment.model, model, shape, inputs, recorded(model, inputs),
         {"tokens": [tokens], "patches": [patches], "classes": [list(names)]},
         truth=[[names[label]] for label in labels], pictures=images,
-        statistics=(mean, std), note=note,
+        statistics=(mean, std), note=joined(*notes),
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def answer(view: BlockView) -> WalkStep:
     answering, pooled = cache["output.answering"], cache["output.logits"]
     batch, length, d_model = answering.shape
     return WalkStep(
-        "logits", "Pooler", ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
+        "logits", N_("Pooler"), ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
         (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
         (seen("pooled", N_("one vector for each text"), pooled, "B d_model"),),
         shape_question(

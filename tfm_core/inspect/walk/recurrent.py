@@ -17,8 +17,8 @@ from tfm_core.sentences import N_
 _LOOK = "decoder.cross_attention"
 
 
-def steps(subject: Subject, example: int) -> tuple[WalkStep, ...]:
-    """Return the steps, in the order in which a token is written."""
+def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
+    """Return the steps, in the order in which a token is written; there is no block to open."""
     return (
         tokens.tokens(subject, example),
         _embedding(subject),
@@ -39,7 +39,7 @@ def _embedding(subject: Subject) -> WalkStep:
     assert isinstance(subject.shape, TextShape)
     n_words, d = subject.shape.src_vocabulary, embedded.size(-1)
     return WalkStep(
-        "embedding", "Embedding", ("embedding-recurrent",),
+        "embedding", N_("Embedding"), ("embedding-recurrent",),
         "embedded = src_embedding(src)\ntgt_embedded = tgt_embedding(tgt)",
         (seen("src", N_("source ids"), src, "B S:src"),
          seen("tgt", N_("target ids, from <bos> on"), tgt, "B T:tgt")),
@@ -110,7 +110,7 @@ def _scores(subject: Subject) -> WalkStep:
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
     return WalkStep(
-        "scores", "Scores", (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+        "scores", N_("Scores"), (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", N_("the decoder's states that ask"), cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
@@ -170,7 +170,7 @@ def _context(subject: Subject) -> WalkStep:
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
     batch, _, length, d = context.shape
     return WalkStep(
-        "context", "Context", ("context-recurrent",), "context = weights @ values",
+        "context", N_("Context"), ("context-recurrent",), "context = weights @ values",
         (seen("weights", N_("shares of each row"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", N_("the encoder's states themselves"), values, "B H K:src d_model")),
         (seen("context", N_("what is read for each target token"), context, "B H Q:tgt d_model"),),

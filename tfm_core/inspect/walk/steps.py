@@ -49,7 +49,7 @@ def extent(tensor: Seen) -> tuple[int, int]:
 def cut(
     tensor: Seen, at: Mapping[str, int], rows: tuple[int, int], columns: tuple[int, int]
 ) -> Slice:
-    """Return the last two axes at a view of the others.
+    """Return the last two axes at an index of the others.
 
     at: axis -> index, clipped to what there is. rows, columns: first and behind the last.
     """

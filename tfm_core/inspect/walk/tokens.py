@@ -19,6 +19,7 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
+from tfm_core.variants.positions import POSITIONS
 
 
 def positions(subject: Subject, axis: str, module: str, *, setting: str = "position") -> WalkStep:
@@ -27,7 +28,7 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
     setting: the one of the model that names the kind.
     """
     cache = subject.cache
-    position = str(getattr(subject.config, setting, "none"))
+    kind = POSITIONS[getattr(subject.config, setting)]
     embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
     before = [seen("embedded", N_("vectors without place"), embedded, f"B {axis} d_model")]
     code = "placed = embedded  # nothing is added here"
@@ -36,7 +37,7 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
         before.append(seen("rows", N_("a row for each position"), rows, f"{axis} d_model"))
         code = "placed = embedded + rows"
     batch, length, d_model = placed.shape
-    if position == "learned":
+    if kind.has_table:
         n = subject.model.get_parameter(f"{module}.table").numel()
         question = number_question(
             N_("How many parameters does the table of positions have?"),
@@ -53,7 +54,7 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
             (batch, length, d_model, length),
         )
     return WalkStep(
-        "positions", "Positions", ("positions", f"position-{position}"), code,
+        "positions", N_("Positions"), ("positions", kind.topic), code,
         tuple(before), (seen("placed", N_("vectors with their place"), placed,
         f"B {axis} d_model"),),
         question, shown="" if rows is None else "rows",
@@ -132,7 +133,7 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
     n_words = table.get_parameter("weight").size(0)
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return WalkStep(
-        "embedding", "Embedding",
+        "embedding", N_("Embedding"),
         ("embedding" if is_scaled else "embedding-unscaled",)
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",

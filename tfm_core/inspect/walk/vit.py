@@ -107,7 +107,7 @@ def patches(subject: Subject) -> WalkStep:
     side = subject.inputs[0].size(-1)
     per_side = patches_per_side(side, config.patch_size)
     return WalkStep(
-        "patches", "Patches", topics, code, (_pixels(subject),), tuple(after),
+        "patches", N_("Patches"), topics, code, (_pixels(subject),), tuple(after),
         number_question(
             N_(
                 "A picture of {side} x {side} is cut into patches of {patch_size} x "
@@ -174,7 +174,7 @@ def pooling(subject: Subject) -> WalkStep:
     chosen = POOLINGS[config.pooling]
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
-        "pooling", "Pooling", ("pooling", chosen.walk_topic), code,
+        "pooling", N_("Pooling"), ("pooling", chosen.walk_topic), code,
         (seen("memory", N_("what the encoder understood"), memory, "B N:tokens d_model"),),
         (seen("pooled", N_("one vector for each picture"), pooled, "B d_model"),),
         shape_question(
@@ -190,7 +190,7 @@ def head(subject: Subject) -> WalkStep:
     d_model, n_classes = pooled.size(1), scores.size(1)
     n = d_model * n_classes + n_classes
     return WalkStep(
-        "head", "Head", ("head",), "logits = head(pooled)",
+        "head", N_("Head"), ("head",), "logits = head(pooled)",
         (seen("pooled", N_("one vector for each picture"), pooled, "B d_model"),),
         (seen("logits", N_("a score for each class"), scores, "B classes:classes"),),
         number_question(

@@ -23,15 +23,17 @@ def scores(view: BlockView) -> WalkStep:
         seen("keys", N_("keys"), got("self_attention.key"), f"B H K:{words} d_head"),
     ]
     code = "scores = queries @ keys.mT / math.sqrt(d_head)"
-    has_bias = view.has("self_attention.bias")
-    if has_bias:
+    topics: tuple[str, ...] = ("scores",)
+    inside = view.kind.inside
+    if inside is not None and inside.turn is None:
         bias = got("self_attention.bias")
-        before.append(seen("bias", N_("ALiBi's penalty"), bias, f"H Q:{words} K:{words}"))
+        before.append(seen("bias", inside.title, bias, f"H Q:{words} K:{words}"))
         code += " + bias"
+        topics = (*topics, inside.topic)
     return WalkStep(
         "scores",
-        "Scores",
-        ("scores", "alibi") if has_bias else ("scores",),
+        N_("Scores"),
+        topics,
         code,
         tuple(before),
         (seen("scores", N_("scores"), got("self_attention.scores"), view.pair),),
@@ -78,7 +80,7 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
         )
     return WalkStep(
         "masking",
-        "Mask",
+        N_("Mask"),
         ("masking", *topics),
         "masked = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
         (

@@ -1,41 +1,27 @@
 """The exported page in a real Chromium without a network: drawn, and hover says exact values."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
-pytest.importorskip("playwright")
-
-from playwright.sync_api import expect, sync_playwright
-
+from tests.browser.conftest import PATIENCE
 from tfm_core.plots.attention import head_map
 from tfm_core.plots.export import page
 from tfm_core.plots.map_image import map_svg
 
 pytestmark = pytest.mark.browser
 
-CHROMIUMS = ("chromium", "chromium-browser", "google-chrome")
 TOKENS = ("<bos>", "학교", "에")
 WEIGHTS = np.array([[0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0.0, 0.0, 1.0]])
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = next(filter(None, map(shutil.which, CHROMIUMS)), None)
-    if path is None:
-        pytest.skip(f"There is no Chromium on the PATH (looked for {', '.join(CHROMIUMS)}).")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
 def tab(chromium):
     """A tab without a network, which must not ask for anything either."""
     context = chromium.new_context(offline=True, viewport={"width": 900, "height": 700})
+    context.set_default_timeout(PATIENCE)
     tab = context.new_page()
     wrong, asked = [], []
     tab.on("pageerror", lambda error: wrong.append(str(error)))

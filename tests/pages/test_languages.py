@@ -1,0 +1,112 @@
+"""A session changes its language while it runs, on every page, and no other session does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages import i18n
+from pages.ui import page_table, runs_access
+from tests.pages import pseudo
+
+Open = Callable[..., AppTest]
+WORDS = {"body", "label", "help", "placeholder", "options", "title", "caption", "text", "content"}
+FLOOR = 0.95
+"""Share of the sentences of a page that change with the language, at least."""
+EXCEPTIONS = (  # what stays as it is in every language
+    r"\d+: .*",  # the examples of a task
+    r"\d+ · .*",  # a word of one
+    r".*\n?:gray\[:material/subdirectory_arrow_right:\].*",  # a sample: what is read, what is said
+    r"\*\*a three below a seven\*\*",
+    r"\**English to Korean, recorded\**(, .*)?",  # the name of a run
+    r"(Models|love|the|cat|n_heads|d_model|BERT-(base|large))",
+)
+DIAGRAM = (  # the nodes of the diagram are drawn in English
+    r"Picture|Patches of .*|Encoder blocks? .*|LayerNorm behind .*|Mean of .*|Linear|Logits|Class.*"
+)
+
+
+@pytest.fixture(scope="module")
+def language(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("language")
+    pseudo.write(folder / "locale", folder / "content")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(i18n, "LOCALE_DIR", folder / "locale")
+        patch.setattr(i18n, "CONTENT_DIR", folder / "content")
+        yield
+
+
+@pytest.fixture
+def recorded(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs that come with the app are there."""
+    root = Path(i18n.PAGES_DIR).parent / "tfm_core" / "recorded"
+    monkeypatch.setattr(runs_access.store(), "recorded", root)
+
+
+def drawn(app: AppTest) -> list[str]:
+    """Every text that a page shows, in order."""
+    return [text for element in _elements(app._tree) for text in _texts(element.proto)]
+
+
+def _elements(block: Any) -> Iterator[Any]:
+    for child in block.children.values():
+        if getattr(child, "proto", None) is not None:
+            yield child
+        if hasattr(child, "children"):
+            yield from _elements(child)
+
+
+def _texts(message: Any) -> Iterator[str]:
+    if not hasattr(message, "ListFields"):
+        return
+    for field, value in message.ListFields():
+        if isinstance(value, str):
+            if field.name in WORDS:
+                yield value
+        elif field.name in WORDS and not hasattr(value, "ListFields"):
+            yield from (one for one in value if isinstance(one, str))
+        elif hasattr(value, "ListFields"):
+            yield from _texts(value)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a person reads words there: no code, no formula, no number."""
+    if text.lstrip().startswith(("<style", "$$")):
+        return False
+    plain = re.sub(r"`[^`]*`|\$[^$]*\$|:material/\w+:|<[^>]*>|:\w+\[|https?://\S+", " ", text)
+    return len(re.findall(r"[A-Za-z]{3,}", plain)) > 0
+
+
+@pytest.mark.parametrize("name", page_table.PAGES)
+def test_page_changes_its_language_while_it_runs(
+    name: str,
+    language: None,
+    recorded: None,
+    open_page: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    page = page_table.PAGES[name]
+    query = {"run": "recorded-korean"} if page.shows_run else {}
+    app = open_page(page.file, **query)
+    english = [text for text in drawn(app) if is_sentence(text)]
+    assert not app.exception
+    assert not [text for text in english if "⟦" in text]
+    app.query_params["lang"] = pseudo.LANGUAGE
+    app.run()
+    assert not app.exception
+    other = [text for text in drawn(app) if is_sentence(text)]
+    may_stay = re.compile(
+        "|".join([*EXCEPTIONS, *([DIAGRAM] if name == "build" else [])]), re.DOTALL
+    )
+    kept = [text for text in other if not ({"⟦", "⟧"} & set(text) or may_stay.fullmatch(text))]
+    assert 1 - len(kept) / len(other) >= FLOOR, kept
+    # AppTest asks the page for the words of its options outside of the session
+    monkeypatch.setattr(i18n, "SERVERS", pseudo.LANGUAGE)
+    app.query_params["lang"] = "en"
+    app.run()
+    assert [text for text in drawn(app) if is_sentence(text)] == english

@@ -1,0 +1,32 @@
+"""Every family of models has its settings, and what builds it, draws it and walks through it."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from tfm_core.config import MODEL_CONFIGS, TASK_FACTS
+from tfm_core.variants.families import FAMILIES, Family
+from tfm_core.variants.record import Variant
+
+PARTS = {part.name for part in fields(Family)} - {part.name for part in fields(Variant)}
+
+
+def test_every_family_has_settings_and_every_settings_a_family() -> None:
+    assert set(FAMILIES) == set(MODEL_CONFIGS)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_part_of_a_family_is_there(name: str) -> None:
+    for part in PARTS:
+        assert callable(FAMILIES[name].part(part)), part
+
+
+def test_no_two_families_are_drawn_in_the_same_way() -> None:
+    assert len({family.diagram for family in FAMILIES.values()}) == len(FAMILIES)
+
+
+def test_tasks_name_families_that_there_are() -> None:
+    for name, facts in TASK_FACTS.items():
+        assert set(facts.families) <= set(FAMILIES), name

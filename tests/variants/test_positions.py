@@ -1,0 +1,157 @@
+"""Position kinds: whatever is registered is whole, can be built, and differs from every other."""
+
+import dataclasses
+import itertools
+import subprocess
+import sys
+from operator import attrgetter
+
+import pytest
+import torch
+
+from tests.models.variants import SMALL, text_batch, text_model, vit_model
+from tfm_core.config import MODEL_CONFIGS, ConfigError
+from tfm_core.models.build_stack import added_positions
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
+from tfm_core.variants.positions.alibi import ALIBI
+from tfm_core.variants.positions.learned import LEARNED
+from tfm_core.variants.positions.rotary import ROTARY
+from tfm_core.variants.record import Registry, UnknownVariant, resolve
+
+IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
+VALUES = {"length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2}
+
+NAME = attrgetter("name")
+
+
+def made(kind):
+    return resolve(kind.layer)(**{name: VALUES[name] for name in kind.made_of})
+
+
+def with_equal_weights(models):
+    """The models, with the weights of the first in all that they share."""
+    weights = models[0].state_dict()
+    for model in models:
+        assert not model.load_state_dict(weights, strict=False).unexpected_keys
+    return [model.eval() for model in models]
+
+
+def answers_of_words(family):
+    models = with_equal_weights([text_model(family, position=name) for name in POSITIONS_OF_WORDS])
+    return dict(zip(POSITIONS_OF_WORDS, (model(*text_batch()) for model in models), strict=True))
+
+
+@pytest.mark.parametrize("family", ["encoder-decoder", "encoder-only", "decoder-only"])
+def test_any_two_kinds_give_different_answers_to_words(family):
+    with torch.no_grad():
+        for (a, one), (b, other) in itertools.combinations(answers_of_words(family).items(), 2):
+            assert (one - other).abs().max() > 1e-4, (a, b)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_any_two_kinds_give_different_answers_to_pictures(pooling):
+    models = with_equal_weights([vit_model(position=name, pooling=pooling) for name in POSITIONS])
+    with torch.no_grad():
+        answers = dict(zip(POSITIONS, (model(IMAGES) for model in models), strict=True))
+    for (a, one), (b, other) in itertools.combinations(answers.items(), 2):
+        assert (one - other).abs().max() > 1e-4, (a, b)
+
+
+@pytest.mark.parametrize("kind", [k for k in POSITIONS.values() if not k.is_inside], ids=NAME)
+def test_a_layer_acts_on_embeddings_where_its_record_says_so(kind):
+    x = torch.randn(3, VALUES["length"], VALUES["d_model"])
+    out = made(kind)(x)
+    assert out.shape == x.shape
+    assert torch.equal(out, x) == (kind.acts_on == "nothing")
+
+
+@pytest.mark.parametrize("kind", [k for k in POSITIONS.values() if k.is_inside], ids=NAME)
+def test_a_layer_acts_in_attention_where_its_record_says_so(kind):
+    q, k = torch.randn(2, 3, VALUES["n_heads"], 5, VALUES["d_head"])
+    turned_q, turned_k, bias = made(kind)(q, k)
+    turns = kind.acts_on == "queries and keys"
+    assert (not torch.equal(turned_q, q)) == (not torch.equal(turned_k, k)) == turns
+    assert (bias is None) == turns
+    if bias is not None:
+        assert bias.expand(3, VALUES["n_heads"], 5, 5).any()
+
+
+@pytest.mark.parametrize("kind", [k for k in POSITIONS.values() if k.is_inside], ids=NAME)
+def test_a_query_knows_where_it_stands_without_those_around_it(kind):
+    q, k = torch.randn(2, 3, VALUES["n_heads"], 5, VALUES["d_head"])
+    at = torch.tensor([[4, 1], [0, 3], [2, 2]])
+    rows = at[:, None, :, None].expand(-1, VALUES["n_heads"], -1, -1)
+    few = q.gather(2, rows.expand(-1, -1, -1, q.size(-1)))
+    layer = made(kind)
+    all_q, all_k, all_bias = layer(q, k)
+    some_q, some_k, some_bias = layer(few, k, at)
+    torch.testing.assert_close(some_q, all_q.gather(2, rows.expand_as(few)))
+    torch.testing.assert_close(some_k, all_k)
+    if all_bias is not None:
+        expected = all_bias.expand(3, VALUES["n_heads"], 5, 5)
+        torch.testing.assert_close(some_bias, expected.gather(2, rows.expand(-1, -1, -1, 5)))
+
+
+@pytest.mark.parametrize("kind", POSITIONS.values(), ids=NAME)
+def test_what_is_trained_is_what_the_record_calls_learned(kind):
+    assert kind.is_learned == any(True for _ in made(kind).parameters())
+
+
+@pytest.mark.parametrize("kind", POSITIONS.values(), ids=NAME)
+def test_the_functions_of_the_generated_file_have_their_names(kind):
+    for function in kind.functions:
+        assert function.source.startswith(f"def {function.name}(")
+
+
+def test_every_kind_is_refused_where_its_rule_says_so():
+    refused = {kind.name: kind.impossible(9, 3) for kind in POSITIONS.values()}
+    assert any(refused.values())
+    for name, sentence in refused.items():
+        if sentence is not None:
+            with pytest.raises(ConfigError) as caught:
+                MODEL_CONFIGS["vit"].parse({**SMALL, "d_model": 9, "position": name})
+            assert [p.sentence for p in caught.value.problems if p.field == "position"] == [
+                sentence
+            ]
+
+
+def test_an_unknown_name_is_said():
+    sentence = "^There is no position kind named 'spiral'; there are none, "
+    with pytest.raises(UnknownVariant, match=sentence):
+        added_positions("spiral", length=3, d_model=4)
+    with pytest.raises(ConfigError, match="position is 'spiral', but must be one of 'none', "):
+        MODEL_CONFIGS["vit"].parse({"position": "spiral"})
+
+
+def test_a_name_stands_for_one_kind():
+    with pytest.raises(ValueError, match="two variants of position kind named 'rotary'"):
+        Registry("position kind", ROTARY, ROTARY)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "sentence"),
+    [
+        (ROTARY, {"label": ""}, "'rotary' lacks its label"),
+        (ROTARY, {"inside": None}, "'rotary' acts on queries and keys and lacks its inside part"),
+        (ROTARY, {"added": LEARNED.added}, "acts on queries and keys and must not have added part"),
+        (LEARNED, {"added": None}, "'learned' acts on embeddings and lacks its added part"),
+        (LEARNED, {"acts_on": "nothing"}, "acts on nothing and must not have added part"),
+        (ROTARY, {"acts_on": "scores"}, "acts on scores: inside.turn must be given for queries"),
+        (ALIBI, {"acts_on": "queries and keys"}, "inside.turn must be given for queries and keys"),
+    ],
+)
+def test_a_record_that_lacks_a_part_is_refused(kind, parts, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        dataclasses.replace(kind, **parts)
+
+
+def test_a_part_that_is_not_given_at_all_is_missed():
+    parts = {field.name: getattr(ROTARY, field.name) for field in dataclasses.fields(ROTARY)}
+    del parts["look"]
+    with pytest.raises(TypeError, match="look"):
+        type(ROTARY)(**parts)
+
+
+def test_records_are_read_without_torch():
+    code = "import sys, tfm_core.variants.positions; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
