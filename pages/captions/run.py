@@ -8,8 +8,8 @@ from pages.i18n import _
 from pages.ui import offers, page_table, run_actions, runs_access, state
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
-from tfm_core.config.choices import LANGUAGES
 from tfm_core.runs.run import Run
+from tfm_core.variants.languages import LANGUAGES
 
 _RUN = "captions-run"
 _TRAINED = {"english": "captions", "korean": "captions-korean"}  # the preset of each language

@@ -14,6 +14,7 @@ from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surp
 from tfm_core.plots import gpt as plots
 from tfm_core.plots.language import surprise_text
 from tfm_core.runs.run import Run
+from tfm_core.variants.units import UNITS
 
 _MOST = 6000  # characters
 
@@ -36,7 +37,7 @@ def part(run: Run) -> None:
     st.session_state.setdefault(key, int(reading.nats.argmax()) + 1)
     picked = st.session_state[key] - 1
     with st.container(border=True):
-        st.html(surprise_text(reading.tokens, reading.nats, picked, " " if unit == "words" else ""))
+        st.html(surprise_text(reading.tokens, reading.nats, picked, UNITS[unit].separator))
     if n > 1:
         st.slider(
             _("Token to look at"),

@@ -42,7 +42,7 @@ def used(operation: TensorOperation) -> None:
 def refused(seen: OperationResult) -> None:
     """Show what PyTorch said, word for word, and what it means here."""
     st.error(
-        _("**PyTorch refuses.** {why}").format(why=escape(seen.explanation)),
+        _("**PyTorch refuses.** {why}").format(why=escape(_(seen.explanation))),
         icon=":material/block:",
     )
     st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
@@ -112,7 +112,7 @@ def _say(seen: OperationResult) -> None:
             _("Sums along axis {dim}: **{sums}**").format(dim=seen.values["dim"], sums=sums)
         )
     elif seen.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.").format(found=notes.statistics(seen)))
+        st.markdown(_("Measured: {found}.").format(found=_(notes.statistics(seen))))
 
 
 def _loops(seen: OperationResult) -> None:

@@ -38,7 +38,7 @@ def table_to_show() -> EmbeddingTable | None:
     run = None if run_id is None else runs_access.store().get(run_id)
     why = _("There is no current run whose words could be shown.")
     if run is not None:
-        why = embeddings.can_show(run) or ""
+        why = _(embeddings.can_show(run))
     if run is None or why:
         _none(why)
         return None

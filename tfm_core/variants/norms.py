@@ -37,7 +37,7 @@ LAYER_NORM = Norm(
         rf"\mathrm{{Norm}}(x) = \frac{{x - \mu}}{{\sqrt{{\sigma^2 + {eps}}}}} \odot g + b"
     ),
     code=lambda eps: f"nn.LayerNorm(D_MODEL{'' if eps == NORM_EPS else f', eps={eps}'})",
-    spread="mean",
+    spread=N_("mean"),
     walk_topic="layernorm",
 )
 RMS_NORM = Norm(
@@ -51,7 +51,7 @@ RMS_NORM = Norm(
         rf"{{\sqrt{{\frac{{1}}{{{d_model}}}\sum_i x_i^2 + {eps}}}}} \odot g"
     ),
     code=lambda eps: f"nn.RMSNorm(D_MODEL, eps={eps})",
-    spread="root mean square",
+    spread=N_("root mean square"),
     walk_topic="rmsnorm",
 )
 
