@@ -9,7 +9,9 @@ What is written outside a function, or anywhere in ``tfm_core``, is drawn later 
 another language: there ``N_`` marks it, and ``_`` translates it where it is drawn. No ``_`` runs
 while a module is imported. The sentences of both are collected with
 
-    pybabel extract -k N_ -k StudentError -k CrossError:2 -o pages.pot app.py pages tfm_core
+    pybabel extract -o pages.pot -k N_ -k say -k StudentError -k CrossError:2 -k LimitReached \\
+        -k DataUnavailable -k NotHere -k RunNotFound -k RunDamaged -k RunHeld -k Busy \\
+        -k CheckpointDamaged -k TrainingDiverged app.py pages tfm_core
 """
 
 from __future__ import annotations

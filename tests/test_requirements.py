@@ -11,7 +11,12 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = {"app", "pages", "tfm_core", "tests", "benchmarks", "_typeshed"}
-DISTRIBUTION = {"PIL": "pillow", "pydantic_core": "pydantic", "vit_pytorch": "vit-pytorch"}
+DISTRIBUTION = {
+    "PIL": "pillow",
+    "pydantic_core": "pydantic",
+    "xdist": "pytest-xdist",
+    "vit_pytorch": "vit-pytorch",
+}
 """What brings a module that has another name."""
 
 

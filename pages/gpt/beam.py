@@ -14,6 +14,7 @@ from tfm_core.inspect.text import gpt_writing
 from tfm_core.inspect.text.gpt_writing import Hypothesis, Ids
 from tfm_core.plots.language import visible
 from tfm_core.runs.run import Run
+from tfm_core.variants.units import UNITS
 
 
 def part(run: Run, prompt: Ids) -> None:
@@ -38,7 +39,7 @@ def part(run: Run, prompt: Ids) -> None:
         step = len(searched)
         if step > 1:
             step = st.slider(_("After token"), 1, len(searched), len(searched), key="gpt-beam-step")
-    gap = " " if run.experiment.task_as(CorpusTaskConfig).unit == "words" else ""
+    gap = UNITS[run.experiment.task_as(CorpusTaskConfig).unit].separator
     st.dataframe(_table(searched[step - 1], gap), hide_index=True, width="stretch")
     st.caption(
         _(

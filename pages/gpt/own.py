@@ -7,10 +7,10 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import run_actions, show, state
 from tfm_core.config import Experiment
-from tfm_core.config.choices import UNITS
 from tfm_core.config.corpus_tasks import cut_text, text_problem
 from tfm_core.data.corpus.book import read_text
 from tfm_core.presets import PRESETS
+from tfm_core.variants.units import UNITS
 
 _TEXT, _UNIT = "gpt-own-text", "gpt-own-unit"
 

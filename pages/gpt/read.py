@@ -6,13 +6,15 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_words, show, typed
+from pages.ui import show, typed
+from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
 from tfm_core.plots import gpt as plots
 from tfm_core.plots.language import surprise_text
 from tfm_core.runs.run import Run
+from tfm_core.variants.units import UNITS
 
 _MOST = 6000  # characters
 
@@ -35,7 +37,7 @@ def part(run: Run) -> None:
     st.session_state.setdefault(key, int(reading.nats.argmax()) + 1)
     picked = st.session_state[key] - 1
     with st.container(border=True):
-        st.html(surprise_text(reading.tokens, reading.nats, picked, " " if unit == "words" else ""))
+        st.html(surprise_text(reading.tokens, reading.nats, picked, UNITS[unit].separator))
     if n > 1:
         st.slider(
             _("Token to look at"),
@@ -87,7 +89,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
             "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses."
         ).format(
             n=picked + 1,
-            token=run_words.escape(plots.shown(token)),
+            token=escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",
             p=f"{np.exp(-nats):.3g}",
             rank=f"{int(reading.rank[picked]):,}",

@@ -18,6 +18,7 @@ from tfm_core.inspect.text.surprisal import example_text
 from tfm_core.plots import gpt as plots
 from tfm_core.plots.language import written_text
 from tfm_core.runs.run import Run
+from tfm_core.variants.units import UNITS
 
 if TYPE_CHECKING:
     from tfm_core.decoding import SamplingConfig
@@ -121,7 +122,7 @@ def _ask(name: str) -> None:
 
 
 def _draw(run: Run, areas: list[Any], samples: list[Sample], mark: tuple[Any, ...]) -> None:
-    gap = " " if run.experiment.task_as(CorpusTaskConfig).unit == "words" else ""
+    gap = UNITS[run.experiment.task_as(CorpusTaskConfig).unit].separator
     for area, sample, seed in zip(areas, samples, mark[3], strict=True):
         tokens = gpt_writing.tokens_of(run, sample.ids)
         n_prompt = len(tokens) - len(sample.chances)

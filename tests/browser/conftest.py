@@ -6,7 +6,7 @@ Without a Chromium these tests are skipped.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -27,6 +27,8 @@ ARGUMENTS = (
     "--disable-sync",
 )
 DESKTOP = {"width": 1440, "height": 900}
+TESTS_PER_TAB = 20
+HAS_FAILED = pytest.StashKey[bool]()
 SEEN = {"viewport", "color_scheme"}
 """What a tab that is there already can be told; anything else takes a new one."""
 PATIENCE = 120_000  # milliseconds: for slow machines; who does not fail does not wait so long
@@ -76,6 +78,7 @@ class Tabs:
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
         self._kept: Page | None = None
+        self._n_kept = 0  # how many tests have had it
         self._is_kept_in_use = False
         self._contexts: list[BrowserContext] = []
 
@@ -86,24 +89,32 @@ class Tabs:
             self._contexts.append(context)
             return context.new_page()
         if self._kept is None or self._kept.is_closed():
-            self._kept = self._new_context({}).new_page()
+            self._kept, self._n_kept = self._new_context({}).new_page(), 0
+        self._n_kept += 1
         self._is_kept_in_use = True
         self._kept.set_viewport_size(options.get("viewport", DESKTOP))
         self._kept.emulate_media(color_scheme=options.get("color_scheme", "light"))
         self._kept.mouse.move(0, 0)
         return self._kept
 
-    def give_back(self) -> None:
-        """Close the new tabs; empty the one that is kept, storage and cookies too."""
+    def give_back(self, *, is_sound: bool) -> None:
+        """Close the new tabs; empty the one that is kept, storage and cookies too.
+
+        It is closed where something failed in it, and now and then: its memory grows.
+        """
         for context in self._contexts:
             context.close()
         self._contexts.clear()
-        kept, self._is_kept_in_use = self._kept, False
-        if kept is not None and not kept.is_closed():
-            if kept.url.startswith("http"):
-                kept.evaluate("localStorage.clear(), sessionStorage.clear()")
-            kept.goto("about:blank")
-            kept.context.clear_cookies()
+        kept = self._kept if self._is_kept_in_use else None
+        self._is_kept_in_use = False
+        if kept is None or kept.is_closed():
+            return
+        if not is_sound or self._n_kept == TESTS_PER_TAB:
+            kept.context.close()
+            return
+        kept.evaluate("localStorage.clear(), sessionStorage.clear()")
+        kept.goto("about:blank")
+        kept.context.clear_cookies()
 
     def _new_context(self, options: dict[str, Any]) -> BrowserContext:
         context = self._browser.new_context(**options)
@@ -117,8 +128,20 @@ def browser_tabs(chromium: Browser) -> Tabs:
     return Tabs(chromium)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Remember which test has failed: its page may not answer any more."""
+    report = yield
+    item.stash[HAS_FAILED] = item.stash.get(HAS_FAILED, False) or report.failed
+    return report
+
+
 @pytest.fixture
-def open_tab(browser_tabs: Tabs, server: AppServer) -> Iterator[OpenTab]:
+def open_tab(
+    browser_tabs: Tabs, server: AppServer, request: pytest.FixtureRequest
+) -> Iterator[OpenTab]:
     """Open a page of the app by its path, each time as another person.
 
     Nothing may go wrong on any of the pages: no error element, nothing in the browser's console.
@@ -132,8 +155,11 @@ def open_tab(browser_tabs: Tabs, server: AppServer) -> Iterator[OpenTab]:
         return tab
 
     yield open_it
-    went_wrong = [sentence for tab in tabs for sentence in tab.went_wrong()]
+    is_sound = not request.node.stash.get(HAS_FAILED, False)
+    went_wrong = [
+        sentence for tab in tabs for sentence in (tab.went_wrong() if is_sound else tab.problems)
+    ]
     for tab in tabs:
         tab.leave()
-    browser_tabs.give_back()
+    browser_tabs.give_back(is_sound=is_sound and not went_wrong)
     assert went_wrong == []

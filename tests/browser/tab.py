@@ -53,7 +53,8 @@ def link_of(experiment: Experiment) -> str:
 class Tab:
     """A page of the browser with the app in it.
 
-    ``drawn`` counts the script runs that the server has finished for it, ticks included.
+    ``drawn`` counts the script runs that the server has finished for it, ticks included;
+    ``problems`` are what its console and its scripts have complained of.
     """
 
     def __init__(self, page: Page, url: str) -> None:
@@ -61,7 +62,7 @@ class Tab:
         self.page, self.url = page, url
         self.drawn = 0
         self._socket: WebSocket | None = None
-        self._problems: list[str] = []
+        self.problems: list[str] = []
         self._ears = {
             "websocket": self._listen,
             "pageerror": self._note_error,
@@ -243,7 +244,7 @@ class Tab:
 
     def went_wrong(self) -> list[str]:
         """Return everything that went wrong in this tab until now, in words."""
-        problems = list(self._problems)
+        problems = list(self.problems)
         if not self.page.is_closed():
             for mark in _ERROR_MARKS:
                 problems += [
@@ -264,12 +265,12 @@ class Tab:
         self.drawn += _is_end_of_script(frame)
 
     def _note_error(self, error: Error) -> None:
-        self._problems.append(f"error in a script: {error}")
+        self.problems.append(f"error in a script: {error}")
 
     def _note_message(self, message: ConsoleMessage) -> None:
         words = f"{message.text} ({message.location['url']})"
         if message.type == "error" and not EXPECTED.search(words):
-            self._problems.append(f"in the console: {words}")
+            self.problems.append(f"in the console: {words}")
 
 
 def _is_end_of_script(frame: bytes | str) -> bool:

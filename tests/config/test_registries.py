@@ -3,10 +3,7 @@
 import pytest
 
 from tfm_core.config import MODEL_CONFIGS, TASK_FACTS, ConfigError, TrainingConfig, task_config
-from tfm_core.config import choices as registries
 from tfm_core.config.base import choices_of
-from tfm_core.layers.recurrent import SCORES
-from tfm_core.models.recurrent import SEQUENCES, STEPS
 
 pytestmark = pytest.mark.quick
 
@@ -33,8 +30,3 @@ def test_a_field_takes_the_names_of_its_registry_and_nothing_else(config, name, 
     with pytest.raises(ConfigError, match=f"{name} is 'lion', but must be one of '") as wrong:
         config.parse({name: "lion"})
     assert all(repr(each) in str(wrong.value) for each in choices)
-
-
-def test_every_name_has_a_class():
-    assert set(SCORES) == set(registries.RECURRENT_ATTENTIONS)
-    assert set(SEQUENCES) == set(STEPS) == set(registries.CELLS)

@@ -5,8 +5,9 @@ import math
 import pytest
 import torch
 
-from tfm_core.config.choices import RECURRENT_ATTENTIONS
-from tfm_core.layers.recurrent import SCORES, EncodedSource, RecurrentAttention
+from tfm_core.layers.recurrent import EncodedSource, RecurrentAttention
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.record import resolve
 
 pytestmark = pytest.mark.quick
 
@@ -21,7 +22,7 @@ def states():
 
 def made(name):
     torch.manual_seed(5)
-    return SCORES[name](D).double()
+    return resolve(ALIGNMENT_SCORES[name].layer)(D).double()
 
 
 def by_hand(name, score, s, h):
@@ -46,7 +47,7 @@ def by_hand(name, score, s, h):
     return sum(v * math.tanh(x) for v, x in zip(score.v.weight[0].tolist(), inside, strict=True))
 
 
-@pytest.mark.parametrize("name", RECURRENT_ATTENTIONS)
+@pytest.mark.parametrize("name", ALIGNMENT_SCORES)
 def test_scores_are_those_of_the_formula(name, states):
     score, (s, h) = made(name), states
     found = score(score.query_projection(s), score.prepare(h))
@@ -58,7 +59,7 @@ def test_scores_are_those_of_the_formula(name, states):
                 assert found[b, q, k].item() == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", RECURRENT_ATTENTIONS)
+@pytest.mark.parametrize("name", ALIGNMENT_SCORES)
 def test_weights_sum_to_one_and_hidden_words_get_exactly_nothing(name, states):
     s, h = states
     attention = RecurrentAttention(made(name))

@@ -3,10 +3,6 @@
 import torch
 
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
-from tfm_core.config.choices import (
-    CELLS,
-    RECURRENT_ATTENTIONS,
-)
 from tfm_core.models.build import (
     CaptionShape,
     ImageShape,
@@ -16,6 +12,8 @@ from tfm_core.models.build import (
     build_vit,
 )
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import (
@@ -53,7 +51,7 @@ def _text_variants():
 def _recurrent_variants():
     """(family, settings): each cell with each attention, and each other setting once."""
     for cell in CELLS:
-        for attention in RECURRENT_ATTENTIONS:
+        for attention in ALIGNMENT_SCORES:
             yield "recurrent", {"cell": cell, "attention": attention}
         yield "recurrent", {"cell": cell, "n_layers": 3}
         yield "recurrent", {"cell": cell, "attention": "general", "n_layers": 2, "dropout": 0.1}

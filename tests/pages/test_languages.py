@@ -82,6 +82,24 @@ def is_sentence(text: str) -> bool:
     return len(re.findall(r"[A-Za-z]{3,}", plain)) > 0
 
 
+def test_sessions_speak_apart_and_keep_their_language_from_page_to_page(
+    language: None, open_page: Open
+) -> None:
+    one, other = open_page("runs/page.py", lang=pseudo.LANGUAGE), open_page("runs/page.py")
+    assert one.title[0].value == "⟦Runs⟧"
+    assert other.run().title[0].value == "Runs"
+    del one.query_params["lang"]
+    assert one.switch_page("home/page.py").run().title[0].value.startswith("⟦")
+
+
+def test_link_to_a_language_that_is_not_there_stays_in_english(
+    language: None, open_page: Open
+) -> None:
+    app = open_page("runs/page.py", lang="../../etc")
+    assert not app.exception
+    assert app.title[0].value == "Runs"
+
+
 @pytest.mark.parametrize("name", page_table.PAGES)
 def test_page_changes_its_language_while_it_runs(
     name: str,

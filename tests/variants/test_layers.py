@@ -123,7 +123,7 @@ def test_an_equation_is_never_anothers(registry):
 def test_an_unknown_variant_is_a_sentence_and_no_layer():
     with pytest.raises(UnknownVariant, match="There is no norm named 'batch'; there are layernorm"):
         make_norm("batch", 11)
-    with pytest.raises(UnknownVariant, match="There is no activation named 'tanh'; there are relu"):
-        FeedForward(11, 13, activation="tanh")
+    with pytest.raises(UnknownVariant, match="There is no activation named 'bent'; there are relu"):
+        FeedForward(11, 13, activation="bent")
     with pytest.raises(ValueError, match="head is 'max', but must be one of tokens, pooler, cls"):
         TextShape(7, 7, head="max")

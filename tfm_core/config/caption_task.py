@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from tfm_core.config.base import knob
-from tfm_core.config.choices import LanguageName
+from tfm_core.config.base import OneOf, knob
 from tfm_core.config.reads import PictureTaskConfig
 from tfm_core.sentences import N_
+from tfm_core.variants.languages import LANGUAGES
 
 CaptionTaskName = Literal["captions"]
 N_DIGITS = range(1, 4)
@@ -52,7 +52,9 @@ class CaptionTaskConfig(PictureTaskConfig):
         ge=N_DIGITS[0],
         le=N_DIGITS[-1],
     )
-    language: LanguageName = knob("english", N_("Language"), N_("The language of the captions."))
+    language: Annotated[str, OneOf(LANGUAGES)] = knob(
+        "english", N_("Language"), N_("The language of the captions.")
+    )
     sizes: bool = knob(
         False,
         N_("Large and small"),

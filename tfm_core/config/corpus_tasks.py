@@ -5,16 +5,15 @@ A corpus has no source: the model sees what was written so far and predicts the 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tfm_core.config.base import CrossError, knob
-from tfm_core.config.choices import UnitName
+from tfm_core.config.base import CrossError, OneOf, knob
 from tfm_core.config.reads import SequenceTaskConfig
 from tfm_core.sentences import N_
+from tfm_core.variants.units import UNITS
 
 CorpusTaskName = Literal["grammar", "own-text"]
 LEAST_CHARACTERS, MOST_CHARACTERS = 20, 200_000
@@ -54,7 +53,7 @@ class CorpusTaskConfig(SequenceTaskConfig):
     tasks: ClassVar[dict[str, CorpusTaskFacts]] = CORPUS_TASKS
     kind: Literal["corpus"] = "corpus"
     name: CorpusTaskName = knob("own-text", N_("Task"), N_("What the model learns."))
-    unit: UnitName = knob(
+    unit: Annotated[str, OneOf(UNITS)] = knob(
         "words", N_("Tokens"), N_("What the model reads and writes one at a time.")
     )
     context: int = knob(
@@ -160,10 +159,7 @@ def text_problem(text: str, unit: str) -> str | None:
     return None
 
 
-_WORD = re.compile(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]")
-
-
 def cut_text(text: str, unit: str) -> list[str]:
-    """Cut a text into characters, or into words, signs and line breaks; case is kept."""
+    """Cut a text into tokens; every line ends alike."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    return list(text) if unit == "characters" else _WORD.findall(text)
+    return UNITS[unit].cut(text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import model_validator
 
-from tfm_core.config.base import Config, CrossError, knob
-from tfm_core.config.choices import CellName, RecurrentAttentionName
+from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
 from tfm_core.variants.positions.none import NONE
 
 
@@ -16,10 +17,10 @@ class RecurrentConfig(Config):
     """Sequence to sequence with attention (Bahdanau et al. 2015; Luong et al. 2015)."""
 
     family: Literal["recurrent"] = "recurrent"
-    cell: CellName = knob(
+    cell: Annotated[str, OneOf(CELLS)] = knob(
         "gru", N_("Cell"), N_("What carries the memory from one token to the next.")
     )
-    attention: RecurrentAttentionName = knob(
+    attention: Annotated[str, OneOf(ALIGNMENT_SCORES)] = knob(
         "additive",
         N_("Attention score"),
         N_("How a decoder state asks whether a source word fits."),

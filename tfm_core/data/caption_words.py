@@ -7,7 +7,7 @@ from each of the others: “a three above a seven, left of an eight”, or
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,6 +16,8 @@ from tfm_core.data.scenes import LARGE, Placed, named_order, relation
 from tfm_core.data.text.korean_particles import TOPIC, particle
 from tfm_core.data.text.numbers import ONES
 from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.variants.languages import LANGUAGES
+from tfm_core.variants.record import resolve
 
 ENGLISH = ONES[:10]
 KOREAN = ("영", "일", "이", "삼", "사", "오", "육", "칠", "팔", "구")
@@ -43,14 +45,13 @@ class Caption:
 
 def caption(scene: Sequence[Placed], config: CaptionTaskConfig) -> Caption:
     """Return the caption of a scene; sizes are told where the task draws two."""
-    write = _korean if config.language == "korean" else _english
-    pairs = tuple(write(scene, config.sizes))
+    pairs = tuple(_grammar(config.language).write(scene, config.sizes))
     return Caption(tuple(word for word, _ in pairs), tuple(name for _, name in pairs))
 
 
 def join(words: Sequence[str], config: CaptionTaskConfig) -> str:
     """Write words as a person reads them."""
-    joined = _SUFFIXES if config.language == "korean" else frozenset([","])
+    joined = _grammar(config.language).joined
     return "".join(word if i == 0 or word in joined else f" {word}" for i, word in enumerate(words))
 
 
@@ -105,10 +106,39 @@ def _korean_noun(scene: Sequence[Placed], i: int, sizes: bool) -> _Words:
 
 @lru_cache(maxsize=32)
 def _vocabulary(language: str, n_digits: int, sizes: bool) -> Vocabulary:
-    if language == "korean":
-        words = [*KOREAN, *(("큰", "작은") if sizes else ())]
-        words += [*TOPIC, *KOREAN_PLACES.values(), AT, IS] if n_digits > 1 else [IT_IS]
-        return Vocabulary((*words, *([AND_IS] if n_digits > 2 else [])))
+    return Vocabulary(tuple(_grammar(language).words(n_digits, sizes)))
+
+
+def _english_words(n_digits: int, sizes: bool) -> list[str]:
     words = ["a", *(("large", "small") if sizes else ("an",)), *ENGLISH]
     words += ["left", "right", "of", "above", "below"] if n_digits > 1 else []
-    return Vocabulary((*words, *([","] if n_digits > 2 else [])))
+    return [*words, *([","] if n_digits > 2 else [])]
+
+
+def _korean_words(n_digits: int, sizes: bool) -> list[str]:
+    words = [*KOREAN, *(("큰", "작은") if sizes else ())]
+    words += [*TOPIC, *KOREAN_PLACES.values(), AT, IS] if n_digits > 1 else [IT_IS]
+    return [*words, *([AND_IS] if n_digits > 2 else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How the captions of a language are written.
+
+    write: from a scene, and whether sizes are told, to words and the digits that they name. words:
+    all there can be, from the number of digits and whether sizes are told. joined: words that are
+    written without a space before them.
+    """
+
+    write: Callable[[Sequence[Placed], bool], _Words]
+    words: Callable[[int, bool], list[str]]
+    joined: frozenset[str]
+
+
+ENGLISH_GRAMMAR = Grammar(_english, _english_words, frozenset([","]))
+KOREAN_GRAMMAR = Grammar(_korean, _korean_words, _SUFFIXES)
+
+
+def _grammar(language: str) -> Grammar:
+    grammar: Grammar = resolve(LANGUAGES[language].grammar)
+    return grammar

@@ -10,7 +10,6 @@ width. There is one head, and the values are the source states themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -110,12 +109,6 @@ class GeneralScore(nn.Module):
 
 
 AnyScore = AdditiveScore | ConcatScore | DotScore | GeneralScore
-SCORES: dict[str, Callable[[int], AnyScore]] = {
-    "additive": AdditiveScore,
-    "dot": DotScore,
-    "general": GeneralScore,
-    "concat": ConcatScore,
-}
 
 
 class EncodedSource(NamedTuple):
@@ -150,7 +143,7 @@ class RecurrentAttention(nn.Module):
     score: AnyScore
 
     def __init__(self, score: AnyScore) -> None:
-        """``score`` is one of SCORES."""
+        """``score`` is what one of ALIGNMENT_SCORES names."""
         super().__init__()
         self.score = score
 

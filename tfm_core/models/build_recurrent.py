@@ -6,7 +6,7 @@ from torch import nn
 
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.layers.recurrent import SCORES, RecurrentAttention
+from tfm_core.layers.recurrent import RecurrentAttention
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.recurrent import (
     AdditiveDecoder,
@@ -15,6 +15,9 @@ from tfm_core.models.recurrent import (
     RecurrentEncoder,
     RecurrentTranslator,
 )
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
+from tfm_core.variants.record import resolve
 
 
 def build_recurrent(config: RecurrentConfig, shape: TextShape) -> RecurrentTranslator:
@@ -23,8 +26,9 @@ def build_recurrent(config: RecurrentConfig, shape: TextShape) -> RecurrentTrans
     readers = [Reader(config.cell, d, is_bidirectional=config.is_bidirectional) for _ in range(n)]
     src = TokenEmbedding(shape.src_vocabulary, d)
     tgt = src if shape.one_vocabulary else TokenEmbedding(shape.tgt_vocabulary, d)
-    attention = RecurrentAttention(SCORES[config.attention](d))
-    decoder = AdditiveDecoder if config.attention == "additive" else LuongDecoder
+    score = ALIGNMENT_SCORES[config.attention]
+    attention = RecurrentAttention(resolve(score.layer)(d))
+    decoder = AdditiveDecoder if score.asks_first else LuongDecoder
     return RecurrentTranslator(
         src_embedding=src,
         tgt_embedding=tgt,
@@ -34,6 +38,6 @@ def build_recurrent(config: RecurrentConfig, shape: TextShape) -> RecurrentTrans
         readout=nn.Linear(2 * d, d, bias=False),
         output=nn.Linear(d, shape.tgt_vocabulary, bias=shape.output_bias),
         pad_id=shape.pad_id,
-        has_cells=config.cell == "lstm",
+        has_cells=CELLS[config.cell].has_memory,
         dropout=config.dropout,
     )

@@ -8,7 +8,6 @@ each token, looks back at all states of the encoder (Bahdanau et al. 2015; Luong
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -16,9 +15,8 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
-
-SEQUENCES: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTM, "gru": nn.GRU}
-STEPS: dict[str, Callable[..., nn.Module]] = {"lstm": nn.LSTMCell, "gru": nn.GRUCell}
+from tfm_core.variants.cells import CELLS
+from tfm_core.variants.record import resolve
 
 
 class State(NamedTuple):
@@ -35,8 +33,9 @@ class Reader(nn.Module):
         """Two directions get half of ``d_model`` each."""
         super().__init__()
         width = d_model // 2 if is_bidirectional else d_model
-        self.onward = SEQUENCES[cell](d_model, width, batch_first=True)
-        self.back = SEQUENCES[cell](d_model, width, batch_first=True) if is_bidirectional else None
+        layer = resolve(CELLS[cell].sequence)
+        self.onward = layer(d_model, width, batch_first=True)
+        self.back = layer(d_model, width, batch_first=True) if is_bidirectional else None
 
     def forward(self, x: Tensor, turned: Tensor) -> Tensor:
         """Return states (B, S, d_model). turned: (B, S), where each token stands from the end.
@@ -92,7 +91,8 @@ class AdditiveDecoder(nn.Module):
         super().__init__()
         self.cross_attention = attention
         widths = [2 * d_model, *[d_model] * (n_layers - 1)]
-        self.steps = nn.ModuleList(STEPS[cell](width, d_model) for width in widths)
+        step = resolve(CELLS[cell].step)
+        self.steps = nn.ModuleList(step(width, d_model) for width in widths)
 
     def forward(
         self, x: Tensor, source: EncodedSource, state: State
@@ -131,7 +131,8 @@ class LuongDecoder(nn.Module):
         """The recurrent layers read tokens only; the context joins behind them."""
         super().__init__()
         self.cross_attention = attention
-        self.steps = SEQUENCES[cell](d_model, d_model, num_layers=n_layers, batch_first=True)
+        layer = resolve(CELLS[cell].sequence)
+        self.steps = layer(d_model, d_model, num_layers=n_layers, batch_first=True)
 
     def forward(
         self, x: Tensor, source: EncodedSource, state: State

@@ -37,6 +37,6 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
     groups = [group for group in groups if group["params"]]
     chosen = OPTIMISERS[config.optimizer]
     made: torch.optim.Optimizer = resolve(chosen.torch_class)(
-        groups, lr=config.learning_rate, fused=True, **chosen.options(config)
+        groups, lr=config.learning_rate, **chosen.options(config)
     )
     return made

@@ -6,11 +6,11 @@ from pages.ui import forecast
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small
 from tests.pages.looking import said
-from tfm_core.config.choices import RECURRENT_ATTENTIONS
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.speed.step_times import LENGTHS
 from tfm_core.presets import PRESETS
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 
 PAGE = "before/page.py"
 VIEWS = ("contest", "length", "history")
@@ -82,7 +82,7 @@ def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypa
     assert len(app.get("bidi_component")) == 2
 
 
-@pytest.fixture(params=RECURRENT_ATTENTIONS)
+@pytest.fixture(params=ALIGNMENT_SCORES)
 def recurrent_run(request, store):
     experiment = PRESETS["translate-additive"].experiment
     model = {**experiment.model.model_dump(), "attention": request.param, "d_model": 12}

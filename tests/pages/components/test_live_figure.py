@@ -9,12 +9,14 @@ from pathlib import Path
 import anyio
 import numpy as np
 import plotly
+import plotly.graph_objects as go
 import pytest
 from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
 import app as entry
 from pages.components import live_figure
+from tfm_core.sentences import N_
 
 
 def page() -> None:
@@ -31,6 +33,16 @@ def sent() -> dict:
     app = AppTest.from_function(page).run()
     assert not app.exception
     return json.loads(app.get("bidi_component")[0].proto.json)
+
+
+def test_only_what_is_marked_as_a_sentence_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_figure, "_", lambda text: f"⟦{text}⟧")
+    figure = go.Figure(go.Scatter(x=["weight"], y=[1], name=N_("{n} heads", n=3), text=["weight"]))
+    figure.update_layout(xaxis_title=N_("weight"), title="weight")
+    spoken = live_figure._spoken(figure.to_dict())
+    line, layout = spoken["data"][0], spoken["layout"]
+    assert (line["name"], layout["xaxis"]["title"]["text"]) == ("⟦3 heads⟧", "⟦weight⟧")
+    assert (*line["x"], *line["text"], layout["title"]["text"]) == ("weight",) * 3
 
 
 def test_a_tick_of_two_lines_is_small() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tfm_core.config import RecurrentConfig
-from tfm_core.config.choices import CELLS, RECURRENT_ATTENTIONS
 from tfm_core.inspect.diagram.drawing import Drawing
 from tfm_core.inspect.diagram.inputs import embedded
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
 
 
 def recurrent(
@@ -16,9 +17,9 @@ def recurrent(
     memory, start = _encoder(drawing, config, src_len)
     token = embedded(drawing, "tgt", tgt_len)
     drawing.frame("decoder", "Decoder,", "token by token", below=True)
-    label = RECURRENT_ATTENTIONS[config.attention].label
+    score = ALIGNMENT_SCORES[config.attention]
     attention = drawing.node(
-        "attention", f"{label} attention{drawing.count('decoder.cross_attention')}", "cross"
+        "attention", f"{score.label} attention{drawing.count('decoder.cross_attention')}", "cross"
     )
     cell = CELLS[config.cell].label
     times = f" x {config.n_layers}" if config.n_layers > 1 else ""
@@ -30,7 +31,7 @@ def recurrent(
     drawing.edge(memory, attention, f"memory (B, {src_len}, {config.d_model})")
     drawing.edge(token, steps, words)
     drawing.edge(start, steps, f"first state (B, {config.d_model})")
-    if config.attention == "additive":
+    if score.asks_first:
         drawing.edge(attention, steps, "context of this step")
         drawing.edge(steps, attention, "state of the step before", dashed=True)
     else:

@@ -6,42 +6,14 @@ from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import Shape, TextShape
 from tfm_core.inspect.equations.blocks import Equation
 from tfm_core.sentences import N_
-
-SCORES = {
-    "additive": (
-        r"e_{tj} = v^\top \tanh\left(W s_{t-1} + U h_j + b\right)",
-        "Bahdanau et al. 2015, appendix A.1.2",
-    ),
-    "dot": (r"e_{tj} = s_t^\top h_j", "Luong et al. 2015, Eq. 8"),
-    "general": (r"e_{tj} = s_t^\top W h_j", "Luong et al. 2015, Eq. 8"),
-    "concat": (r"e_{tj} = v^\top \tanh\left(W [s_t; h_j]\right)", "Luong et al. 2015, Eq. 8"),
-}
-CELLS = {
-    "gru": (
-        (
-            r"r = \sigma(W_r x + U_r h + b_r)",
-            r"z = \sigma(W_z x + U_z h + b_z)",
-            r"n = \tanh(W_n x + b_n + r \odot (U_n h + c_n))",
-            r"h' = (1 - z) \odot n + z \odot h",
-        ),
-        "Cho et al. 2014",
-    ),
-    "lstm": (
-        (
-            r"i, f, o = \sigma(W x + U h + b)",
-            r"g = \tanh(W_g x + U_g h + b_g)",
-            r"c' = f \odot c + i \odot g",
-            r"h' = o \odot \tanh(c')",
-        ),
-        "Hochreiter & Schmidhuber 1997",
-    ),
-}
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
+from tfm_core.variants.cells import CELLS
 
 
-def _attention_latex(name: str) -> str:
+def _attention_latex(score: AlignmentScore) -> str:
     """Return score, softmax and context of one kind of attention."""
     return _lines(
-        SCORES[name][0],
+        score.latex,
         r"\alpha_{tj} = \mathrm{softmax}_j(e_{tj})",
         r"c_t = \sum_j \alpha_{tj} h_j",
     )
@@ -59,7 +31,7 @@ def _lines(*parts: str) -> str:
 def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
     """Return the equations by the sections of the generated file."""
     assert isinstance(shape, TextShape)
-    cell, source = CELLS[config.cell]
+    cell, score = CELLS[config.cell], ALIGNMENT_SCORES[config.attention]
     reads = r"h_j = f(h_{j-1}, x_j)"
     if config.is_bidirectional:
         reads = r"h_j = [\overrightarrow{h}_j; \overleftarrow{h}_j]"
@@ -67,7 +39,7 @@ def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
     if config.is_bidirectional:
         first = r"s_0 = \tanh(W_0 [\overrightarrow{h}_S; \overleftarrow{h}_1] + b_0)"
     steps = r"s_t = f(s_{t-1}, y_{t-1})"
-    if config.attention == "additive":
+    if score.asks_first:
         steps = r"s_t = f(s_{t-1}, [y_{t-1}; c_t])"
     bias = " + b" if shape.output_bias else ""
     return {
@@ -76,10 +48,8 @@ def equations(config: RecurrentConfig, shape: Shape) -> dict[str, Equation]:
             rf"x_j = \sqrt{{{config.d_model}}}\,E_{{w_j}}",
             "no positions are added",
         ),
-        "encoder": Equation(N_("The cell f, and reading"), _lines(*cell, reads), source),
-        "attention": Equation(
-            N_("Attention"), _attention_latex(config.attention), SCORES[config.attention][1]
-        ),
+        "encoder": Equation(N_("The cell f, and reading"), _lines(*cell.latex, reads), cell.source),
+        "attention": Equation(N_("Attention"), _attention_latex(score), score.source),
         "decoder": Equation(
             N_("Writing"),
             _lines(first, steps),

@@ -5,16 +5,17 @@ from __future__ import annotations
 from textwrap import dedent, indent
 
 from tfm_core.config import RecurrentConfig
-from tfm_core.config.choices import CELLS, RECURRENT_ATTENTIONS
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.source.embedding import TOKEN_EMBEDDING
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
+from tfm_core.variants.cells import CELLS
 
 SECTIONS = ("embedding", "encoder", "attention", "decoder", "model")
 
 
 def head(config: RecurrentConfig) -> str:
     """Return the docstring and the imports of the file."""
-    cell, score = CELLS[config.cell].label, RECURRENT_ATTENTIONS[config.attention].label.lower()
+    cell, score = CELLS[config.cell].label, ALIGNMENT_SCORES[config.attention].label.lower()
     return (
         f'"""{cell} encoder and decoder of {config.d_model}, {score} attention: exactly one '
         'configuration.\n\nB batch, S source tokens, T target tokens. Needs torch only.\n"""\n\n'
@@ -50,12 +51,14 @@ def section(config: RecurrentConfig, shape: TextShape, name: str) -> str:
     if name == "attention":
         return _attention(config)
     if name == "decoder":
-        return _additive(config) if config.attention == "additive" else _luong(config)
+        return (
+            _additive(config) if ALIGNMENT_SCORES[config.attention].asks_first else _luong(config)
+        )
     return _model(config, shape)
 
 
 def _reader(config: RecurrentConfig) -> str:
-    kind = f"nn.{config.cell.upper()}"
+    kind = f"nn.{CELLS[config.cell].class_name}"
     if not config.is_bidirectional:
         return dedent(f'''\
             class Reader(nn.Module):
@@ -104,37 +107,12 @@ def _encoder(config: RecurrentConfig) -> str:
     )  # fmt: skip
 
 
-_SCORES = {  # attention -> modules, what is worked out once, the scores
-    "additive": (
-        ["self.of_state = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W",
-         "self.of_source = nn.Linear(D_MODEL, D_MODEL)  # U",
-         "self.v = nn.Linear(D_MODEL, 1, bias=False)"],
-        "self.of_source(memory)",
-        ["query_projection = self.of_state(states)[:, :, None]",
-         "return self.v((query_projection + prepared[:, None]).tanh()).squeeze(-1)"],
-    ),
-    "concat": (
-        ["self.joined = nn.Linear(2 * D_MODEL, D_MODEL, bias=False)  # W",
-         "self.v = nn.Linear(D_MODEL, 1, bias=False)"],
-        "memory @ self.joined.weight[:, D_MODEL:].T",
-        ["query_projection = (states @ self.joined.weight[:, :D_MODEL].T)[:, :, None]",
-         "return self.v((query_projection + prepared[:, None]).tanh()).squeeze(-1)"],
-    ),
-    "general": (
-        ["self.matrix = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W"],
-        "self.matrix(memory)",
-        ["return states @ prepared.mT"],
-    ),
-    "dot": ([], "memory", ["return states @ prepared.mT"]),
-}  # fmt: skip
-
-
 def _attention(config: RecurrentConfig) -> str:
-    init, prepare, lines = _SCORES[config.attention]
+    chosen = ALIGNMENT_SCORES[config.attention]
     score = _module(
-        "Score", RECURRENT_ATTENTIONS[config.attention].help, list(init),
-        ("def prepare(self, memory):", [f"return {prepare}  # once for all target tokens"]),
-        ("def forward(self, states, prepared):", list(lines)),
+        "Score", chosen.help, list(chosen.modules),
+        ("def prepare(self, memory):", [f"return {chosen.prepared}  # once for all target tokens"]),
+        ("def forward(self, states, prepared):", list(chosen.scores)),
     )  # fmt: skip
     attend = _module(
         "Attention", "Softmax over the source, and the mean of its states in those proportions.",
@@ -148,17 +126,18 @@ def _attention(config: RecurrentConfig) -> str:
 
 
 def _additive(config: RecurrentConfig) -> str:
-    kind, deeper = f"nn.{config.cell.upper()}Cell", config.n_layers > 1
+    cell, deeper = CELLS[config.cell], config.n_layers > 1
+    kind = f"nn.{cell.step.partition(':')[2]}"
     cells = f"[{kind}(2 * D_MODEL, D_MODEL)]"
     if deeper:
         cells = f"{cells}\n    + [{kind}(D_MODEL, D_MODEL) for _ in range(N_LAYERS - 1)]\n"
     step = (
         ["hidden[i], cells[i] = step(x, (hidden[i], cells[i]))"]
-        if config.cell == "lstm"
+        if cell.has_memory
         else ["hidden[i] = step(x, hidden[i])"]
     )
     start = ["hidden = list(first)"]
-    start += ["cells = [torch.zeros_like(h) for h in first]"] if config.cell == "lstm" else []
+    start += ["cells = [torch.zeros_like(h) for h in first]"] if cell.has_memory else []
     lines = [
         *start,
         "tops, contexts = [], []",
@@ -180,9 +159,9 @@ def _additive(config: RecurrentConfig) -> str:
 
 
 def _luong(config: RecurrentConfig) -> str:
-    kind = f"nn.{config.cell.upper()}"
+    kind = f"nn.{CELLS[config.cell].class_name}"
     lines = ["hidden = torch.stack(first)", "tops = self.steps(x, hidden)[0]"]
-    if config.cell == "lstm":
+    if CELLS[config.cell].has_memory:
         lines[1] = "tops = self.steps(x, (hidden, torch.zeros_like(hidden)))[0]"
     lines.append("return tops, self.cross_attention(tops, source)")
     return _module(

@@ -120,7 +120,7 @@ def _seeded_code(v: Values, name: str) -> str:
 
 _MADE = Parameter("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
 _SEED = Parameter("seed", N_("Seed"), N_("The same seed draws the same numbers."), "int", "0")
-_DIAGONAL = _dim("Diagonal", "0", "diagonal")
+_DIAGONAL = _dim(N_("Diagonal"), "0", "diagonal")
 
 _SHAPES = (
     TensorOperation(
@@ -143,7 +143,7 @@ _SHAPES = (
     ),
     TensorOperation(
         "squeeze", N_("Takes an axis of size 1 away; does nothing, silently, to a larger one."),
-        "moves", "2, 1, 3", (_dim("Axis", "1"),), lambda i, v: i[0].squeeze(v["dim"]),
+        "moves", "2, 1, 3", (_dim(N_("Axis"), "1"),), lambda i, v: i[0].squeeze(v["dim"]),
         lambda v: f"y = x.squeeze({v['dim']})",
         N_("The way back from unsqueeze: one example out of a batch of one."),
     ),
@@ -186,7 +186,7 @@ _ORDERS = (
 _JOINS = (
     TensorOperation(
         "cat", N_("Joins along an axis that is there; all the other sizes must agree."),
-        "moves", "2, 3", (_dim("Axis", "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
+        "moves", "2, 3", (_dim(N_("Axis"), "0"),), lambda i, v: _torch().cat(list(i), v["dim"]),
         lambda v: f"y = torch.cat([x, b], dim={v['dim']})",
         N_("CLS before the patches of a Vision Transformer; the heads of a list, joined."),
         second="2, 3",
@@ -251,7 +251,7 @@ _MASKS = (
     ),
     TensorOperation(
         "triu", N_("Keeps the upper triangle, zeros below; with diagonal 1: the future."),
-        "fills", "4, 4", (_dim("Diagonal", "1", "diagonal"),),
+        "fills", "4, 4", (_dim(N_("Diagonal"), "1", "diagonal"),),
         lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
         N_("The causal mask of nn.Transformer, which marks what is forbidden."),
     ),
@@ -261,7 +261,8 @@ _MAKERS = (
         "arange", N_("Whole numbers from a start up to, but without, an end."),
         "makes", "1",
         (
-            _dim("Start", "0", "start"), _dim("End", "6", "end"), _dim("Step", "1", "step"),
+            _dim(N_("Start"), "0", "start"), _dim(N_("End"), "6", "end"), _dim(N_("Step"), "1",
+            "step"),
         ),
         lambda i, v: _torch().arange(v["start"], v["end"], v["step"]),
         lambda v: f"y = torch.arange({v['start']}, {v['end']}, {v['step']})",

@@ -13,6 +13,8 @@ from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, see
 from tfm_core.layers.recurrent import EncodedSource
 from tfm_core.models.recurrent import State
 from tfm_core.sentences import N_
+from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES, AlignmentScore
+from tfm_core.variants.cells import CELLS
 
 _LOOK = "decoder.cross_attention"
 
@@ -110,7 +112,7 @@ def _scores(subject: Subject) -> WalkStep:
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
     return WalkStep(
-        "scores", N_("Scores"), (f"asking-{_kind(subject)}", f"score-{_config(subject).attention}"),
+        "scores", N_("Scores"), (f"asking-{_score(subject).order}", _score(subject).walk_topic),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
         (seen("states", N_("the decoder's states that ask"), cache[f"{_LOOK}.query_input"],
               "B T:tgt d_model"),
@@ -187,7 +189,7 @@ def _writing(subject: Subject) -> WalkStep:
     batch, length, n_words = logits.shape
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return WalkStep(
-        "writing", N_("The decoder writes"), ("writing", f"writing-{_kind(subject)}"),
+        "writing", N_("The decoder writes"), ("writing", f"writing-{_score(subject).order}"),
         "states, contexts, after = decoder(tgt_embedded, source, start)\n"
         "x = readout(torch.cat([states, contexts], -1)).tanh()\n"
         "logits = output(x)",
@@ -219,7 +221,7 @@ def _source(subject: Subject) -> EncodedSource:
 def _start(subject: Subject) -> State:
     config, first = _config(subject), subject.cache["bridge.first"]
     hidden = first.chunk(config.n_layers, -1)
-    return State(hidden, tuple(h * 0 for h in hidden) if config.cell == "lstm" else ())
+    return State(hidden, tuple(h * 0 for h in hidden) if CELLS[config.cell].has_memory else ())
 
 
 def _config(subject: Subject) -> RecurrentConfig:
@@ -227,5 +229,5 @@ def _config(subject: Subject) -> RecurrentConfig:
     return subject.config
 
 
-def _kind(subject: Subject) -> str:
-    return "additive" if _config(subject).attention == "additive" else "luong"
+def _score(subject: Subject) -> AlignmentScore:
+    return ALIGNMENT_SCORES[_config(subject).attention]

@@ -44,8 +44,8 @@ class Betas(Protocol):
 class Optimiser(Variant):
     """How gradients become updates.
 
-    torch_class: where torch has it; it takes parameter groups, lr and fused. options: what else it
-    takes, from the config. arithmetic: its update, then the functions of ours which that calls.
+    torch_class: where torch has it; it takes parameter groups and lr. options: what else it takes,
+    from the config. arithmetic: its update, then the functions of ours which that calls.
     memory: what it keeps of each weight, from torch's name to the arithmetic's. memory_words: what
     that is called.
     """

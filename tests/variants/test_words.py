@@ -1,0 +1,39 @@
+"""Units cut and join as they say; a language has its own captions."""
+
+import pytest
+
+from tfm_core.config import CaptionTaskConfig
+from tfm_core.data import caption_words
+from tfm_core.data.scenes import LARGE, Placed
+from tfm_core.variants.languages import LANGUAGES
+from tfm_core.variants.units import UNITS
+
+TEXT = "Alice’s cat sat.\nIt slept"
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens"),
+    [
+        ("words", ["Alice’s", "cat", "sat", ".", "\n", "It", "slept"]),
+        ("characters", list(TEXT)),
+    ],
+)
+def test_a_unit_cuts_a_text_and_loses_no_letter(name, tokens):
+    cut = UNITS[name].cut(TEXT)
+    assert cut == tokens
+    assert "".join(cut).replace(" ", "") == TEXT.replace(" ", "")
+
+
+def test_every_unit_cuts_differently():
+    assert len({tuple(unit.cut(TEXT)) for unit in UNITS.values()}) == len(UNITS)
+
+
+def test_every_language_writes_its_own_caption_of_its_own_words():
+    scene = [Placed(8, 0, 0), Placed(3, LARGE, 0)]
+    captions = set()
+    for name in LANGUAGES:
+        config = CaptionTaskConfig(name="captions", language=name)
+        words = caption_words.caption(scene, config).words
+        assert set(words) <= set(caption_words.vocabulary(config).tokens)
+        captions.add(words)
+    assert len(captions) == len(LANGUAGES)

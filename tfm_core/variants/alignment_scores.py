@@ -1,0 +1,118 @@
+"""How a decoder's state asks whether a source word fits, in a recurrent model with attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfm_core.sentences import N_
+from tfm_core.variants.record import Registry, Variant
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlignmentScore(Variant):
+    """layer: called with d_model.
+
+    asks_first: whether the state before a step attends, so that the context goes into the cell
+    (Bahdanau et al. 2015); else the state after it does (Luong et al. 2015). is_pairwise: whether
+    a vector is made for each pair of words. n_source, n_state: square matrices that each source
+    state and each decoder state goes through. latex: of the score. modules, prepared, scores: lines
+    of its class in a generated file: what it holds, what is worked out once from ``memory``, and
+    the scores from ``states`` and ``prepared``. walk_topic: its paragraph in the walk.
+    """
+
+    layer: str
+    asks_first: bool
+    is_pairwise: bool
+    n_source: int
+    n_state: int
+    latex: str
+    modules: tuple[str, ...]
+    prepared: str
+    scores: tuple[str, ...]
+    walk_topic: str
+
+    @property
+    def order(self) -> str:
+        """Whose order it follows, as the walk's paragraphs are called."""
+        return "additive" if self.asks_first else "luong"
+
+
+ADDITIVE = AlignmentScore(
+    name="additive",
+    label=N_("Additive"),
+    help=N_("v tanh(W s + U h), asked before each step (Bahdanau, Cho & Bengio 2015)."),
+    source="Bahdanau et al. 2015, appendix A.1.2",
+    layer="tfm_core.layers.recurrent:AdditiveScore",
+    asks_first=True,
+    is_pairwise=True,
+    n_source=1,
+    n_state=1,
+    latex=r"e_{tj} = v^\top \tanh\left(W s_{t-1} + U h_j + b\right)",
+    modules=(
+        "self.of_state = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W",
+        "self.of_source = nn.Linear(D_MODEL, D_MODEL)  # U",
+        "self.v = nn.Linear(D_MODEL, 1, bias=False)",
+    ),
+    prepared="self.of_source(memory)",
+    scores=(
+        "query_projection = self.of_state(states)[:, :, None]",
+        "return self.v((query_projection + prepared[:, None]).tanh()).squeeze(-1)",
+    ),
+    walk_topic="score-additive",
+)
+DOT = AlignmentScore(
+    name="dot",
+    label=N_("Dot product"),
+    help=N_("s h, asked after each step (Luong, Pham & Manning 2015)."),
+    source="Luong et al. 2015, Eq. 8",
+    layer="tfm_core.layers.recurrent:DotScore",
+    asks_first=False,
+    is_pairwise=False,
+    n_source=0,
+    n_state=0,
+    latex=r"e_{tj} = s_t^\top h_j",
+    modules=(),
+    prepared="memory",
+    scores=("return states @ prepared.mT",),
+    walk_topic="score-dot",
+)
+GENERAL = AlignmentScore(
+    name="general",
+    label=N_("General"),
+    help=N_("s W h: a matrix between the two (Luong et al. 2015)."),
+    source="Luong et al. 2015, Eq. 8",
+    layer="tfm_core.layers.recurrent:GeneralScore",
+    asks_first=False,
+    is_pairwise=False,
+    n_source=1,
+    n_state=0,
+    latex=r"e_{tj} = s_t^\top W h_j",
+    modules=("self.matrix = nn.Linear(D_MODEL, D_MODEL, bias=False)  # W",),
+    prepared="self.matrix(memory)",
+    scores=("return states @ prepared.mT",),
+    walk_topic="score-general",
+)
+CONCAT = AlignmentScore(
+    name="concat",
+    label=N_("Concat"),
+    help=N_("v tanh(W [s; h]), asked after each step (Luong et al. 2015)."),
+    source="Luong et al. 2015, Eq. 8",
+    layer="tfm_core.layers.recurrent:ConcatScore",
+    asks_first=False,
+    is_pairwise=True,
+    n_source=1,
+    n_state=1,
+    latex=r"e_{tj} = v^\top \tanh\left(W [s_t; h_j]\right)",
+    modules=(
+        "self.joined = nn.Linear(2 * D_MODEL, D_MODEL, bias=False)  # W",
+        "self.v = nn.Linear(D_MODEL, 1, bias=False)",
+    ),
+    prepared="memory @ self.joined.weight[:, D_MODEL:].T",
+    scores=(
+        "query_projection = (states @ self.joined.weight[:, :D_MODEL].T)[:, :, None]",
+        "return self.v((query_projection + prepared[:, None]).tanh()).squeeze(-1)",
+    ),
+    walk_topic="score-concat",
+)
+
+ALIGNMENT_SCORES = Registry("alignment score", ADDITIVE, DOT, GENERAL, CONCAT)
