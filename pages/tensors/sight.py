@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.number_sheet import number_sheet
 from pages.i18n import _
 from pages.ui import page_table, show
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
 from tfm_core.inspect.tensors.operations import TensorOperation
