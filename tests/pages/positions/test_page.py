@@ -39,7 +39,7 @@ def test_every_kind_that_words_can_have_has_a_view_of_its_own():
 @pytest.mark.parametrize("kind", POSITIONS.values(), ids=lambda kind: kind.name)
 def test_the_walk_has_words_for_every_kind(kind):
     topics = {kind.topic} | ({kind.inside.topic} if kind.inside is not None else set())
-    assert topics <= set(question.paragraphs())
+    assert topics <= set(question.paragraphs("en"))
 
 
 @pytest.mark.parametrize("view", VIEWS)
