@@ -16,6 +16,7 @@ from benchmarks.paired import Spread, ratio
 from benchmarks.report import Skipped, Table, Target
 from benchmarks.served import Served, serve, wait_until
 from benchmarks.visitor import visitor
+from pages.ui import page_table
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 PRESET = "vit-digits"
 WATCHERS = 3
 PAGES = ("", "train", "runs", "attention", "build", "parameters", "masks", "positions", "walk")
-RUN_PAGES = {"train", "attention", "walk"}
 SLOWDOWN = Target(10, " %", at_least=False)
 ANSWER = Target(300, " ms", at_least=False)
 FIRST_POINT = Target(3, " s", at_least=False)
@@ -80,7 +80,7 @@ def _answers(served: Served, browser: Browser, rounds: int) -> Table:
     with visitor(served.url) as asks:
         for _ in range(rounds + 1):  # the first round imports what a page needs, and is left out
             for path, seconds in taken.items():
-                query = f"run={run.id}" if path in RUN_PAGES else ""
+                query = f"run={run.id}" if page_table.at(path).shows_run else ""
                 seconds.append(asks.visit(path, query))
                 time.sleep(0.2)  # a person does not press at once again
     served.end_runs()

@@ -139,3 +139,16 @@ def test_only_shared_modules_know_session_state() -> None:
 def test_components_do_not_know_the_state_of_a_session() -> None:
     for path in (ROOT / "pages" / "components").glob("*.py"):
         assert not [t for t, _ in imports(path) if t in {"pages.ui.state", "pages.ui.show"}]
+
+
+def test_one_module_keeps_views_in_the_address_and_few_touch_it_at_all() -> None:
+    may = {
+        "pages.ui.view_link",  # views
+        "pages.ui.url_config",  # the configuration
+        "pages.ui.state",  # the current run, and the whole address to copy
+        "pages.i18n",  # the language, which lies below what pages share
+    }
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        assert module(path) in may or "st.query_params" not in text, module(path)
+        assert 'bind="query-params"' not in text, module(path)

@@ -44,7 +44,7 @@ def compare(chosen: Chosen, other: Chosen) -> None:
                 st.metric(_("One full example"), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)
         if changes:
-            st.markdown("\n".join(f"- {sentence}" for sentence in changes))
+            st.markdown("\n".join(f"- {_(sentence)}" for sentence in changes))
         else:
             st.caption(_("Both are the same model."))
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.continuation import is_language

@@ -18,7 +18,7 @@ from pages.components.head_grid import head_grid
 from pages.components.head_lines import head_lines
 from pages.i18n import _
 from pages.ui import state
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import attention as plots
 from tfm_core.plots.palette import COLOURS

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pages.attention.selection_link import Selection
+from pages.i18n import _
 from tfm_core.config import from_json
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
@@ -50,15 +51,10 @@ def labels(run: Run, step: int, modules: list[str]) -> tuple[str, ...]:
     if any(module not in figures for module in modules):
         return ()
     return tuple(
-        _short(head_statistics.describe(figures[module], head))
+        _(head_statistics.describe(figures[module], head, is_short=True))
         for module in modules
         for head in range(len(figures[module].entropy))
     )
-
-
-def _short(label: str) -> str:
-    """Return a label that fits below a small map."""
-    return label.replace(" of the largest entropy", "").replace(", entropy ", ", ")
 
 
 def over_validation(run: Run) -> ValidationFigures:

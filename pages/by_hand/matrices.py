@@ -10,7 +10,6 @@ from pages.by_hand.link import LEARNED, MATRICES, RATE, RATES, SEED, WANTED
 from pages.by_hand.words import Given
 from pages.i18n import _
 from pages.ui import show, view_link
-from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention, learning
 from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Floats, Matrices
@@ -141,7 +140,7 @@ def lesson(given: Given, start: Matrices) -> Matrices:
             chosen = learning.targets_of(wanted, given.words)
             learned = learning.learn(given.vectors, start, chosen, given.allowed, rate=rate)
         except ValueError as error:
-            show.problem(escape(_(error)))
+            show.problem(error)
             return start
         with left:
             step = _step(learned)

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.by_hand import stages, words
 from pages.by_hand.link import STAGE, elsewhere
 from pages.i18n import _, content
-from pages.ui import run_words, show, view_link
+from pages.ui import show, view_link
 
 STAGES = {
     "one-hot": stages.one_hot,
@@ -27,7 +27,7 @@ def page() -> None:
         given = words.given(stage)
         STAGES[stage](given)
     except ValueError as error:
-        show.problem(run_words.escape(_(error)))
+        show.problem(error)
 
 
 page()

@@ -15,7 +15,7 @@ from pages.by_hand.words import Given
 from pages.components.number_sheet import number_sheet
 from pages.i18n import N_, _
 from pages.ui import question, show, view_link, walk_state
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.by_hand import attention, questions
 from tfm_core.inspect.by_hand import forms as by_hand_forms
 from tfm_core.inspect.by_hand.attention import Attended, Matrices

@@ -10,7 +10,6 @@ import streamlit as st
 from pages.by_hand.link import HEADS_WIDTH, MASK, ONE_WIDTH, SCALE, TURNED, VECTORS, WORDS
 from pages.i18n import _
 from pages.ui import show, typed, view_link
-from pages.ui.run_words import escape
 from tfm_core.inspect.by_hand import attention
 from tfm_core.inspect.by_hand import text as by_hand_text
 from tfm_core.inspect.by_hand.attention import Bools, Floats
@@ -211,7 +210,7 @@ def facts(given: Given) -> None:
     if blind:
         show.problem(
             _("Nothing is allowed to {words}: such a query gets zeros here, by decision.").format(
-                words=", ".join(f"“{escape(word)}”" for word in blind)
+                words=", ".join(f"“{word}”" for word in blind)
             )
         )
     if clicks:

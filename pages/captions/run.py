@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, page_table, run_actions, run_words, runs_access, state
+from pages.ui import offers, page_table, run_actions, runs_access, state
+from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
 from tfm_core.variants.languages import LANGUAGES
@@ -81,7 +82,7 @@ def _none() -> None:
         if run.problem is None and _task(run) is not None and run.status.is_active:
             words = _("“{name}” is training: its first weights are saved in a moment.")
             st.info(
-                words.format(name=run_words.escape(run.meta.name)),
+                words.format(name=escape(run.meta.name)),
                 icon=":material/hourglass_empty:",
             )
             st.page_link(

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show, state
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.text.caption_look import MEAN, CaptionReading, Heads, chosen_maps, scores
 from tfm_core.plots.caption_strip import caption_strip
 from tfm_core.runs.run import Run

@@ -10,7 +10,8 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
-from pages.ui import run_words, show, state, typed
+from pages.ui import show, state, typed
+from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled
@@ -48,7 +49,7 @@ def _draw(run: Run) -> None:
         tokens = _hidden(core.tokens_of(run, typed.within(text, MAX_TEXT)))
         filled = _kept(run.folder, trained.checkpoint_mark(run), tokens)
     except ValueError as error:
-        show.problem(run_words.escape(_(error)))
+        show.problem(error)
         return
     if not filled.blanks[0].truth:
         st.info(
@@ -69,7 +70,7 @@ def _hidden(tokens: tuple[str, ...]) -> tuple[str, ...]:
     pressed = st.pills(
         _("Press a word to hide it"),
         list(range(len(tokens))),
-        format_func=lambda position: run_words.escape(names[position]),
+        format_func=lambda position: escape(names[position]),
         selection_mode="multi",
         default=gaps,
         key=f"encoders-hide-{' '.join(names)}",
@@ -82,7 +83,7 @@ def _blank(filled: Filled, blank: Blank) -> None:
     words = [GAP if position != blank.position and not token.isalpha() else token
              for position, token in enumerate(filled.tokens)]  # fmt: skip
     words[blank.position] = "[ ? ]"
-    st.header(run_words.escape(" ".join(words)), anchor=False, divider="grey")
+    st.header(escape(" ".join(words)), anchor=False, divider="grey")
     shown = blank.top(N_WORDS)
     left, right = st.columns(2, gap="medium")
     with left:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import page_table, run_actions, run_words, runs_access, show, state
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS
@@ -34,7 +35,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
     if was_live and not status.is_active:
         state.draw_anew()  # once: the page then makes a fragment that does not tick
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        name = run_words.escape(run.meta.name)
+        name = escape(run.meta.name)
         words = _("Read by **{name}**").format(name=name)
         st.markdown(f"{words} {run_words.badge(status)}", width="content")
         st.page_link(

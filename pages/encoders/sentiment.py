@@ -10,7 +10,8 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
-from pages.ui import run_words, show, state, typed
+from pages.ui import show, state, typed
+from pages.ui.typed import escape
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import sentence as core
 from tfm_core.inspect.text.sentence import SentenceReading
@@ -41,7 +42,7 @@ def _draw(run: Run) -> None:
     try:
         sentence = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
     except ValueError as error:
-        show.problem(run_words.escape(_(error)))
+        show.problem(error)
         return
     _answer(sentence)
     _words(sentence)
@@ -75,7 +76,7 @@ def _rule(sentence: SentenceReading) -> str:
     mark = ":green-badge[:material/check: agrees]"
     if rule.label != said:
         mark = ":orange-badge[:material/close: differs]"
-    deciding = " · ".join(run_words.escape(sentence.words[index]) for index in rule.decides)
+    deciding = " · ".join(escape(sentence.words[index]) for index in rule.decides)
     worths = [
         f"**{clause.worth:+d}**" if index in rule.counted else f"~~{clause.worth:+d}~~"
         for index, clause in enumerate(rule.clauses)

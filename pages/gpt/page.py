@@ -5,7 +5,7 @@ from __future__ import annotations
 from pages.gpt import lens, own, read, run, sum, write
 from pages.gpt.link import PART
 from pages.i18n import _
-from pages.ui import run_words, show, view_link
+from pages.ui import show, view_link
 
 
 def page() -> None:
@@ -21,7 +21,7 @@ def page() -> None:
             shown = {"write": write.part, "lens": lens.part}.get(part, read.part)
             run.with_run(run.LANGUAGE, shown)
     except ValueError as error:
-        show.problem(run_words.escape(_(error)))
+        show.problem(error)
 
 
 page()

@@ -6,7 +6,8 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_words, show, typed
+from pages.ui import show, typed
+from pages.ui.typed import escape
 from tfm_core.config import CorpusTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.surprisal import BITS, Surprisals, example_text, surprisals
@@ -88,7 +89,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
             "Token {n}, **{token}**: {bits} bits, probability {p}, no. {rank} of its guesses."
         ).format(
             n=picked + 1,
-            token=run_words.escape(plots.shown(token)),
+            token=escape(plots.shown(token)),
             bits=f"{nats * BITS:.2f}",
             p=f"{np.exp(-nats):.3g}",
             rank=f"{int(reading.rank[picked]):,}",

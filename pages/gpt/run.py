@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import offers, run_words, runs_access, state
+from pages.ui import offers, runs_access, state
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
 _MOST = 20
@@ -92,7 +93,7 @@ def _empty(needs: Needs, training: list[Run]) -> None:
         st.info(
             _(
                 "“{name}” is training and has not saved its weights yet; it will in a moment."
-            ).format(name=run_words.escape(training[0].meta.name)),
+            ).format(name=escape(training[0].meta.name)),
             icon=":material/hourglass_empty:",
         )
         st.button(_("Look again"), icon=":material/refresh:", key="gpt-look-again")

@@ -6,7 +6,8 @@ import streamlit as st
 
 from pages.gpt import lens
 from pages.i18n import _
-from pages.ui import run_words, show, state, typed
+from pages.ui import show, state, typed
+from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text.gpt_reading import Digits, sum_of
@@ -48,7 +49,7 @@ def _verdict(digits: Digits) -> None:
             (_("Model"), said or "–"),
             (_("Truth"), "".join((digits.truth or ())[:-1]) or "–"),
         ):
-            st.markdown(f":grey[{who}]  \n**{run_words.escape(what)}**", width="content")
+            st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")
         is_right = digits.answer == digits.truth
         colour, icon = ("green", "check") if is_right else ("orange", "close")
         words = _("right") if is_right else _("wrong")

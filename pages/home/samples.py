@@ -7,7 +7,7 @@ import random
 import streamlit as st
 
 from pages.i18n import PAGES_DIR
-from pages.ui import run_words
+from pages.ui.typed import escape
 from tfm_core.config import (
     CaptionTaskConfig,
     CorpusTaskConfig,
@@ -26,7 +26,7 @@ _SEED = 6  # short lines that show what each task is about
 
 def text(experiment: Experiment, *, is_large: bool) -> None:
     """Draw a source and what should become of it."""
-    source, target = (run_words.escape(words) for words in text_sample(experiment))
+    source, target = (escape(words) for words in text_sample(experiment))
     arrow = ":gray[:material/subdirectory_arrow_right:]"
     st.markdown(f"{source}  \n{arrow} **{target}**")
 
@@ -40,7 +40,7 @@ def scene(experiment: Experiment, *, is_large: bool) -> None:
     """Draw a picture and its caption."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.image(SCENE, width=72)
-        st.markdown(f"**{run_words.escape(caption_sample(experiment))}**", width="stretch")
+        st.markdown(f"**{escape(caption_sample(experiment))}**", width="stretch")
 
 
 def text_sample(experiment: Experiment) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import comparison, page_table, run_words, runs_access, show, state
+from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
@@ -68,7 +69,7 @@ def _experiment() -> tuple[Experiment | None, str]:
     run = None if run_id is None else runs_access.store().get(run_id)
     if run is not None and run.problem is None:
         words = _("The task and sizes of the current run, **{name}**, with each kind of positions.")
-        return run.experiment, words.format(name=run_words.escape(run.meta.name))
+        return run.experiment, words.format(name=escape(run.meta.name))
     try:
         experiment = Experiment.parse(state.draft())
     except ConfigError as error:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_words, runs_access, show, state, typed
+from pages.ui import runs_access, show, state, typed
+from pages.ui.typed import escape
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.masks import lab
 from tfm_core.inspect.positions import shuffle
@@ -55,7 +56,7 @@ def view() -> None:
         return
     order = shuffle.shuffled(len(tokens), seed)
     moved = [tokens[index] for index in order] if own is None else own[2]
-    st.markdown(_("Shuffled: **{words}**").format(words=run_words.escape(" ".join(moved))))
+    st.markdown(_("Shuffled: **{words}**").format(words=escape(" ".join(moved))))
     _bars(tokens, order, run, own)
     if own is not None:
         _answers(own[1])
@@ -98,8 +99,8 @@ def _answers(answers: shuffle.ShuffledAnswers) -> None:
             _(
                 "The current run's model answers “{before}”, and to the shuffled words “{after}”"
             ).format(
-                before=run_words.escape(answers.before) or "∅",
-                after=run_words.escape(answers.after) or "∅",
+                before=escape(answers.before) or "∅",
+                after=escape(answers.after) or "∅",
             )
         )
 

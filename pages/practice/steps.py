@@ -9,6 +9,7 @@ import streamlit as st
 from pages.i18n import N_, _, content
 from pages.practice.link import STEP
 from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
+from pages.ui.typed import escape
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
@@ -159,7 +160,7 @@ def _where(kind: Kind, run: Run) -> None:
         words += _(" · trained {time}").format(time=show.duration(status.seconds))
     st.caption(words)
     if status.reason:
-        st.caption(run_words.escape(_(status.reason)))
+        st.caption(escape(_(status.reason)))
     st.page_link(
         page_table.path_of("train"),
         label=_("Watch"),

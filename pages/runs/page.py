@@ -4,7 +4,8 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.runs import filter
-from pages.ui import run_actions, run_list, run_words, runs_access, show, state
+from pages.ui import run_actions, run_list, runs_access, show, state
+from pages.ui.typed import escape
 
 show.header("runs")
 
@@ -12,7 +13,7 @@ deleted = state.deleted_run()
 if deleted is not None:
     run_id, name = deleted
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo-bar"):
-        st.markdown(_("Deleted **{name}**.").format(name=run_words.escape(name)), width="stretch")
+        st.markdown(_("Deleted **{name}**.").format(name=escape(name)), width="stretch")
         st.button(
             _("Undo"),
             key="undo-delete",

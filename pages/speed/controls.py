@@ -8,7 +8,8 @@ from pages.i18n import _
 from pages.speed import state as speed_state
 from pages.speed.link import COMPARE
 from pages.speed.state import BenchmarkRequest
-from pages.ui import model_choice, run_words, runs_access, show, state, view_link
+from pages.ui import model_choice, runs_access, show, state, view_link
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.registry import COMPARISONS
 
@@ -28,7 +29,7 @@ def pick() -> BenchmarkRequest | None:
         )  # fmt: skip
         return None
     device = state.device()
-    label = run_words.escape(chosen.label)
+    label = escape(chosen.label)
     st.markdown(_(COMPARISONS[name].help))
     return BenchmarkRequest(name, chosen.experiment, device, label)
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.tensors import controls
 from pages.tensors import sight as tensors_sight
-from pages.ui import run_words, show
+from pages.ui import show
 from tfm_core.inspect.tensors.sight import sight
 
 
@@ -23,7 +23,7 @@ def page() -> None:
         seen = sight(operation.name, asked.source, asked.values, asked.second)
     except ValueError as error:
         with told:
-            show.problem(run_words.escape(_(error)))
+            show.problem(error)
         with seen_code:
             tensors_sight.used(operation)
             controls.own_mistakes(operation)

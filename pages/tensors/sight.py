@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.number_sheet import number_sheet
 from pages.i18n import _
 from pages.ui import page_table, show
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from tfm_core.inspect.by_hand.arithmetic import product
 from tfm_core.inspect.tensors import notes, products
 from tfm_core.inspect.tensors.operations import TensorOperation
@@ -42,7 +42,7 @@ def used(operation: TensorOperation) -> None:
 def refused(seen: OperationResult) -> None:
     """Show what PyTorch said, word for word, and what it means here."""
     st.error(
-        _("**PyTorch refuses.** {why}").format(why=escape(seen.explanation)),
+        _("**PyTorch refuses.** {why}").format(why=escape(_(seen.explanation))),
         icon=":material/block:",
     )
     st.code(f"{seen.error_type}: {seen.error}", language=None, wrap_lines=True)
@@ -112,7 +112,7 @@ def _say(seen: OperationResult) -> None:
             _("Sums along axis {dim}: **{sums}**").format(dim=seen.values["dim"], sums=sums)
         )
     elif seen.operation.name in {"rand", "randn"}:
-        st.markdown(_("Measured: {found}.").format(found=notes.statistics(seen)))
+        st.markdown(_("Measured: {found}.").format(found=_(notes.statistics(seen))))
 
 
 def _loops(seen: OperationResult) -> None:

@@ -8,6 +8,7 @@ from pages.i18n import _
 from pages.train import corpus_text, start, transfer
 from pages.ui import controls, drafts, show, state, url_config, view_link
 from pages.ui.fields import settings_of
+from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
 
 _LINK_READ = "configure-link-read"
@@ -148,7 +149,7 @@ def _link_problems() -> None:
     if not sentences:
         return
     words = [_("Some of what the link asks for is not possible; the rest is set as it says:")]
-    words += [f"- {controls.plain(sentence)}" for sentence in sentences]
+    words += [f"- {escape(sentence)}" for sentence in sentences]
     st.warning("\n".join(words), icon=":material/link:")
     st.button(_("Understood"), key="configure-understood", on_click=_forget_link_problems)
 

@@ -10,6 +10,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
 from pages.ui import live_curves, run_words, runs_access, show, state
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -26,7 +27,7 @@ _MOST_SHOWN = 4
 
 def page(run: Run) -> None:
     """Draw a run: where it stands, its curves, its predictions, what it attends to."""
-    name = run_words.escape(run.meta.name)
+    name = escape(run.meta.name)
     if run.problem:
         st.title(name, anchor=False)
         show.problem(run.problem)
@@ -65,7 +66,7 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
 
 def _header(run: Run, status: Status) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.title(run_words.escape(run.meta.name), anchor=False, width="content")
+        st.title(escape(run.meta.name), anchor=False, width="content")
         recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
         st.markdown(f"{run_words.badge(status)} {recorded}", width="content")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -87,18 +88,18 @@ def _word(run: Run, status: Status) -> None:
                 icon=":material/rocket_launch:",
             )
         elif status.state == "failed":
-            why = run_words.escape(_(status.reason or N_("It did not say why.")))
+            why = escape(_(status.reason or N_("It did not say why.")))
             hint = _("Change the settings with New run, or press Resume to try it again.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
-            why = run_words.escape(_(status.reason))
+            why = escape(_(status.reason))
             st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
         elif status.state == "finished" and status.reason:
-            st.info(run_words.escape(_(status.reason)), icon=":material/flag:")
+            st.info(escape(_(status.reason)), icon=":material/flag:")
         elif status.state == "stopped" and status.reason:
-            st.info(run_words.escape(_(status.reason)), icon=":material/stop_circle:")
+            st.info(escape(_(status.reason)), icon=":material/stop_circle:")
         elif status.state == "paused":
             st.info(
                 _("Paused. Step learns from one batch, Resume continues."),
@@ -126,7 +127,7 @@ def _queued(status: Status) -> None:
     with st.container(horizontal=True, gap="small"):
         for other in holding[:_MOST_SHOWN]:
             its_state = run_words.STATES[other.status.state]
-            label = f"{run_words.escape(other.meta.name)}: {_(its_state.label)}"
+            label = f"{escape(other.meta.name)}: {_(its_state.label)}"
             if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):
                 state.set_current_run(other.id)
                 st.rerun()

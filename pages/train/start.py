@@ -11,6 +11,7 @@ from pages.i18n import _
 from pages.ui import controls, drafts, forecast, run_actions, show, state, url_config
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 
 _DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
@@ -64,9 +65,9 @@ def _why_not(checked: Checked) -> None:
     )
     sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(sections))
     with st.container(gap=None, width="stretch"):
-        st.markdown(f":red[:material/error: **{controls.plain(sentence)}**]")
+        st.markdown(f":red[:material/error: **{escape(sentence)}**]")
         for problem in checked.problems:
-            st.caption(controls.plain(_(problem.sentence)))
+            st.caption(escape(_(problem.sentence)))
 
 
 def _needs(experiment: Experiment) -> None:
@@ -89,16 +90,18 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
     try:
         estimate = forecast.answer(future)
     except ValueError as error:
-        return f":red[:material/error: {controls.plain(_(error))}]"
+        return f":red[:material/error: {escape(_(error))}]"
     except Exception:  # a guess that fails must not keep anyone from starting
         return _("What it will need could not be worked out; it can be started all the same.")
     assert estimate is not None
     words = _(
-        "**{n}** parameters · about **{memory}** of memory · {steps} steps in about **{time}**"
+        "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
+        "{steps} steps in about **{time}**"
     )
     return words.format(
         n=show.count(estimate.n_parameters),
         memory=show.size(estimate.memory_bytes),
+        step=show.size(estimate.step_bytes),
         steps=f"{experiment.training.steps:,}",
         time=show.duration(estimate.seconds),
     )

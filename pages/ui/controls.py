@@ -15,6 +15,7 @@ from pages.i18n import _, ngettext
 from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
+from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.base import Labelled
 
@@ -63,7 +64,7 @@ def control(setting: Setting, checked: Checked) -> None:
 
 def complaint(sentence: str) -> None:
     """Say what is wrong, small, where it is wrong."""
-    st.caption(f":red[:material/error: {plain(sentence)}]")
+    st.caption(f":red[:material/error: {escape(sentence)}]")
 
 
 def family() -> None:
@@ -164,8 +165,3 @@ def _with_own_text(values: drafts.Values) -> drafts.Values:
     if drafts.task_of(values) != "own-text" or not state.own_text():
         return values
     return drafts.put(values, "task.text", state.own_text())
-
-
-def plain(sentence: str) -> str:
-    """Return a sentence that Markdown leaves as it is."""
-    return "".join(f"\\{c}" if c in "\\`*_[]$~<>#:" else c for c in sentence)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.i18n import PAGES_DIR, _
 from pages.ui import page_table, run_words, runs_access, show, state
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
 ICON = str(PAGES_DIR / "content" / "icon.svg")
@@ -66,7 +67,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
         state.draw_anew()  # once: drawn anew, it no longer ticks
     with st.container(border=True, gap="xsmall"):
         st.caption(_("Current run"))
-        st.markdown(f"**{run_words.escape(run.meta.name)}**")
+        st.markdown(f"**{escape(run.meta.name)}**")
         st.markdown(run_words.badge(status))
         if run.problem:
             st.caption(_(run.problem))

@@ -24,7 +24,8 @@ class PageFacts:
 
     section: a key of ``SECTIONS``. file: its script, below ``pages/``. title: translated where it
     is drawn. icon: Streamlit's name of it. shows_run: it shows the current run, so its address
-    names the run. has_view: the rest of its address says what it shows, so a link to it does too.
+    names the run. view: the dataclass that its address is made of (``view_link``), by name, as
+    pages are drawn before they are imported; empty where its address says nothing more.
     follows_run: how the sidebar calls it below the current run; empty where it does not stand
     there.
     """
@@ -35,7 +36,7 @@ class PageFacts:
     title: str
     icon: str
     shows_run: bool = False
-    has_view: bool = False
+    view: str = ""
     follows_run: str = ""
 
     def __post_init__(self) -> None:
@@ -48,6 +49,11 @@ class PageFacts:
     def url_path(self) -> str:
         """Its path in the address; Home has none."""
         return "" if self.name == HOME else self.name
+
+    @property
+    def has_view(self) -> bool:
+        """Whether its address says what it shows, so that a link to it does too."""
+        return bool(self.view)
 
     @property
     def path(self) -> str:
@@ -65,48 +71,52 @@ _ROWS = (
     PageFacts("runs", "train", "runs/page.py", N_("Runs"), ":material/stacked_line_chart:"),
     PageFacts(
         "attention", "look", "attention/page.py", N_("Attention"), ":material/visibility:",
-        shows_run=True, has_view=True, follows_run=N_("Look inside"),
+        shows_run=True, view="pages.attention.selection_link:Selection",
+        follows_run=N_("Look inside"),
     ),
     PageFacts(
         "build", "model", "architecture/build.py", N_("Build"), ":material/account_tree:",
-        has_view=True,
+        view="pages.architecture.link:BuildView",
     ),
     PageFacts(
         "parameters", "model", "architecture/parameters.py", N_("Parameters"),
-        ":material/table_chart:", has_view=True,
+        ":material/table_chart:", view="pages.architecture.link:ParametersView",
     ),
-    PageFacts("masks", "model", "masks/page.py", N_("Masks"), ":material/grid_off:", has_view=True),
+    PageFacts(
+        "masks", "model", "masks/page.py", N_("Masks"), ":material/grid_off:",
+        view="pages.masks.link:MasksView",
+    ),
     PageFacts(
         "positions", "model", "positions/page.py", N_("Positions"), ":material/waves:",
-        has_view=True,
+        view="pages.positions.link:PositionsView",
     ),
     PageFacts(
         "walk", "model", "walk/page.py", N_("Walk through"), ":material/footprint:",
-        shows_run=True, has_view=True, follows_run=N_("Walk through"),
+        shows_run=True, view="pages.walk.link:WalkView", follows_run=N_("Walk through"),
     ),
     PageFacts(
         "words", "learn", "words/page.py", N_("Words into tensors"), ":material/text_fields:",
-        shows_run=True, has_view=True,
+        shows_run=True, view="pages.words.link:WordsView",
     ),
     PageFacts(
         "tensors", "learn", "tensors/page.py", N_("Tensors by sight"), ":material/view_in_ar:",
-        has_view=True,
+        view="pages.tensors.link:TensorsView",
     ),
     PageFacts(
         "by-hand", "learn", "by_hand/page.py", N_("Attention by hand"), ":material/calculate:",
-        has_view=True,
+        view="pages.by_hand.link:ByHandView",
     ),
     PageFacts(
         "before", "learn", "before/page.py", N_("Before the Transformer"), ":material/history:",
-        has_view=True,
+        view="pages.before.link:BeforeView",
     ),
     PageFacts(
         "encoders", "learn", "encoders/page.py", N_("Reading: encoders"), ":material/auto_stories:",
-        shows_run=True, has_view=True,
+        shows_run=True, view="pages.encoders.link:EncodersView",
     ),
     PageFacts(
         "gpt", "learn", "gpt/page.py", N_("Writing: GPT"), ":material/edit_note:",
-        shows_run=True, has_view=True,
+        shows_run=True, view="pages.gpt.link:GptView",
     ),
     PageFacts(
         "captions", "learn", "captions/page.py", N_("Pictures to words"), ":material/image_search:",
@@ -114,14 +124,15 @@ _ROWS = (
     ),
     PageFacts(
         "training-step", "learn", "training_step/page.py", N_("One training step"),
-        ":material/sync:", shows_run=True, has_view=True,
+        ":material/sync:", shows_run=True, view="pages.training_step.link:TrainingStepView",
     ),
     PageFacts(
-        "speed", "learn", "speed/page.py", N_("Making it fast"), ":material/speed:", has_view=True
+        "speed", "learn", "speed/page.py", N_("Making it fast"), ":material/speed:",
+        view="pages.speed.link:SpeedView",
     ),
     PageFacts(
         "practice", "learn", "practice/page.py", N_("Good practice"), ":material/verified:",
-        shows_run=True, has_view=True,
+        shows_run=True, view="pages.practice.link:PracticeView",
     ),
 )  # fmt: skip
 PAGES: dict[str, PageFacts] = {page.name: page for page in _ROWS}

@@ -9,6 +9,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import run_actions, run_words, show, state
 from pages.ui.sparkline import sparkline
+from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import MAX_NAME
 
@@ -34,7 +35,7 @@ def row(run: Run, *, menu: bool) -> None:
 
 
 def _facts(run: Run, *, was_active: bool) -> None:
-    name = f"**{run_words.escape(run.meta.name)}**"
+    name = f"**{escape(run.meta.name)}**"
     if run.problem is not None:
         st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
         st.caption(_(run.problem))
@@ -51,7 +52,7 @@ def _facts(run: Run, *, was_active: bool) -> None:
             st.markdown(f"{name}  {run_words.badge(status)}{recorded}")
             st.caption(" · ".join(_numbers(run)))
     if status.reason:
-        st.caption(run_words.escape(_(status.reason)))
+        st.caption(escape(_(status.reason)))
 
 
 def _numbers(run: Run) -> list[str]:
@@ -64,7 +65,7 @@ def _numbers(run: Run) -> list[str]:
         numbers.append(_("trained {time}").format(time=show.duration(status.seconds)))
     numbers.append(show.ago(run.meta.created))
     whole = [number.replace(" ", _NO_BREAK) for number in numbers]
-    return [run_words.escape(run_words.learns(run)), *whole]
+    return [escape(run_words.learns(run)), *whole]
 
 
 def _buttons(run: Run) -> None:

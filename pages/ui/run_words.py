@@ -32,13 +32,6 @@ STATES: dict[State, StateWords] = {
 }
 
 
-def escape(text: str) -> str:
-    """Return text so that Markdown shows it as it stands; people choose the names of runs."""
-    for mark in "\\`*_{}[]()<>#+-.!|$~:":
-        text = text.replace(mark, f"\\{mark}")
-    return text
-
-
 def badge(status: Status) -> str:
     """Return the state as a Markdown badge."""
     words = STATES[status.state]

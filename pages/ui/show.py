@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -15,6 +14,7 @@ import streamlit as st
 from pages.components import live_figure as component
 from pages.i18n import _, content
 from pages.ui import page_table
+from pages.ui.typed import escape
 
 
 def header(name: str) -> None:
@@ -61,8 +61,8 @@ def formula(latex: str) -> None:
 
 
 def problem(what: str | BaseException) -> None:
-    """Show what is wrong, and what would be right; what a person typed in it makes no markup."""
-    st.error(re.sub(r"(?<!\\)([$*\[\]])", r"\\\1", _(what)), icon=":material/error:")
+    """Show what is wrong, and what would be right; nothing in it is markup."""
+    st.error(escape(_(what)), icon=":material/error:")
 
 
 def empty(sentence: str, button: str, page: str) -> None:

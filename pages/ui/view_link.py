@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui.markdown import escape
+from pages.ui.typed import escape
 
 T = TypeVar("T")
 V = TypeVar("V")

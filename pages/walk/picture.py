@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show, state
-from pages.ui.run_words import escape
+from pages.ui.typed import escape
 from pages.walk import tensor
 from tfm_core.plots import walk as plots
 from tfm_core.plots.caption_strip import caption_strip

@@ -6,7 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _, ngettext
-from pages.ui import run_words, show, state, typed
+from pages.ui import show, state, typed
+from pages.ui.typed import escape
 from tfm_core.inspect.text import padding
 from tfm_core.inspect.text.padding import Batch
 from tfm_core.plots import token_batch as plots
@@ -99,7 +100,7 @@ def _what_happened(made: Batch) -> None:
         total,
     ).format(n=total)
     parts = [
-        _("sentence {n} lost “{words}”").format(n=number, words=run_words.escape(" ".join(words)))
+        _("sentence {n} lost “{words}”").format(n=number, words=escape(" ".join(words)))
         for number, words in lost
     ]
     st.warning(sentence + "; ".join(parts) + ".", icon=":material/content_cut:")

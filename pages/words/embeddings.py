@@ -8,7 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, run_words, runs_access, show, state, view_link
+from pages.ui import offers, runs_access, show, state, view_link
+from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.positions.tables import cosines
@@ -37,7 +38,7 @@ def table_to_show() -> EmbeddingTable | None:
     run = None if run_id is None else runs_access.store().get(run_id)
     why = _("There is no current run whose words could be shown.")
     if run is not None:
-        why = embeddings.can_show(run) or ""
+        why = _(embeddings.can_show(run))
     if run is None or why:
         _none(why)
         return None
@@ -54,7 +55,7 @@ def table_to_show() -> EmbeddingTable | None:
         return None
     st.caption(
         _("{run}: a table of {rows} words × {width} numbers, as at step {step}.").format(
-            run=run_words.escape(run.meta.name),
+            run=escape(run.meta.name),
             rows=len(table.tokens),
             width=table.values.shape[2],
             step=f"{table.steps[-1]:,}",
@@ -78,7 +79,7 @@ def _word(table: EmbeddingTable) -> int:
 def _lookup(table: EmbeddingTable, index: int) -> None:
     last = table.values[-1]
     lookup = embeddings.look_up(last, index)
-    name = run_words.escape(table.tokens[index])
+    name = escape(table.tokens[index])
     show.figure(
         plots.lookup(last, lookup, table.tokens, state.theme()),
         _(

@@ -43,6 +43,16 @@ def test_a_run_is_renamed_deleted_and_brought_back(open_tab: OpenTab, server: Ap
     expect(tab.button("Undo")).to_have_count(0)
 
 
+MARKS = r"1. *a* _b_ `c` [d](e) $f$ ~~g~~ <b>h</b> # :red[i] &lt; | {j} \k (v1.2-x)!"
+
+
+def test_the_name_of_a_run_is_shown_as_it_was_typed(open_tab: OpenTab, server: AppServer) -> None:
+    run = server.store.create(SHORT, name=MARKS, state="stopped")
+    tab = open_tab(f"runs?run={run.id}")
+    expect(row(tab, run)).to_contain_text(MARKS)
+    expect(tab.page.get_by_test_id("stSidebar")).to_contain_text(MARKS)
+
+
 def test_a_damaged_run_says_so_while_others_can_be_opened(
     open_tab: OpenTab, server: AppServer
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pages.i18n import content
 from pages.ui import show
-from pages.ui.run_words import STATES, escape
+from pages.ui.run_words import STATES
 from tfm_core.runs import status
 
 
@@ -69,10 +69,6 @@ def test_ago(age: timedelta, words: str) -> None:
 
 def test_what_is_long_ago_has_a_date() -> None:
     assert show.ago("2025-03-07T11:13:17+00:00") == "2025-03-07"
-
-
-def test_a_name_cannot_become_markdown() -> None:
-    assert escape("*a* [b](c) $d$ :red[e]") == r"\*a\* \[b\]\(c\) \$d\$ \:red\[e\]"
 
 
 def test_every_state_has_words() -> None:

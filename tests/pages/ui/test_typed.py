@@ -1,7 +1,15 @@
-"""A text too long for its field stays in it, and a sentence says how much is read."""
+"""Texts that people type: a long one is kept and answered, and none of them makes markup."""
+
+from __future__ import annotations
+
+import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
 
+from pages.ui.typed import ALPHABET, escape
 from tests.pages.looking import said
 
 FIELDS = [
@@ -22,3 +30,43 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
     assert app.text_input(key=key).proto.max_chars == 0  # a limit would refuse the paste
     app.text_input(key=key).set_value("word word").run()
     assert "2,500 characters" not in said(app)
+
+
+READ = re.compile(r"\\([!-/:-@\[-`{-~])")  # what CommonMark makes of a backslash and a mark
+
+
+@settings(deadline=None)
+@given(st.text("".join(map(chr, range(32, 127)))))
+def test_markdown_reads_back_what_was_typed(text: str) -> None:
+    assert READ.sub(r"\1", escape(text)) == text.lstrip(" ")
+
+
+@settings(deadline=None)
+@given(st.text(ALPHABET + "ab1 "))
+def test_no_mark_stands_without_its_backslash(text: str) -> None:
+    assert not set(READ.sub("", escape(text))) & set(ALPHABET)
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("*a* [b](c) $d$ :red[e]", r"\*a\* \[b\](c) \$d\$ \:red\[e\]"),
+        ("1. one\n- two\n+ three\n===", "1\\. one\n\\- two\n\\+ three\n\\==="),
+        ("    no code", "no code"),
+        ("v1.2 is well-known (so far)!", "v1.2 is well-known (so far)!"),
+    ],
+)
+def test_what_begins_a_line_is_escaped_there_only(text: str, escaped: str) -> None:
+    assert escape(text) == escaped
+
+
+def a_problem_with_marks() -> None:
+    from pages.ui import show
+
+    show.problem("“**b** $c$ :red[a]” is not a word.")
+
+
+def test_a_problem_has_no_markup() -> None:
+    (shown,) = AppTest.from_function(a_problem_with_marks).run().error
+    assert READ.sub(r"\1", shown.value) == "“**b** $c$ :red[a]” is not a word."
+    assert r"\*\*b\*\*" in shown.value

@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.tensors.operations import Values
-from tfm_core.sentences import N_
 
 Array = npt.NDArray[Any]
 Index = tuple[int, ...]
@@ -102,7 +101,7 @@ def loops_code(equation: str, inputs: Sequence[Array]) -> str:
     lines = [names, f"y = torch.zeros({', '.join(str(sizes[c]) for c in out) or '()'})"]
     depth = 0
     for letter in [*out, *summed]:
-        note = "" if letter in out else N_("  # not in the output: summed over")
+        note = "" if letter in out else "  # not in the output: summed over"
         lines.append(f"{'    ' * depth}for {letter} in range({sizes[letter]}):{note}")
         depth += 1
     factors = " * ".join(

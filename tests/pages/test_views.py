@@ -1,0 +1,244 @@
+"""What a page shows is in its address: every view, there and back, and its link opens it again."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+from pkgutil import resolve_name
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from streamlit.testing.v1 import AppTest
+
+from pages.architecture.link import BuildView, ParametersView
+from pages.attention import selection_link
+from pages.attention.selection_link import Example, Selection, SnapshotStep
+from pages.before.link import BeforeView
+from pages.by_hand.link import ByHandView
+from pages.encoders.link import EncodersView
+from pages.gpt.link import GptView
+from pages.masks.link import MasksView
+from pages.positions.link import PositionsView
+from pages.practice.link import PracticeView
+from pages.speed.link import SpeedView
+from pages.tensors.link import OPERATION, TOLD, TensorsView
+from pages.training_step.link import TrainingStepView
+from pages.ui import view_link
+from pages.ui.page_table import PAGES, PageFacts
+from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
+from pages.walk.link import WalkView
+from pages.words.link import WordsView
+from tests.pages.opening import opened_at
+from tfm_core.inspect.tensors.operations import OPERATIONS
+from tfm_core.runs.store import RECORDED, RunStore
+
+Query = dict[str, str]
+WITH_VIEW = [page for page in PAGES.values() if page.has_view]
+LETTERS = "ab7 .,;:-_+%&=?#/“가é\n\\"  # what a link writes in another way, and what it does not
+KOREAN, DIGITS = {"run": "recorded-korean"}, {"run": "recorded-digits"}
+FITTING = {  # a run says which there are
+    Selection: {
+        "kind": replace(selection_link.KIND, names=("cross", "decoder"), first="cross"),
+        "step": replace(selection_link.STEP, steps=(0, 2, 11)),
+        "patch": replace(selection_link.PATCH, names=("mean", "2,3")),
+    }
+}
+POSITION = st.integers(0, selection_link.MAX_TOKENS - 1)
+NOTATIONS = {
+    "cell": st.none() | st.tuples(POSITION, POSITION),
+    "pin": st.none() | st.tuples(st.sampled_from("qk"), POSITION),
+    "own": st.sampled_from(["", "picture-eJw", "test-7", "validation-13"]),
+}
+
+
+def values_of(parameter: Parameter[Any]) -> st.SearchStrategy[Any]:
+    """Return the values that a parameter can have."""
+    match parameter:
+        case Choice():
+            return st.sampled_from(sorted({*parameter.names, parameter.first}))
+        case Choices():
+            return st.lists(st.sampled_from(parameter.names), unique=True).map(tuple)
+        case Number():
+            return st.integers(parameter.low, parameter.high)
+        case Option():
+            return st.sampled_from(parameter.options)
+        case Flag():
+            return st.booleans()
+        case Text():
+            return st.text(LETTERS, max_size=min(parameter.most, 20))
+        case Example():
+            return st.none() | st.integers(0, parameter.count - 1)
+        case SnapshotStep():
+            return st.none() | st.sampled_from(parameter.steps)
+    return NOTATIONS[parameter.query]
+
+
+@pytest.mark.parametrize("page", WITH_VIEW, ids=lambda page: page.name)
+@settings(deadline=None)
+@given(data=st.data())
+def test_every_view_comes_back_from_its_link(page: PageFacts, data: st.DataObject) -> None:
+    kind = resolve_name(page.view)
+    fitting: dict[str, Parameter[Any]] = FITTING.get(kind, {})
+    parameters = view_link.parameters(kind) | fitting
+    changed = data.draw(st.lists(st.sampled_from(sorted(parameters)), unique=True, max_size=13))
+    view = kind(
+        **{
+            name: data.draw(values_of(parameter)) if name in changed else parameter.first
+            for name, parameter in parameters.items()
+        }
+    )
+    link = urlencode(view_link.write(view))
+    query = dict(parse_qsl(link, keep_blank_values=True))
+    assert view_link.read(kind, query, **fitting) == (view, ())
+
+
+@pytest.mark.parametrize("page", WITH_VIEW, ids=lambda page: page.name)
+@settings(deadline=None)
+@given(text=st.text(LETTERS, max_size=50), data=st.data())
+def test_any_link_at_all_opens_a_view(page: PageFacts, text: str, data: st.DataObject) -> None:
+    kind = resolve_name(page.view)
+    fitting: dict[str, Parameter[Any]] = FITTING.get(kind, {})
+    parameters = view_link.parameters(kind) | fitting
+    name = data.draw(st.sampled_from(sorted(parameters)))
+    view, sentences = view_link.read(kind, {parameters[name].query: text}, **fitting)
+    usual = {other: one.first for other, one in parameters.items()}
+    if sentences:  # it says what is wrong, and shows what there is
+        (sentence,) = sentences
+        assert f"{parameters[name].query} is “{text[:20]}” in the link" in sentence
+    assert dataclasses.asdict(view) == usual | {name: getattr(view, name)}
+    assert view_link.read(kind, view_link.write(view), **fitting) == (view, ())
+
+
+@pytest.mark.parametrize("page", WITH_VIEW, ids=lambda page: page.name)
+def test_a_view_is_frozen_and_all_of_it_stands_in_the_address(page: PageFacts) -> None:
+    kind = resolve_name(page.view)
+    assert kind.__dataclass_params__.frozen
+    parameters = view_link.parameters(kind)
+    assert set(parameters) == {field.name for field in dataclasses.fields(kind)}
+    queries = [parameter.query for parameter in parameters.values()]
+    assert len(set(queries)) == len(queries)
+
+
+def told(name: str) -> Any:
+    """Return a view of an operation of which everything was changed; some of it may not fit."""
+    values = {"operation": name}
+    for parameter in TOLD[name].values():
+        other = f"{parameter.first} " if isinstance(parameter, Text) else parameter.names[-1]
+        if not parameter.query.endswith(("-content", "-numbers")):
+            values[parameter.query.replace("-", "_")] = other
+    return TensorsView(**values)
+
+
+OWN_NUMBERS = TensorsView(
+    operation="transpose", transpose_content="own", transpose_numbers="5 5 7, 0.5, -1, 2"
+)
+SHOWN: list[tuple[str, Any, Query]] = [
+    ("positions", PositionsView("rotary"), {}),
+    ("before", BeforeView("length"), {}),
+    ("encoders", EncodersView("blanks"), {}),
+    ("gpt", GptView("train"), {}),
+    ("practice", PracticeView("split"), {}),
+    ("practice", PracticeView("save"), {}),
+    ("masks", MasksView("causal"), {}),
+    ("words", WordsView(cut="byte", corpus="korean"), {}),
+    ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),
+    ("build", BuildView("gpt2-small"), {}),
+    ("parameters", ParametersView("gpt2-small", "vit-b"), {}),
+    ("training-step", TrainingStepView(stage="loss"), {}),
+    ("training-step", TrainingStepView(show="run", stage="update"), KOREAN),
+    ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
+    ("walk", WalkView(source="book", step="scores"), {}),
+    ("walk", WalkView(show="bert-base", block=6), {}),
+    *[("tensors", told(name), {}) for name in OPERATIONS],
+    ("tensors", OWN_NUMBERS, {}),
+    (
+        "by-hand",
+        ByHandView(
+            words="old tree", one_width=2, mask="causal", is_scaled=False, turned="1-2",
+            vectors="1,2;0.5,-1", at="1-2-2",
+        ),
+        {},
+    ),
+    (
+        "by-hand",
+        ByHandView(
+            stage="projections", one_width=2, seed=7, wq="0,1;1,0", wk="1,1;0,1", wv="2,0;0,1",
+            rate=0.3, learned=5, wanted=("1-3", "2-2"),
+        ),
+        {},
+    ),
+    ("by-hand", ByHandView(stage="heads", heads_width=2, wo="2,-0.5;0.25,1", head="2"), {}),
+    ("by-hand", ByHandView(stage="heads", n_heads_of_4=4, head="3"), {}),
+    ("by-hand", ByHandView(stage="forms", heads_width=6, n_heads_of_6=3, form="torch"), {}),
+    (
+        "attention",
+        Selection(
+            kind="decoder", head=1, example=2, step=0, view="lines", pin=("q", 1),
+            deeper="compare", versus="1.1.0.",
+        ),
+        KOREAN,
+    ),
+    ("attention", Selection(kind="cross", view="arithmetic", cell=(1, 0)), KOREAN),
+    ("attention", Selection(kind="patches", layer=1, patch="2,3"), DIGITS),
+]  # fmt: skip
+ELSEWHERE = {("attention", "text"), ("attention", "own")}  # tests/pages/attention opens these
+
+
+@pytest.fixture
+def recorded(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorded runs, besides those of the store."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+
+
+def drawn(app: AppTest) -> list[tuple[str, str, str]]:
+    """Return what stands on the page: kind, key and value of everything."""
+    every = [app.title, app.header, app.markdown, app.caption, app.code, app.error, app.info]
+    widgets = [
+        app.selectbox, app.text_input, app.toggle, app.slider, app.button_group, app.multiselect,
+        app.number_input, app.select_slider, app.metric,
+    ]  # fmt: skip
+    return [
+        (one.type, str(getattr(one, "key", None)), str(one.value))
+        for group in (*every, *widgets)
+        for one in group
+    ]
+
+
+@pytest.mark.parametrize(("name", "view", "besides"), SHOWN, ids=lambda value: str(value)[:60])
+def test_the_link_that_a_page_offers_opens_the_same_view(
+    recorded: None, name: str, view: Any, besides: Query
+) -> None:
+    asked = view_link.write(view)
+    app = opened_at(PAGES[name].file, **besides, **asked)
+    assert not app.exception
+    assert not [one for one in app.warning if one.icon == ":material/link_off:"]
+    link = urlsplit(app.sidebar.code[0].value)
+    assert link.path == f"/{PAGES[name].url_path}"
+    query = dict(parse_qsl(link.query, keep_blank_values=True))
+    assert query.items() >= asked.items()
+    again = opened_at(PAGES[name].file, **query)
+    assert drawn(again) == drawn(app)
+    assert urlsplit(again.sidebar.code[0].value) == link
+
+
+def test_every_value_of_every_view_is_opened_once() -> None:
+    changed = {
+        (name, field)
+        for name, view, _besides in SHOWN
+        for field, parameter in view_link.parameters(type(view)).items()
+        if getattr(view, field) != parameter.first
+    }
+    every = {(page.name, field) for page in WITH_VIEW for field in fields_of(page)}
+    assert every - changed - ELSEWHERE == set()
+
+
+def fields_of(page: PageFacts) -> list[str]:
+    """Return the fields of a page's view; one of the tensors' operations stands for all of them."""
+    kind = resolve_name(page.view)
+    if kind is not TensorsView:
+        return list(view_link.parameters(kind))
+    opened = {OPERATION.query, *(one.query for one in TOLD["transpose"].values())}
+    return [name for name, one in view_link.parameters(kind).items() if one.query in opened]
