@@ -135,7 +135,7 @@ def test_configs_are_frozen():
             "model.text_position",
             "need an even d_model, and it is 9",
         ),
-        ({**VIT, "task.n_validation": "4000"}, "task.n_validation", "leaves nothing"),
+        ({**VIT, "task.n_validation": "4500"}, "task.n_validation", "leaves nothing"),
     ],
 )
 def test_what_cannot_be_is_said_at_its_field(query, field, sentence):

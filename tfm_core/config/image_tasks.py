@@ -12,7 +12,10 @@ ImageTaskName = Literal["mnist-5000", "mnist", "fashion-mnist", "cifar-10"]
 
 @dataclass(frozen=True, slots=True)
 class ImageTaskFacts:
-    """Label and help of an image task and the shape of its pictures."""
+    """Label and help of an image task, and the shape of its pictures.
+
+    n_train: pictures that are not for the test; validation is taken from them.
+    """
 
     label: str
     help: str
@@ -38,7 +41,7 @@ IMAGE_TASKS: dict[str, ImageTaskFacts] = {
         28,
         1,
         _DIGITS,
-        4000,
+        4500,
         500,
     ),
     "mnist": ImageTaskFacts(
