@@ -7,12 +7,15 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import forecast, show, state
 from pages.ui.model_choice import Chosen
+from tfm_core.config import TrainingConfig
 from tfm_core.config.shape import CaptionShape, ImageShape
-from tfm_core.facts.compute import Memory, grown, lengths, macs, memory
+from tfm_core.facts.compute import grown, lengths, macs
+from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
-from tfm_core.variants.optimisers import OPTIMISERS, Optimiser
+from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.precisions import PRECISIONS
 
 FACTORS = (1, 2, 3, 4, 6, 8)
 
@@ -22,9 +25,16 @@ def page(chosen: Chosen) -> None:
     batch, src, tgt = _sizes(chosen)
     work = macs(chosen.model, chosen.shape, batch=batch, src_len=src, tgt_len=tgt)
     total = parameter_table(chosen.model, chosen.shape).total
-    moments = _optimiser(chosen).moments
+    training = _training(chosen)
     kept = memory(
-        chosen.model, chosen.shape, total, batch=batch, src_len=src, tgt_len=tgt, moments=moments
+        chosen.model,
+        chosen.shape,
+        total,
+        batch=batch,
+        src_len=src,
+        tgt_len=tgt,
+        optimizer=training.optimizer,
+        precision=training.precision,
     )
     _totals(chosen, sum(work.values()), kept)
     _time(chosen)
@@ -44,7 +54,12 @@ def page(chosen: Chosen) -> None:
         )
     with right:
         show.figure(
-            plots.bars(_mib(kept), _("MiB, one training step in fp32")),
+            plots.bars(
+                _mib(kept),
+                _("MiB, one training step in {precision}").format(
+                    precision=PRECISIONS[training.precision].name
+                ),
+            ),
             _("Activations grow with the batch; the rest with the parameters alone."),
             key="costs-memory",
         )
@@ -93,20 +108,24 @@ def _sizes(chosen: Chosen) -> tuple[int, int, int]:
     return int(batch), int(src), int(tgt)
 
 
-def _optimiser(chosen: Chosen) -> Optimiser:
-    if chosen.experiment is None:  # a published model: what such models are trained with
-        return OPTIMISERS["adamw"]
-    return OPTIMISERS[chosen.experiment.training.optimizer]
+def _training(chosen: Chosen) -> TrainingConfig:
+    """Return how the model is trained; a published one as is usual, by AdamW in fp32."""
+    return TrainingConfig() if chosen.experiment is None else chosen.experiment.training
 
 
 def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
-    state_words = _(_optimiser(chosen).memory_words)
+    state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
     words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
-    if chosen.model.family != "recurrent":  # which keeps every weight anyway
+    if kept.watched > kept.activations:
         words += " " + _(
             "Activations are those with a fused attention kernel; where every attention weight is "
             "kept, they are {n}."
         ).format(n=show.size(kept.watched))
+    elif chosen.model.family != "recurrent":
+        words += " " + _(
+            "Every attention weight is kept: with dropout PyTorch has no fused attention on a CPU."
+        )
+    words += " " + _("The process itself takes about {n} more.").format(n=show.size(PROCESS_BYTES))
     with st.container(horizontal=True):
         st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
         st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)

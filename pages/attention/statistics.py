@@ -51,15 +51,10 @@ def labels(run: Run, step: int, modules: list[str]) -> tuple[str, ...]:
     if any(module not in figures for module in modules):
         return ()
     return tuple(
-        _short(_(head_statistics.describe(figures[module], head)))
+        _(head_statistics.describe(figures[module], head, is_short=True))
         for module in modules
         for head in range(len(figures[module].entropy))
     )
-
-
-def _short(label: str) -> str:
-    """Return a label that fits below a small map."""
-    return label.replace(" of the largest entropy", "").replace(", entropy ", ", ")
 
 
 def over_validation(run: Run) -> ValidationFigures:

@@ -118,6 +118,9 @@ function play(state, [frames, options]) {
   window.Plotly.animate(state.node, frames, options).catch(() => {});
 }
 
+// Hover text says its weight in a span, whatever the language around it.
+export const weighed = (text, weight) => text.replace(/<span>[^<]*<\/span>/, `<span>${weight.toFixed(4)}</span>`);
+
 function follow(state, { values, rows, columns }) {
   const { node, data } = state;
   if (!data?.follows || !node.data || state.busy) return;
@@ -125,7 +128,7 @@ function follow(state, { values, rows, columns }) {
   const { hovertext } = node.data[0];
   if (Array.isArray(hovertext) && hovertext.length !== rows) return; // another example
   const texts = Array.isArray(hovertext)
-    ? hovertext.map((row, i) => row.map((text, j) => text.replace(/<span>[^<]*<\/span>/, `<span>${(z[i][j] ?? 0).toFixed(4)}</span>`)))
+    ? hovertext.map((row, i) => row.map((text, j) => weighed(text, z[i][j] ?? 0)))
     : hovertext;
   window.Plotly.restyle(node, { z: [z], hovertext: [texts] }, [0]);
 }

@@ -95,11 +95,13 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
         return _("What it will need could not be worked out; it can be started all the same.")
     assert estimate is not None
     words = _(
-        "**{n}** parameters · about **{memory}** of memory · {steps} steps in about **{time}**"
+        "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
+        "{steps} steps in about **{time}**"
     )
     return words.format(
         n=show.count(estimate.n_parameters),
         memory=show.size(estimate.memory_bytes),
+        step=show.size(estimate.step_bytes),
         steps=f"{experiment.training.steps:,}",
         time=show.duration(estimate.seconds),
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
-from tfm_core.probe.labels import axis_tokens, modules_by_kind
+from tfm_core.probe.labels import axes, modules_by_kind
 from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import write, write_probe
@@ -162,8 +162,11 @@ def _maps(experiment: Experiment, items: list[dict]) -> dict[str, np.ndarray]:
     maps = {}
     for modules in modules_by_kind(experiment).values():
         for module in modules:
-            names = [axis_tokens(experiment, item, module) for item in items]
-            shape = (max(len(q) for q, _ in names), max(len(k) for _, k in names))
+            found = [axes(experiment, item, module) for item in items]
+            shape = (
+                max(len(one.query) for one in found),
+                max(len(one.key) for one in found),
+            )
             weights = np.random.default_rng(3).random(
                 (len(items), experiment.model.n_heads, *shape)
             )

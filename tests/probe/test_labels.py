@@ -9,7 +9,6 @@ from tfm_core.config import FAMILIES
 from tfm_core.probe.labels import (
     KINDS,
     axes,
-    axis_tokens,
     kind_of,
     layer_of,
     modules_by_kind,
@@ -56,8 +55,8 @@ def test_the_named_attentions_are_those_of_the_built_model(family):
 
 
 def test_the_encoder_attends_over_the_source_without_special_tokens():
-    tokens = axis_tokens(text_experiment(), ITEM, ENCODER)
-    assert tokens == (("forty", "two"), ("forty", "two"))
+    found = axes(text_experiment(), ITEM, ENCODER)
+    assert found.query == found.key == ("forty", "two")
 
 
 def test_the_decoder_reads_its_target_shifted_right_behind_bos():

@@ -1,8 +1,9 @@
-"""What a model costs: multiply-accumulates by part, and memory by use, for a batch and lengths.
+"""What a model computes: multiply-accumulates by part, for a batch and lengths.
 
 Torch-free algebra. One multiply-accumulate (MAC) is 2 FLOPs. Counted are all matrix products, the
 attention scores and weighted sums too; norms, activations and softmax are not, as in
-``torch.utils.flop_counter``, which gives the same numbers (a test says so).
+``torch.utils.flop_counter``, which gives the same numbers (a test says so). Counted is the whole
+forward pass: where only one token is read, training leaves the others out of the last block.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS
 
-BYTES = 4  # of one number in fp32
 PARTS = (
     "embedding",
     "recurrence",
@@ -46,25 +46,6 @@ class Lengths:
     encoder: int
     decoder: int
     answers: int
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Bytes of a training step in fp32: weights, gradients, optimiser state, activations.
-
-    watched: activations when every attention weight is kept, as without a fused kernel.
-    """
-
-    weights: int
-    gradients: int
-    optimizer: int
-    activations: int
-    watched: int
-
-    @property
-    def total(self) -> int:
-        """All of a training step with the fused kernel."""
-        return self.weights + self.gradients + self.optimizer + self.activations
 
 
 def lengths(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Lengths:
@@ -110,46 +91,6 @@ def macs(
     counts["embedding"] = _embedding(config, shape)
     counts["output"] = _output(config, shape, seen)
     return {part: batch * count for part, count in counts.items()}
-
-
-def memory(
-    config: ModelConfig,
-    shape: Shape,
-    n_parameters: int,
-    *,
-    batch: int = 1,
-    src_len: int = 0,
-    tgt_len: int = 0,
-    moments: int = 2,
-) -> Memory:
-    """Return the bytes of a training step; ``moments``: numbers the optimiser keeps a weight."""
-    if isinstance(config, RecurrentConfig):
-        assert isinstance(shape, TextShape)
-        numbers = recurrent.activations(config, shape, src_len, tgt_len)
-        return _memory(n_parameters, moments, batch, numbers, 0)  # every weight is kept anyway
-    seen = lengths(config, shape, src_len, tgt_len)
-    d, numbers, weights = config.d_model, 0, 0
-    n_encoder, n_decoder = layers(config)
-    hidden = ACTIVATIONS[config.activation].n_hidden
-    # kept for the backward pass, of a token in a block: both residuals, both normed vectors, query,
-    # key, value, the merged heads; and the hidden layer before and after its activation
-    for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
-        numbers += n * length * (8 * d + hidden * config.d_ff)
-        weights += n * config.n_heads * length * length
-    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
-        numbers += n_decoder * (4 * seen.decoder * d + 2 * seen.encoder * d)
-        weights += n_decoder * config.n_heads * seen.decoder * seen.encoder
-    numbers += (seen.encoder + seen.decoder) * d
-    if isinstance(shape, CaptionShape) or (isinstance(shape, TextShape) and shape.head == "tokens"):
-        numbers += seen.answers * shape.tgt_vocabulary  # the logits
-    return _memory(n_parameters, moments, batch, numbers, weights)
-
-
-def _memory(n_parameters: int, moments: int, batch: int, numbers: int, weights: int) -> Memory:
-    kept = BYTES * n_parameters
-    return Memory(
-        kept, kept, moments * kept, BYTES * batch * numbers, BYTES * batch * (numbers + 2 * weights)
-    )
 
 
 def layers(config: ModelConfig) -> tuple[int, int]:
@@ -198,4 +139,6 @@ def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
     words = shape.tgt_vocabulary
     if isinstance(shape, TextShape) and shape.is_label:
         words = shape.n_labels
-    return seen.answers * config.d_model * words
+    pooling = shape.pooling if isinstance(shape, TextShape) else None
+    pooled = seen.encoder if pooling is not None and pooling.reads_padding else 0
+    return (pooled + seen.answers * words) * config.d_model

@@ -35,20 +35,24 @@ def _reading(config: RecurrentConfig) -> int:
     return gates * d * (d + d // 2) if config.is_bidirectional else gates * 2 * d * d
 
 
-def activations(config: RecurrentConfig, shape: TextShape, src_len: int, tgt_len: int) -> int:
-    """Return the numbers kept for the backward pass of one example, about."""
+def activations(
+    config: RecurrentConfig, shape: TextShape, src_len: int, tgt_len: int
+) -> tuple[int, int]:
+    """Return the numbers kept for the backward pass of one example, about.
+
+    First those that stay in fp32 under autocast, then those of matrix products.
+    """
     d, n, cell = config.d_model, config.n_layers, CELLS[config.cell]
-    score, gates, whole = ALIGNMENT_SCORES[config.attention], cell.n_gates, cell.workspace
-    per_word = n * (gates + 4 + whole) * d + 2 * d
-    if score.asks_first:
-        per_step = n * (2 * gates + 3) * d + 6 * d
-    else:
-        per_step = n * (2 * gates + 3 + whole) * d + 4 * d
-    pairs = src_len * tgt_len * (d if score.is_pairwise else 0)
-    return (
-        src_len * per_word
-        + tgt_len * per_step
-        + pairs
-        + 2 * src_len * tgt_len
-        + tgt_len * shape.tgt_vocabulary
-    )
+    score, gates = ALIGNMENT_SCORES[config.attention], cell.n_gates
+    per_word = n * (gates + (5 if config.is_bidirectional else 3)) * d + 2 * d
+    per_step = n * (2 * gates + 3) * d + (6 if score.asks_first else 5) * d
+    if config.dropout:  # the noise on what goes into each layer, and what is left of that
+        per_word += 2 * n * d
+        per_step += 4 * d
+    at_once = src_len + (0 if score.asks_first else tgt_len)  # else steps are taken one by one
+    full = 2 * src_len * tgt_len + tgt_len * shape.tgt_vocabulary
+    full += at_once * n * cell.workspace * d
+    cells = src_len * per_word + tgt_len * per_step
+    pairs = src_len * tgt_len * d if score.is_pairwise else 0
+    stays_full = score.asks_first and not cell.workspace  # a GRU's steps, measured on a CPU
+    return (full + cells, pairs) if stays_full else (full, pairs + cells)

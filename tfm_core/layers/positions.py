@@ -48,24 +48,28 @@ class NoPositions(nn.Module):
 
 
 class Table(nn.Module):
-    """Rows that are computed, not trained, and kept until a longer sequence needs more of them."""
+    """What is computed for positions, not trained, and kept until a longer sequence needs more."""
 
-    rows: Tensor
+    values: Tensor
 
     def __init__(self, make: Callable[[int], Tensor], length: int = 0) -> None:
-        """``make(length)`` returns (length, ...) in float32; ``length``: rows to begin with."""
+        """``make(length)`` returns float32 for that many positions; ``length``: those at first."""
         super().__init__()
-        self.make = make
-        self.register_buffer("rows", make(length), persistent=False)
+        self.make, self.length = make, length
+        self.register_buffer("values", make(length), persistent=False)
 
     def forward(self, length: int, like: Tensor) -> Tensor:
-        """Return (length, ...) on the device of ``like``, and in float32 unless that is wider."""
-        rows, kind = self.rows, torch.promote_types(like.dtype, torch.float32)
-        if length > rows.size(0) or (rows.device, rows.dtype) != (like.device, kind):
-            with torch.inference_mode(False):  # rows made in it could not be used in training
-                rows = self.make(max(length, rows.size(0))).to(like.device, kind)
-            self.rows = rows
-        return rows[:length]
+        """Return what is kept, for ``length`` positions at least, on the device of ``like``.
+
+        It is float32, or wider where ``like`` is.
+        """
+        values, kind = self.values, torch.promote_types(like.dtype, torch.float32)
+        if length > self.length or (values.device, values.dtype) != (like.device, kind):
+            length = max(length, self.length)
+            with torch.inference_mode(False):  # what is made in it could not be used in training
+                values = self.make(length).to(like.device, kind)
+            self.values, self.length = values, length
+        return values
 
 
 class FixedPositions(nn.Module):
@@ -78,7 +82,8 @@ class FixedPositions(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Add the first T rows to x: (B, T, d_model)."""
-        rows: Tensor = self.table(x.size(1), x)
+        length = x.size(1)
+        rows: Tensor = self.table(length, x)[:length]
         placed = x + rows
         recorder.record(self, unplaced=x, rows=rows, placed=placed)
         return placed

@@ -46,7 +46,8 @@ class Rotation(nn.Module):
         self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
     ) -> tuple[Tensor, Tensor, None]:
         """Turn q: (B, H, Q, D) and k: (B, H, K, D); nothing is added to their scores."""
-        waves = self.waves(k.size(-2), k)  # (K, D / 2, 2)
+        length = k.size(-2)
+        waves = self.waves(length, k)[:length]  # (K, D / 2, 2)
         ours = waves if query_positions is None else waves[query_positions][:, None]
         return turned(q, ours), turned(k, waves), None
 
@@ -74,7 +75,7 @@ class Alibi(nn.Module):
     def __init__(self, n_heads: int) -> None:
         """Each head has a slope of its own, which is never trained."""
         super().__init__()
-        self.penalties = Table(partial(_penalties, n_heads=n_heads))
+        self.penalties = Table(partial(alibi_bias, n_heads))
 
     def forward(
         self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
@@ -84,14 +85,8 @@ class Alibi(nn.Module):
         q: (B, H, Q, D), k: (B, H, K, D).
         """
         length = k.size(-2)
-        rows = self.penalties(length, k)  # (Q, H, all keys so far)
-        rows = rows if query_positions is None else rows[query_positions]
-        return q, k, rows[..., :length].transpose(-3, -2)
-
-
-def _penalties(length: int, *, n_heads: int) -> Tensor:
-    """Return (length, H, length): ``alibi_bias`` with the queries first."""
-    return alibi_bias(n_heads, length).transpose(0, 1).contiguous()
+        bias = self.penalties(length, k)[:, :length, :length]
+        return q, k, bias if query_positions is None else bias[:, query_positions].transpose(0, 1)
 
 
 def alibi_slopes(n_heads: int) -> Tensor:

@@ -8,8 +8,11 @@ Recorded are ``query, key, value, scores, masked_scores, weights, heads`` of eve
 ``query_input, key_value_input, projected_*, split_*, mask, bias, merged, output``), ``input``,
 ``hidden`` and ``output`` of every feed-forward, ``skipped, change, joined`` of every norm of a
 block (with ``normed`` before the sublayer, or ``total`` after it), ``residual`` of every block,
-``input`` and ``output`` of every stack, ``rows`` and ``embedded`` of embeddings, ``unplaced`` and
-``placed`` of positions, and ``logits``. Inside, the model is in eval mode and without gradients:
+``input`` and ``output`` of every stack, ``ids``, ``rows`` and ``embedded`` of embeddings,
+``unplaced``, ``rows`` and ``placed`` of positions, ``patches, projected, convolved`` of a stem,
+``logits`` and what they are read from (``answering``, ``pooled``); of a recurrent model ``read``
+and ``ends`` of its encoder, ``tops`` and ``contexts`` of its decoder, ``first`` of the bridge and
+``v`` of its attention. Inside, the model is in eval mode and without gradients:
 what is seen is what predicts. With ``with_grad`` the tensors stay in the graph of the output, which
 they can differentiate.
 """

@@ -35,7 +35,6 @@ __all__ = [
     "AttentionKind",
     "Axes",
     "axes",
-    "axis_tokens",
     "has_cls",
     "kind_of",
     "layer_of",
@@ -117,14 +116,6 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
         positions = np.arange(len(query))
         allowed &= np.abs(positions[:, None] - positions[None, :]) <= window
     return Axes(query, key, allowed)
-
-
-def axis_tokens(
-    experiment: Experiment, item: Mapping[str, Any], module_name: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the query and the key tokens of an example's map; see ``axes``."""
-    names = axes(experiment, item, module_name)
-    return names.query, names.key
 
 
 def patches_per_side(experiment: Experiment) -> int:

@@ -41,8 +41,8 @@ class Probe:
 
     items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
     items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
-    and ``alignment`` (see ``probe.caption_items``). images: (P, C, height, width) uint8, but
-    for texts.
+    and ``alignment`` (see ``probe.caption_items``); texts to continue also ``prompt`` (see
+    ``probe.continuation``). images: (P, C, height, width) uint8, None for texts.
     """
 
     kind: str

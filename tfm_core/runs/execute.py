@@ -20,9 +20,9 @@ from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.sentences import N_
+from tfm_core.training.events import Event, Finished, Measured, SnapshotDue, Step, to_record
 
 if TYPE_CHECKING:
-    from tfm_core.training.events import Event
     from tfm_core.training.loop import Trainer
 
 CHECKPOINT_SECONDS = 10.0
@@ -31,7 +31,7 @@ CHECKPOINT_SECONDS = 10.0
 CHECKPOINT_SHARE = 20
 """... or so many times as long as one takes, where that is longer."""
 
-Listener = Callable[["Event"], None]
+Listener = Callable[[Event], None]
 Ending = tuple[State, str | None]
 """How a stretch of training ended, and why in a sentence."""
 
@@ -85,7 +85,6 @@ class _Execution:
 
     def go(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
-        from tfm_core.training.events import Finished
         from tfm_core.training.loop import build, train
 
         settle(self.run.meta.threads)
@@ -126,8 +125,6 @@ class _Execution:
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
         """Record an event and answer requests; False means that the run shall stop."""
-        from tfm_core.training.events import Measured, SnapshotDue, Step, to_record
-
         if isinstance(event, Step):
             if keeps(event.step, self.total) or self.control.is_stepping:
                 self.recorder.record(to_record(event))

@@ -1,7 +1,8 @@
 """What a run will need, before it starts: parameters, memory, seconds.
 
-Parameters are counted on the ``meta`` device. Time is measured, not modelled, where the model is
-small enough: a few real steps on random data, at two batch sizes, here and now.
+Parameters are counted on the ``meta`` device, memory is worked out by ``facts.memory``. Time is
+measured, not modelled, where the model is small enough: a few real steps on random data, at two
+batch sizes, here and now.
 """
 
 from __future__ import annotations
@@ -12,26 +13,31 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfm_core.config import Experiment, RecurrentConfig, SequenceTaskConfig, sequence_len
+from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.shape import data_shape
+from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.compute import macs
+from tfm_core.facts.memory import PROCESS_BYTES, of_run
 from tfm_core.models.build import CaptionShape, Model, TextShape
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
-from tfm_core.variants.optimisers import OPTIMISERS
 
 _PROBE_BATCHES = (4, 32)
 _PROBE_STEPS = 6
 _PROBE_MACS = 2e8  # a probe step above this many multiply-accumulates is not run but modelled
 _MODELLED_RATE = 2e10  # multiply-accumulates per second of one CPU core, when nothing is measured
-_PROCESS_BYTES = 350_000_000  # a worker with torch loaded, before it has a model
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """n_parameters, memory in bytes, seconds of the whole training; ``measured`` or modelled."""
+    """n_parameters, memory in bytes, seconds of the whole training; ``measured`` or modelled.
+
+    step_bytes: what a training step takes, see ``facts.memory``; memory_bytes: with the process.
+    """
 
     n_parameters: int
+    step_bytes: int
     memory_bytes: int
     seconds_per_step: float
     seconds: float
@@ -44,39 +50,27 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
     with torch.device("meta"):
         model = new_model(experiment)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
-    tokens = sequence_len(experiment)
-    batch = experiment.training.batch_size
-    macs = 3.0 * n_parameters * tokens  # one example, forward and backward
-    if macs * _PROBE_BATCHES[-1] > _PROBE_MACS:
-        per_step, measured = macs * batch / _MODELLED_RATE, False
+    batch, step_bytes = experiment.training.batch_size, of_run(experiment, n_parameters).total
+    work = 3.0 * _macs(experiment)  # one example, forward and backward
+    if work * _PROBE_BATCHES[-1] > _PROBE_MACS:
+        per_step, measured = work * batch / _MODELLED_RATE, False
     else:
         per_step, measured = _measure(experiment, torch_device, batch), True
     return Estimate(
         n_parameters=n_parameters,
-        memory_bytes=_memory(experiment, n_parameters, tokens, batch),
+        step_bytes=step_bytes,
+        memory_bytes=PROCESS_BYTES + step_bytes,
         seconds_per_step=per_step,
         seconds=per_step * experiment.training.steps,
         measured=measured,
     )
 
 
-def _memory(experiment: Experiment, n_parameters: int, tokens: int, batch: int) -> int:
-    """Weights, gradients, optimiser state and activations of one step, and the process itself."""
-    config = experiment.model
-    moments = OPTIMISERS[experiment.training.optimizer].moments
-    layers = sum(getattr(config, name, 0) for name in _LAYER_FIELDS)
-    # per token and block: about 10 vectors of d_model, the hidden layer twice, two attention rows
-    per_block = 10 * config.d_model + 2 * config.n_heads * tokens
-    if isinstance(config, RecurrentConfig):
-        layers *= 2  # as many in the decoder; a tanh for each pair of tokens is kept
-        per_block += config.d_model * tokens
-    else:
-        per_block += 2 * config.d_ff
-    activations = 4 * batch * tokens * layers * per_block
-    return _PROCESS_BYTES + 4 * n_parameters * (2 + moments) + activations
-
-
-_LAYER_FIELDS = ("n_layers", "n_encoder_layers", "n_decoder_layers")
+def _macs(experiment: Experiment) -> int:
+    """Return the multiply-accumulates of one forward pass of one of the longest examples."""
+    known = of_experiment(experiment, "")
+    found = macs(known.model, known.shape, src_len=known.src_len, tgt_len=known.tgt_len)
+    return sum(found.values())
 
 
 def _measure(experiment: Experiment, torch_device: torch.device, batch: int) -> float:

@@ -16,7 +16,9 @@ class Activation(Variant):
     function: from numbers to numbers of the same shape. is_gated: it bends a third matrix's product
     instead, which then multiplies the hidden layer. code: the hidden layer, with ``{up}`` and
     ``{gate}`` for the two products. latex: the hidden layer, from the two products; bend: what its
-    letters stand for, where that has more than one form. walk_topic: its paragraph in the walk.
+    letters stand for, where that has more than one form. n_kept: how many hidden layers' worth of
+    numbers PyTorch keeps for the backward pass, beside the result. walk_topic: its paragraph in the
+    walk.
     """
 
     function: str
@@ -24,20 +26,13 @@ class Activation(Variant):
     code: str
     latex: Callable[[str, str], str]
     bend: str | None
+    n_kept: int
     walk_topic: str
 
     @property
     def n_matrices(self) -> int:
         """How many matrices the feed-forward layer has."""
         return 2 + self.is_gated
-
-    @property
-    def n_hidden(self) -> int:
-        """How many hidden layers' worth of numbers the backward pass needs.
-
-        Before and after the function; with a gate also the other product, and theirs.
-        """
-        return 4 if self.is_gated else 2
 
 
 RELU = Activation(
@@ -50,6 +45,7 @@ RELU = Activation(
     code="F.relu({up})",
     latex=lambda up, gate: rf"\max(0,\, {up})",
     bend=None,
+    n_kept=0,  # its derivative can be seen in its result
     walk_topic="activation-relu",
 )
 GELU = Activation(
@@ -62,6 +58,7 @@ GELU = Activation(
     code="F.gelu({up})",
     latex=lambda up, gate: rf"\mathrm{{GELU}}({up})",
     bend=r"\mathrm{GELU}(u) &= \tfrac{u}{2}\left(1 + \mathrm{erf}(u / \sqrt{2})\right)",
+    n_kept=1,
     walk_topic="activation-gelu",
 )
 GELU_TANH = Activation(
@@ -77,6 +74,7 @@ GELU_TANH = Activation(
         r"\mathrm{GELU}(u) &= "
         r"\tfrac{u}{2}\left(1 + \tanh\left(\sqrt{2/\pi}\,(u + 0.044715\,u^3)\right)\right)"
     ),
+    n_kept=1,
     walk_topic="activation-gelu_tanh",
 )
 SWIGLU = Activation(
@@ -89,6 +87,7 @@ SWIGLU = Activation(
     code="F.silu({gate}) * {up}",
     latex=lambda up, gate: rf"\left(\mathrm{{SiLU}}({gate}) \odot ({up})\right)",
     bend=None,
+    n_kept=3,  # both products, and one of them bent
     walk_topic="activation-swiglu",
 )
 

@@ -16,12 +16,14 @@ NORM_EPS = 1e-5
 class Norm(Variant):
     """layer: called with d_model and ``eps``. latex: the equation, from d_model and epsilon.
 
-    code: the expression that makes it in a generated file, from epsilon. spread: what it takes over
-    the numbers of a token, in words. walk_topic: its paragraph in the walk.
+    n_kept: numbers that PyTorch keeps of a token for the backward pass, from d_model, beside the
+    result. code: the expression that makes it in a generated file, from epsilon. spread: what it
+    takes over the numbers of a token, in words. walk_topic: its paragraph in the walk.
     """
 
     layer: str
     latex: Callable[[int, str], str]
+    n_kept: Callable[[int], int]
     code: Callable[[float], str]
     spread: str
     walk_topic: str
@@ -36,6 +38,7 @@ LAYER_NORM = Norm(
     latex=lambda d_model, eps: (
         rf"\mathrm{{Norm}}(x) = \frac{{x - \mu}}{{\sqrt{{\sigma^2 + {eps}}}}} \odot g + b"
     ),
+    n_kept=lambda d_model: d_model + 2,  # the token, its mean and its deviation
     code=lambda eps: f"nn.LayerNorm(D_MODEL{'' if eps == NORM_EPS else f', eps={eps}'})",
     spread=N_("mean"),
     walk_topic="layernorm",
@@ -50,6 +53,7 @@ RMS_NORM = Norm(
         r"\mathrm{Norm}(x) = \frac{x}"
         rf"{{\sqrt{{\frac{{1}}{{{d_model}}}\sum_i x_i^2 + {eps}}}}} \odot g"
     ),
+    n_kept=lambda d_model: 2 * d_model + 1,  # on a CPU its steps are taken one by one
     code=lambda eps: f"nn.RMSNorm(D_MODEL, eps={eps})",
     spread=N_("root mean square"),
     walk_topic="rmsnorm",

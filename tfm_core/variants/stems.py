@@ -14,7 +14,8 @@ from tfm_core.variants.record import Registry, Variant
 class Stem(Variant):
     """layer: called with channels, patch_size and d_model.
 
-    macs: multiply-accumulates for a picture, from its pixels, channels and d_model. latex: what is
+    macs: multiply-accumulates for a picture, from its pixels, channels and d_model. n_kept: numbers
+    that PyTorch keeps of a picture for the backward pass, from pixels and channels. latex: what is
     projected. classes: the source of its own classes in a generated file, behind that of
     ``PatchEmbedding``; None where there are none. code: what makes it there. drawn: how the diagram
     calls it. walk_topics: its paragraphs in the walk.
@@ -22,6 +23,7 @@ class Stem(Variant):
 
     layer: str
     macs: Callable[[int, int, int], int]
+    n_kept: Callable[[int, int], int]
     latex: str
     classes: str | None
     code: str
@@ -36,6 +38,7 @@ PLAIN = Stem(
     source="Dosovitskiy et al. 2021, Eq. 1",
     layer="tfm_core.layers.patches:PatchEmbedding",
     macs=lambda pixels, channels, d_model: pixels * channels * d_model,
+    n_kept=lambda pixels, channels: pixels * channels,
     latex=r"\mathrm{patch}_t",
     classes=None,
     code="PatchEmbedding(CHANNELS)",
@@ -56,6 +59,8 @@ CONVOLUTIONAL = Stem(
     source="Dosovitskiy et al. 2021, Eq. 1; Xiao et al. 2021",
     layer="tfm_core.layers.patches:ConvStem",
     macs=lambda pixels, channels, d_model: pixels * WIDTH * (9 * channels + d_model),
+    # the picture, what the convolution says of it, and that bent and cut
+    n_kept=lambda pixels, channels: pixels * (channels + 2 * WIDTH),
     latex=r"\mathrm{patch}_t(\mathrm{GELU}(K * \mathrm{image} + b_K))",
     classes=dedent(
         f'''\

@@ -95,6 +95,7 @@ def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
     assert describe(stats, 0) == "spread evenly, 100 % of the largest entropy"
+    assert describe(stats, 0, is_short=True) == "spread evenly, 100 %"
 
 
 def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
@@ -104,7 +105,10 @@ def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
 
 def test_a_head_with_a_few_favourites_says_its_entropy():
     cells = np.full((T, T), 1e-9) + np.eye(T, k=3) + np.eye(T, k=-4) + np.eye(T, k=-3) * 0.9
-    assert describe(statistics(head(cells), allowed()), 0).startswith("a few keys, entropy")
+    stats = statistics(head(cells), allowed())
+    assert describe(stats, 0).startswith("a few keys, entropy")
+    short = describe(stats, 0, is_short=True)
+    assert short == describe(stats, 0).replace(" entropy", "")
 
 
 def test_batches_give_the_figures_of_the_whole():

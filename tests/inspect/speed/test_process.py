@@ -8,7 +8,7 @@ from tests.runs.waiting import wait_until
 from tfm_core.config import Experiment
 from tfm_core.inspect.speed.runner import BenchmarkProcess, BenchmarkRunner, Busy
 
-LONG = 120.0
+LONG = 600.0
 ENOUGH_TO_START = 1.5e9
 """Bytes in which torch is loaded and the model made, on any machine, but no large batch."""
 

@@ -4,11 +4,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pages.ui import runs_access
+from pages.ui import forecast, runs_access, show
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run
+from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunStore
@@ -116,6 +118,28 @@ def test_every_tab_is_drawn_when_it_is_open(open_page, tab):
         if tab == "Compute and memory"
         else []
     )
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", ["vit-digits", "captions", "gpt-text", "translate-additive"])
+def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, name, precision):
+    chosen = PRESETS[name].experiment
+    chosen = chosen.replace(
+        training={**chosen.training.model_dump(), "precision": precision, "optimizer": "sgd"}
+    )
+    app = open_page()
+    app.session_state["draft"] = chosen.model_dump()
+    app.session_state["parameters-tab"] = "Compute and memory"
+    app.run().switch_page("architecture/parameters.py").run()
+    metrics = {one.label: one.value for one in app.metric}
+    table = parameter_table(chosen.model, data_shape(chosen))
+    expected = show.size(of_run(chosen, table.total).total)
+    assert metrics["Memory of a step"] == expected
+    app.switch_page("train/page.py").run()
+    forecast.wait()
+    app.run()
+    assert not app.exception
+    assert f"of memory, **{expected}** of it a step" in said(app)
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -30,7 +30,7 @@ def page() -> None:
 
 
 def sent() -> dict:
-    app = AppTest.from_function(page).run()
+    app = AppTest.from_function(page, default_timeout=60).run()
     assert not app.exception
     return json.loads(app.get("bidi_component")[0].proto.json)
 

@@ -4,6 +4,8 @@ import dataclasses
 
 import pytest
 
+from pages.positions.link import VIEW
+from pages.ui import question
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said
@@ -13,10 +15,10 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.snapshots import write_probe
 from tfm_core.runs.status import write_status
 from tfm_core.runs.store import RECORDED
-from tfm_core.variants.positions import POSITIONS_OF_WORDS
+from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 PAGE = "positions/page.py"
-VIEWS = ("sinusoidal", "learned", "rotary", "alibi", "patches", "shuffle", "race")
+VIEWS = VIEW.names  # each is opened below, so each has its view
 
 
 @pytest.fixture
@@ -28,6 +30,16 @@ def viewed(app, view):
     app.button_group(key="positions-view").set_value(view).run()
     assert not app.exception
     return app
+
+
+def test_every_kind_that_words_can_have_has_a_view_of_its_own():
+    assert set(POSITIONS_OF_WORDS) - {"none"} == set(VIEWS) - {"patches", "shuffle", "race"}
+
+
+@pytest.mark.parametrize("kind", POSITIONS.values(), ids=lambda kind: kind.name)
+def test_the_walk_has_words_for_every_kind(kind):
+    topics = {kind.topic} | ({kind.inside.topic} if kind.inside is not None else set())
+    assert topics <= set(question.paragraphs("en"))
 
 
 @pytest.mark.parametrize("view", VIEWS)

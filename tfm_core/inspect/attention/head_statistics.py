@@ -171,11 +171,13 @@ def of_snapshot(
     return figures
 
 
-def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
+def describe(
+    stats: HeadStatistics, head: int, aligned: float = 0.0, *, is_short: bool = False
+) -> str:
     """Return what a head does in a few words with its figure: "previous token, 94 %".
 
     aligned: the head's share on what it should look at, true source words or the digit that is
-    named, where that is known (see ``alignment``).
+    named, where that is known (see ``alignment``). is_short: it has to fit below a small map.
     """
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
@@ -190,9 +192,15 @@ def describe(stats: HeadStatistics, head: int, aligned: float = 0.0) -> str:
     if np.isnan(evenness):
         return N_("no choice")
     if evenness >= EVEN:
-        return f"spread evenly, {evenness:.0%} of the largest entropy".replace("%", " %")
+        share_of_it = f"{evenness:.0%}".replace("%", " %")
+        if is_short:
+            return N_("spread evenly, {share}", share=share_of_it)
+        return N_("spread evenly, {share} of the largest entropy", share=share_of_it)
     amount = N_("a few keys") if evenness < 0.5 else N_("many keys")
-    return N_("{amount}, entropy {entropy:.2f} nats", amount=amount, entropy=stats.entropy[head])
+    entropy = float(stats.entropy[head])
+    if is_short:
+        return N_("{amount}, {entropy:.2f} nats", amount=amount, entropy=entropy)
+    return N_("{amount}, entropy {entropy:.2f} nats", amount=amount, entropy=entropy)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:

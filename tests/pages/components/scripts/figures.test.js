@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { share } from "../../../../pages/components/insides.js";
-import { every, thin } from "../../../../pages/components/live_figure.js";
+import { every, thin, weighed } from "../../../../pages/components/live_figure.js";
 import { describe } from "../../../../pages/components/mask_editor.js";
 
 const axis = (n) => ({ tickmode: "array", tickvals: Array.from({ length: n }, (_value, i) => i), ticktext: Array.from({ length: n }, (_value, i) => `t${i}`) });
+
+test("a film writes its weight into the hover text of any language", () => {
+  assert.equal(weighed("질의 1: a<br>가중치 <span>0.1000</span> (가림)", 0.25), "질의 1: a<br>가중치 <span>0.2500</span> (가림)");
+});
 
 test("every n-th token is written where all would cover each other", () => {
   const one = axis(40);

@@ -1,0 +1,198 @@
+"""Memory against what autograd keeps, and against the peak of PyTorch's own allocator."""
+
+import contextlib
+import json
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.profiler import ProfilerActivity, profile
+
+from tests.models.variants import TEXT_VARIANTS
+from tfm_core.config import MODEL_CONFIGS, TrainingConfig
+from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
+from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.memory import BYTES, memory, of_run
+from tfm_core.models.build import build_model
+from tfm_core.presets import PRESETS
+from tfm_core.training.models import new_model
+from tfm_core.training.optimisation import make_optimizer
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.precisions import PRECISIONS
+
+BATCH, SRC, TGT = 4, 37, 31
+TEXT = TextShape(43, 41)
+LANGUAGE = TextShape(41, 41, one_vocabulary=True, has_source=False)
+LABEL = {name: TextShape(43, 41, head=name, n_labels=2) for name in ("mean", "cls")}
+IMAGE, CAPTION = ImageShape(12, 3, 5), CaptionShape(12, 3, 41, 13)
+SIZES = {"d_model": 48, "n_heads": 3, "d_ff": 80}
+SHAPES = [
+    ("encoder-decoder", TEXT, {"n_encoder_layers": 2, "n_decoder_layers": 3}),
+    ("encoder-only", TEXT, {"n_layers": 2}),
+    ("encoder-only", LABEL["mean"], {"n_layers": 2}),
+    ("encoder-only", LABEL["cls"], {"n_layers": 2, "pooling": "cls"}),
+    ("decoder-only", TEXT, {"n_layers": 2}),
+    ("decoder-only", LANGUAGE, {"n_layers": 2}),
+    ("vit", IMAGE, {"patch_size": 2}),
+    ("vit", IMAGE, {"patch_size": 2, "pooling": "cls"}),
+    ("vit", IMAGE, {"patch_size": 2, "stem": "conv"}),
+    ("captioner", CAPTION, {"patch_size": 2, "n_encoder_layers": 3, "n_decoder_layers": 2}),
+]
+SETTINGS = [
+    {},
+    {"norm_first": False},
+    {"norm": "rmsnorm"},
+    {"activation": "relu"},
+    {"activation": "swiglu"},
+    {"dropout": 0.1},
+    {"dropout": 0.1, "activation": "relu"},
+    {"dropout": 0.1, "activation": "swiglu"},
+    {"position": "rotary"},
+    {"position": "alibi"},
+    {"window": 3},
+]
+RECURRENT = [settings for family, settings in TEXT_VARIANTS if family == "recurrent"]
+
+
+def inputs_of(shape, batch, src_len, tgt_len):
+    """Return random inputs of these lengths; the longest captions that there can be."""
+    if isinstance(shape, TextShape):
+        sizes = (src_len * shape.has_source, tgt_len)
+        return tuple(torch.ones(batch, n, dtype=torch.long) for n in sizes)
+    images = torch.randn(batch, shape.channels, shape.image_size, shape.image_size)
+    if isinstance(shape, ImageShape):
+        return (images,)
+    return images, torch.ones(batch, shape.tgt_len, dtype=torch.long)
+
+
+def loss_of(model, inputs, precision):
+    """Return a loss as training has it, at a precision."""
+    autocast = PRECISIONS[precision].autocast
+    context = contextlib.nullcontext()
+    if autocast:
+        context = torch.autocast("cpu", dtype=getattr(torch, autocast))
+    with context:
+        logits = model(*inputs).flatten(0, -2)
+        return F.cross_entropy(logits.float(), torch.zeros(len(logits), dtype=torch.long)), logits
+
+
+def kept_by_autograd(model, inputs, precision="fp32"):
+    """Return the bytes that the backward pass will need, without the parameters; of the logits."""
+    held = {}
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            held[storage.data_ptr()] = storage  # alive, so that no other comes to lie there
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        loss, logits = loss_of(model, inputs, precision)
+    assert loss.requires_grad
+    return sum(storage.nbytes() for storage in held.values()), BYTES * logits.numel()
+
+
+def model_of(family, shape, settings):
+    sizes = {"d_model": 48} if family == "recurrent" else SIZES
+    config = MODEL_CONFIGS[family].parse({**sizes, **settings})
+    torch.manual_seed(0)
+    return config, build_model(config, shape).train()
+
+
+def activations(config, shape, precision):
+    tgt_len = shape.tgt_len if isinstance(shape, CaptionShape) else TGT
+    found = memory(config, shape, 1, batch=BATCH, src_len=SRC, tgt_len=tgt_len, precision=precision)
+    return found.activations
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
+@pytest.mark.parametrize(("family", "shape", "sizes"), SHAPES, ids=lambda value: str(value)[:60])
+def test_activations_are_what_autograd_keeps(family, shape, sizes, precision):
+    """Within 1 %, 4 % at smaller precisions; the logits live besides, until the loss is there."""
+    tolerance = 0.01 if precision == "fp32" else 0.04
+    for settings in SETTINGS:
+        if not isinstance(shape, TextShape) and not settings.keys().isdisjoint(
+            {"position", "window"}
+        ):
+            continue  # of texts alone
+        config, model = model_of(family, shape, {**sizes, **settings})
+        held, logits = kept_by_autograd(model, inputs_of(shape, BATCH, SRC, TGT), precision)
+        if isinstance(shape, TextShape) and shape.is_label:
+            logits = BYTES * BATCH * shape.n_labels  # the other words are never computed
+        found = activations(config, shape, precision) - logits
+        assert found == pytest.approx(held, rel=tolerance), settings
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 0.1), ("bf16", 0.3)])
+@pytest.mark.parametrize("settings", RECURRENT)
+def test_activations_of_recurrent_models_are_near_what_autograd_keeps(
+    settings, precision, tolerance
+):
+    config, model = model_of("recurrent", TEXT, settings)
+    held, logits = kept_by_autograd(model, inputs_of(TEXT, BATCH, SRC, TGT), precision)
+    found = activations(config, TEXT, precision) - logits
+    assert found == pytest.approx(held, rel=tolerance)
+
+
+def peak_of(step, tmp_path):
+    """Return the most bytes that the CPU's allocator held at once, above those at the start."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        step()
+    watched.export_chrome_trace(str(tmp_path / "trace.json"))
+    trace = json.loads((tmp_path / "trace.json").read_text(encoding="utf-8"))
+    events = [event for event in trace["traceEvents"] if event["name"] == "[memory]"]
+    held = peak = 0
+    for event in sorted(events, key=lambda event: event["ts"]):
+        held += event["args"]["Bytes"]
+        peak = max(peak, held)
+    return peak
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_memory_of_a_step_is_the_peak_of_the_allocator(name, tmp_path):
+    """Within 10 %, on random data of the longest sequences that the preset's task has."""
+    experiment = PRESETS[name].experiment
+    known, training = of_experiment(experiment, ""), experiment.training
+    model = new_model(experiment).train()
+    optimizer = make_optimizer(model, training)
+    inputs = inputs_of(known.shape, training.batch_size, known.src_len, known.tgt_len)
+
+    def steps():
+        for _ in range(2):  # in the second the gradients of the first are still there
+            loss, logits = loss_of(model, inputs, training.precision)
+            del logits
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    found = of_run(experiment, n_parameters)
+    assert found.weights == BYTES * n_parameters
+    measured = peak_of(steps, tmp_path) + found.weights
+    assert found.total == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize("name", list(OPTIMISERS))
+def test_the_numbers_of_the_optimiser_are_those_that_it_keeps(name):
+    config, model = model_of("encoder-only", TEXT, {})
+    optimizer = make_optimizer(model, TrainingConfig(optimizer=name))
+    model(*inputs_of(TEXT, 2, 5, 5)).sum().backward()
+    optimizer.step()
+    kept = sum(
+        value.numel() * value.element_size()
+        for state in optimizer.state.values()
+        for value in state.values()
+        if isinstance(value, torch.Tensor) and value.ndim  # not the number of the step
+    )
+    n_parameters = sum(parameter.numel() for parameter in model.parameters())
+    found = memory(config, TEXT, n_parameters, src_len=5, tgt_len=5, optimizer=name)
+    assert found.optimizer == kept
+
+
+def test_watched_weights_are_kept_besides_unless_dropout_keeps_them_anyway():
+    for dropout in (0.0, 0.1):
+        config, _ = model_of("encoder-only", TEXT, {"dropout": dropout, "n_layers": 3})
+        found = memory(config, TEXT, 1, batch=BATCH, src_len=SRC, tgt_len=SRC)
+        more = 0 if dropout else BATCH * 3 * SIZES["n_heads"] * SRC * SRC * 2 * BYTES
+        assert found.watched - found.activations == more

@@ -1,0 +1,298 @@
+"""What a training step keeps in memory: weights, gradients, the optimiser's numbers, activations.
+
+Torch-free algebra, counted tensor by tensor as PyTorch on a CPU keeps them for the backward pass; a
+test holds it to what autograd keeps and to the peak of PyTorch's own allocator, preset by preset.
+The peak is where a forward pass has ended and the gradients of the step before are still there.
+
+With dropout PyTorch's CPU has no fused attention: every weight is kept, and the noise of each.
+Under autocast matrix products keep their inputs in the smaller format, and a copy of the weights.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfm_core.config import (
+    CaptionerConfig,
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    ModelConfig,
+    RecurrentConfig,
+    TransformerConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.facts import compute_recurrent as recurrent
+from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.compute import Lengths, layers, lengths
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.norms import NORMS
+from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.precisions import PRECISIONS
+from tfm_core.variants.stems import STEMS
+
+BYTES = 4  # of one number in fp32
+ID = 2  # a token's id is 8 bytes: as many numbers
+PROCESS_BYTES = 350_000_000
+"""A worker with torch loaded, before it has a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of a training step at its peak: weights, gradients, optimiser state, activations.
+
+    watched: activations when every attention weight is kept, as without a fused kernel.
+    """
+
+    weights: int
+    gradients: int
+    optimizer: int
+    activations: int
+    watched: int
+
+    @property
+    def total(self) -> int:
+        """All of a training step."""
+        return self.weights + self.gradients + self.optimizer + self.activations
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Numbers that one example keeps for the backward pass.
+
+    full: those in fp32; products: those of matrix products, which autocast makes smaller; copies:
+    those which are there only because it makes a small one of a full one that is kept too; weights:
+    attention weights that are kept only where somebody watches.
+    """
+
+    full: int = 0
+    products: int = 0
+    copies: int = 0
+    weights: int = 0
+
+    def __add__(self, other: Kept) -> Kept:
+        """Keep both."""
+        return Kept(
+            self.full + other.full,
+            self.products + other.products,
+            self.copies + other.copies,
+            self.weights + other.weights,
+        )
+
+    def __mul__(self, n: int) -> Kept:
+        """Keep it ``n`` times."""
+        return Kept(n * self.full, n * self.products, n * self.copies, n * self.weights)
+
+
+def of_run(experiment: Experiment, n_parameters: int) -> Memory:
+    """Return the memory of a step of a run, at the longest sequences of its task."""
+    known, training = of_experiment(experiment, ""), experiment.training
+    return memory(
+        experiment.model,
+        known.shape,
+        n_parameters,
+        batch=training.batch_size,
+        src_len=known.src_len,
+        tgt_len=known.tgt_len,
+        optimizer=training.optimizer,
+        precision=training.precision,
+    )
+
+
+def memory(
+    config: ModelConfig,
+    shape: Shape,
+    n_parameters: int,
+    *,
+    batch: int = 1,
+    src_len: int = 0,
+    tgt_len: int = 0,
+    optimizer: str = "adamw",
+    precision: str = "fp32",
+) -> Memory:
+    """Return the bytes of a training step. optimizer, precision: names in their registries."""
+    numbers = kept(config, shape, src_len, tgt_len)
+    logits = BYTES * batch * _logits(config, shape, src_len, tgt_len)  # until the loss is there
+    small = PRECISIONS[precision].n_bytes
+    activations = batch * (BYTES * numbers.full + small * numbers.products) + logits
+    if small < BYTES:
+        activations += small * (batch * numbers.copies + _multiplied(config, shape))
+    weights = BYTES * n_parameters
+    return Memory(
+        weights=weights,
+        gradients=weights,
+        optimizer=OPTIMISERS[optimizer].moments * weights,
+        activations=activations,
+        watched=activations + BYTES * batch * numbers.weights,
+    )
+
+
+def kept(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Kept:
+    """Return what one example keeps from the forward pass for the backward pass."""
+    if isinstance(config, RecurrentConfig):
+        assert isinstance(shape, TextShape)
+        return Kept(*recurrent.activations(config, shape, src_len, tgt_len))
+    seen = lengths(config, shape, src_len, tgt_len)
+    found = _start(config, shape, seen) + _end(config, shape, seen)
+    n_encoder, n_decoder = layers(config)
+    if n_encoder:
+        found += _encoder(config, shape, seen, n_encoder)
+    if n_decoder:
+        found += _block(config, seen.decoder, seen.decoder**2) * n_decoder
+        found += _last_norm(config, seen.decoder)
+    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
+        found += _cross(config, seen) * n_decoder
+        found += Kept(copies=(n_decoder - 1) * seen.encoder * config.d_model)  # of the memory
+    if config.dropout:  # the noise on what goes in
+        found += Kept(full=(seen.encoder + seen.decoder) * config.d_model)
+    return found
+
+
+def _encoder(config: TransformerConfig, shape: Shape, seen: Lengths, n: int) -> Kept:
+    """Return what the encoder's ``n`` blocks keep, and the norm behind them."""
+    length = seen.encoder
+    blocks = _block(config, length, _mask(config, length))
+    if isinstance(config, ViTConfig):
+        if not POOLINGS[config.pooling].has_cls:  # a mean needs no token for its gradient
+            return blocks * n + _last_norm(config, length, read=0)
+        return blocks * (n - 1) + _last_block(config, length, 1) + _last_norm(config, 1)
+    read = length
+    if isinstance(shape, TextShape) and isinstance(config, EncoderOnlyConfig):
+        read = seen.answers if shape.head == "tokens" else length
+        read = 0 if shape.is_label and not shape.has_cls else read
+    return blocks * n + _last_norm(config, length, read=read)
+
+
+def _block(config: TransformerConfig, length: int, mask: int) -> Kept:
+    """Return what the self-attention and the feed-forward layer of a block keep.
+
+    mask: numbers of the attention's mask.
+    """
+    attention = _attention(config, length, length, mask, self_attention=True)
+    products = 3 * length * config.d_model  # queries, keys, values
+    return _projected(config, products) + attention + _feed_forward(config, length)
+
+
+def _projected(config: TransformerConfig, numbers: int) -> Kept:
+    # without a fused kernel the weights are computed in fp32
+    return Kept(full=numbers) if config.dropout else Kept(products=numbers)
+
+
+def _attention(
+    config: TransformerConfig, queries: int, keys: int, mask: int, *, self_attention: bool
+) -> Kept:
+    """Return what an attention keeps behind its projections, with its norm and its dropout."""
+    d, heads = config.d_model, config.n_heads
+    pairs = heads * queries * keys
+    found = _norm(config, queries) + Kept(products=queries * d)  # the heads, side by side
+    if config.dropout:  # weights, their noise, and both together; the noise on the sum
+        return found + Kept(full=3 * pairs, products=queries * d)
+    found += Kept(full=heads * queries, weights=2 * pairs)  # of each row the log of its sum
+    acts_on = POSITIONS[config.position].acts_on if self_attention else "nothing"
+    if acts_on == "queries and keys":  # as they came, and as they were made
+        return found + Kept(products=mask + 2 * queries * d)
+    if acts_on == "scores":  # what is added to them, with the mask in it
+        return found + Kept(products=pairs + queries * d)
+    return found + Kept(products=mask)
+
+
+def _norm(config: TransformerConfig, length: int, read: int | None = None) -> Kept:
+    """Return what a norm keeps for itself, and what comes out of it.
+
+    read: how many tokens of what comes out a product reads; None: all.
+    """
+    d = config.d_model
+    products = (length if read is None else read) * d
+    return Kept(full=length * NORMS[config.norm].n_kept(d), products=products)
+
+
+def _feed_forward(config: TransformerConfig, length: int) -> Kept:
+    """Return what a feed-forward layer keeps of its hidden layer, with its norm and its dropout."""
+    activation = ACTIVATIONS[config.activation]
+    hidden = activation.n_kept + 1
+    if config.dropout:  # the noise on the hidden layer, and what of it is left beside its result
+        hidden = max(1, activation.n_kept) + 2
+    products = hidden * config.d_ff + (config.d_model if config.dropout else 0)
+    copies = length * config.d_model * (activation.n_matrices - 2)  # one for each that reads it
+    return _norm(config, length) + Kept(products=length * products, copies=copies)
+
+
+def _cross(config: TransformerConfig, seen: Lengths) -> Kept:
+    """Return what the cross-attention of one block keeps."""
+    mask = seen.encoder if isinstance(config, EncoderDecoderConfig) else 0
+    projected = (seen.decoder + 2 * seen.encoder) * config.d_model
+    attention = _attention(config, seen.decoder, seen.encoder, mask, self_attention=False)
+    return _projected(config, projected) + attention
+
+
+def _last_block(config: TransformerConfig, length: int, asking: int) -> Kept:
+    """Return what the last block keeps where only some tokens are read: all are attended to."""
+    d = config.d_model
+    projected = (asking + 2 * length) * d
+    attention = _attention(config, asking, length, 0, self_attention=True)
+    # all are read by keys and values, and once more in full where those that ask are taken out
+    read = Kept(full=length * d, products=asking * d, copies=length * d)
+    if config.norm_first:
+        read += _norm(config, length, read=0)
+    return _projected(config, projected) + read + attention + _feed_forward(config, asking)
+
+
+def _last_norm(config: TransformerConfig, length: int, read: int | None = None) -> Kept:
+    """Return what is kept behind a stack; post-norm, its last output is that of its last block."""
+    if config.norm_first:
+        return _norm(config, length, read)
+    return Kept(products=(length if read is None else read) * config.d_model)
+
+
+def _mask(config: TransformerConfig, length: int) -> int:
+    """Return the numbers of the mask in an encoder: a row for all queries, or one for each."""
+    if isinstance(config, ViTConfig | CaptionerConfig):
+        return 0
+    return length * length if config.window else length
+
+
+def _start(config: TransformerConfig, shape: Shape, seen: Lengths) -> Kept:
+    """Return what is kept up to the first block: ids, or pixels."""
+    ids = ID * (seen.encoder + seen.decoder)
+    if isinstance(shape, TextShape):
+        return Kept(full=ids)
+    assert isinstance(config, ViTConfig | CaptionerConfig)
+    pixels = STEMS[config.stem].n_kept(shape.image_size**2, shape.channels)
+    return Kept(full=ID * seen.decoder, products=pixels)
+
+
+def _end(config: TransformerConfig, shape: Shape, seen: Lengths) -> Kept:
+    """Return what is kept behind the last block: the answers, and the loss."""
+    d, logits = config.d_model, _logits(config, shape, 0, seen.answers)
+    found = Kept(full=logits + ID * seen.answers)
+    if isinstance(config, DecoderOnlyConfig):  # those of the sequence that answer are taken out
+        whole = seen.decoder * d
+        return found + Kept(full=whole, products=seen.answers * d - whole)
+    return found
+
+
+def _logits(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
+    """Return the logits of one example."""
+    if isinstance(shape, ImageShape):
+        return shape.n_classes
+    if isinstance(shape, TextShape) and shape.head == "pooler":
+        return config.d_model
+    if isinstance(shape, TextShape) and shape.is_label:
+        return shape.n_labels
+    words = tgt_len or (shape.tgt_len if isinstance(shape, CaptionShape) else src_len)
+    return words * shape.tgt_vocabulary
+
+
+def _multiplied(config: ModelConfig, shape: Shape) -> int:
+    """Return the weights of all blocks and of the output, of which autocast keeps a small copy."""
+    if isinstance(config, RecurrentConfig):
+        return 0
+    d, (n_encoder, n_decoder) = config.d_model, layers(config)
+    block = 4 * d * d + ACTIVATIONS[config.activation].n_matrices * d * config.d_ff
+    has_cross = isinstance(config, EncoderDecoderConfig | CaptionerConfig)
+    output = d * _logits(config, shape, 0, 1)
+    return (n_encoder + n_decoder) * block + n_decoder * has_cross * 4 * d * d + output
