@@ -100,7 +100,7 @@ def test_what_is_trained_is_what_the_record_calls_learned(kind):
 @pytest.mark.parametrize("kind", POSITIONS.values(), ids=NAME)
 def test_the_functions_of_the_generated_file_have_their_names(kind):
     for function in kind.functions:
-        assert function.source.startswith(f"def {function.name}(")
+        assert function.source.startswith((f"def {function.name}(", f"class {function.name}("))
 
 
 def test_every_kind_is_refused_where_its_rule_says_so():

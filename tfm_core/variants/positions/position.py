@@ -22,7 +22,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of the generated file: its name, and its source."""
+    """A function or a class of the generated file: its name, and its source."""
 
     name: str
     source: str
