@@ -298,15 +298,14 @@ class Text(Parameter[str]):
 class Written(Parameter[T]):
     """What has a notation of its own, such as a matrix.
 
-    reader: raises ValueError, in a sentence. instead: the sentence on what is shown then.
+    reader: raises Unfit.
     """
 
     reader: Callable[[str], T]
     writer: Callable[[T], str]
-    instead: str = ""
 
     def parse(self, text: str) -> T:
-        """Return what the notation says. Raises ValueError."""
+        """Return what the notation says. Raises Unfit."""
         return self.reader(text)
 
     def fits(self, state: object) -> bool:
@@ -320,13 +319,6 @@ class Written(Parameter[T]):
     def words(self, value: T) -> str:
         """Return the value as a sentence says it."""
         return self.writer(value) or _("nothing")
-
-    def follow(self, text: str, otherwise: T) -> tuple[T, str]:
-        """Return what to show, and what the reader has to say, where it cannot read the link."""
-        try:
-            return super().follow(text, otherwise)
-        except ValueError as error:
-            return otherwise, f"{_(error)} {_(self.instead)}" if self.instead else _(error)
 
 
 def linked(parameter: Parameter[T]) -> T:
