@@ -121,7 +121,8 @@ def _words() -> dict[str, str]:
         "allowed": _("allowed"),
         "forbidden": _("forbidden"),
         "masked_score": _("masked score"),
-        "lowest": _("lowest number, −3.4·10³⁸"),
+        "lowest": _("lowest float32, −3.4·10³⁸"),
+        "least": "−3e38",  # as much of it as a cell holds
         "weight": _("weight"),
         "of_output": _("output"),
         "dimension": _("dimension"),
