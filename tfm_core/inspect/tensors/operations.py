@@ -320,7 +320,7 @@ _MOVES = (
         lambda i, v: moved(i[0], v),
         lambda v: f'y = x.to("{v["device"]}", torch.{v["type"]})',
         N_("Each batch goes to the device of the model; uint8 pixels to float32."),
-        numbers="0, 0.5, 1.9, -1.9, 2, 300",
+        numbers="0, 0.5, 1.9, -1.9, 2, -3",
     ),
 )  # fmt: skip
 _MAKERS = (
