@@ -123,6 +123,12 @@ def test_one_press_queues_five_runs_with_names(busy_queue, open_page):
     assert {run.status.state for run in made} == {"queued"}
     assert {run.experiment.training.steps for run in made} == {200}
     assert "5 runs wait for their turn" in said(app)
+    assert not [info.value for info in app.info if "wait" in info.value]  # none above the page
+    for run in made:
+        write_status(run.folder, dataclasses.replace(run.status, state="finished"))
+    app.run()
+    assert "wait for their turn" not in said(app)
+    assert "All 5 runs have ended." in said(app)
 
 
 def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):
