@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import _
 from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
@@ -32,10 +32,11 @@ def group(
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:
-            n_wrong = sum(len(checked.at(setting.path)) for setting in advanced)
-            words = ngettext("Advanced: {n} problem", "Advanced: {n} problems", n_wrong)
-            label = words.format(n=n_wrong) if n_wrong else _("Advanced")
-            with st.expander(label, expanded=bool(n_wrong), icon=":material/tune:"):
+            # one label and one key, whatever is wrong: the browser keeps it open while one types
+            key = f"advanced-{settings[0].section}"
+            if any(checked.at(setting.path) for setting in advanced):
+                st.session_state[key] = True
+            with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
                 _grid(advanced, checked)
 
 
