@@ -10,7 +10,7 @@ from tfm_core.sentences import N_
 
 TextTaskName = Literal[
     "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
-    "sentiment", "masked-words",
+    "sentiment", "masked-words", "span-corruption",
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word where it stands."""
@@ -24,6 +24,7 @@ class TextTaskFacts:
 
     ``max_src_len`` and ``max_tgt_len`` take the size and return tokens, without special tokens.
     ``families`` are the model families that can learn it, ``answer`` is what they answer.
+    ``hides``: words of a sentence are hidden; several may be right, and ``size`` is no length.
     """
 
     label: str
@@ -36,6 +37,7 @@ class TextTaskFacts:
     max_tgt_len: Callable[[int], int]
     families: tuple[str, ...] = SEQUENCE_FAMILIES
     answer: AnswerKind = "sequence"
+    hides: bool = False
 
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {
@@ -132,5 +134,21 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: 16,
         families=("encoder-only",),
         answer="blanks",
+        hides=True,
+    ),
+    "span-corruption": TextTaskFacts(
+        N_("Span corruption"),
+        N_("Write the spans hidden from a toy English, each behind its sentinel (T5)."),
+        N_("Hidden, %"),
+        N_(
+            "Share of each sentence's words that is hidden, in spans of 2 on average; T5 hides "
+            "15 % of much longer texts, in spans of 3."
+        ),
+        range(10, 51),
+        30,
+        lambda n: 16,
+        lambda n: round(16 * n / 100) + max(1, round(round(16 * n / 100) / 2)) + 1,
+        families=("encoder-decoder", "decoder-only", "recurrent"),
+        hides=True,
     ),
 }

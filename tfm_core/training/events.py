@@ -19,7 +19,8 @@ class Started:
     """Training begins, or goes on, at ``step``.
 
     chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
-    such guessing; floor: the lowest loss that the targets allow, None where unknown.
+    such guessing; floor: the lowest loss that the targets allow, None where unknown; ceiling: the
+    accuracy of a perfect reader where several answers may be right, else None.
     """
 
     step: int
@@ -30,6 +31,7 @@ class Started:
     chance: float
     start_loss: float
     floor: float | None
+    ceiling: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
