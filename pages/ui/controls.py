@@ -17,6 +17,7 @@ from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
+from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
@@ -32,11 +33,24 @@ def group(
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:
-            n_wrong = sum(len(checked.at(setting.path)) for setting in advanced)
-            words = ngettext("Advanced: {n} problem", "Advanced: {n} problems", n_wrong)
-            label = words.format(n=n_wrong) if n_wrong else _("Advanced")
-            with st.expander(label, expanded=bool(n_wrong), icon=":material/tune:"):
+            label = _advanced_label(advanced, checked)
+            is_open = label != _("Advanced")
+            with st.expander(label, expanded=is_open, icon=":material/tune:"):
                 _grid(advanced, checked)
+
+
+def _advanced_label(settings: Sequence[Setting], checked: Checked) -> str:
+    """Return what a fold of settings is called: it says whether there is something to look at."""
+    n_wrong = sum(len(checked.at(setting.path)) for setting in settings)
+    if n_wrong:
+        words = ngettext("Advanced: {n} problem", "Advanced: {n} problems", n_wrong)
+        return words.format(n=n_wrong)
+    said = [one for setting in settings for one in checked.advice_at(setting.path)]
+    n_warnings = sum(one.is_warning for one in said)
+    if n_warnings:
+        words = ngettext("Advanced: {n} warning", "Advanced: {n} warnings", n_warnings)
+        return words.format(n=n_warnings)
+    return _("Advanced")
 
 
 def _grid(settings: Sequence[Setting], checked: Checked) -> None:
@@ -60,11 +74,19 @@ def control(setting: Setting, checked: Checked) -> None:
         _number(setting, shared)
     for sentence in checked.at(setting.path):
         complaint(sentence)
+    for said in checked.advice_at(setting.path):
+        remark(said)
 
 
 def complaint(sentence: str) -> None:
     """Say what is wrong, small, where it is wrong."""
     st.caption(f":red[:material/error: {escape(sentence)}]")
+
+
+def remark(said: Advice) -> None:
+    """Give advice, small, at its setting."""
+    words = escape(_(said.sentence))
+    st.caption(f":orange[:material/warning: {words}]" if said.is_warning else words)
 
 
 def family() -> None:
@@ -142,7 +164,7 @@ def _take(path: str, kind: str) -> None:
         return  # an emptied field: the draft keeps its value and the field shows it again
     if kind == "float":
         value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
-    state.set_draft(drafts.put(state.draft(), path, value))
+    state.set_draft(drafts.chosen(state.draft(), path, value))
 
 
 def _take_family() -> None:

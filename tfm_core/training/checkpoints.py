@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.models.build import Model
@@ -34,10 +34,10 @@ def save(trainer: Trainer, folder: Path) -> None:
     Raises OSError when it cannot be written.
     """
     tensors = {f"model/{name}": value for name, value in trainer.model.state_dict().items()}
-    for index, state in trainer.optimizer.state_dict()["state"].items():
-        for name, value in state.items():
+    for parameter, weight in trainer.model.named_parameters():
+        for name, value in trainer.optimizer.state.get(weight, {}).items():
             if isinstance(value, Tensor):
-                tensors[f"optimizer/{index}/{name}"] = value
+                tensors[f"optimizer/{parameter}/{name}"] = value
     # clones: tied weights share memory, which the format does not allow
     tensors = {name: value.detach().cpu().clone() for name, value in tensors.items()}
     facts = {
@@ -60,17 +60,38 @@ def load(trainer: Trainer, folder: Path) -> None:
     """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged."""
     tensors, facts = _read(folder)
     _load_weights(trainer.model, tensors, folder)
+    places = _places(trainer)
     saved: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if key.startswith("optimizer/"):
-            _, index, name = key.split("/")
-            saved.setdefault(int(index), {})[name] = value
+            _, parameter, name = key.split("/")
+            saved.setdefault(places[parameter], {})[name] = value
     state = trainer.optimizer.state_dict()
     state["state"] = saved
     trainer.optimizer.load_state_dict(state)
     trainer.scaler.load_state_dict(facts["scaler"])
     trainer.patience.restore(facts.get("patience", {}))
     trainer.step, trainer.seconds = int(facts["step"]), float(facts["seconds"])
+
+
+def _places(trainer: Trainer) -> dict[str, int]:
+    """Return where the optimiser counts each parameter, by its name and by its number of old.
+
+    A checkpoint of release 0.1 counts them: what has two dimensions and is no embedding, then the
+    others.
+    """
+    weights = [one for group in trainer.optimizer.param_groups for one in group["params"]]
+    place = {weight: index for index, weight in enumerate(weights)}
+    tables = {
+        weight
+        for module in trainer.model.modules()
+        if isinstance(module, nn.Embedding)
+        for weight in module.parameters()
+    }
+    own = list(trainer.model.parameters())
+    once = sorted(own, key=lambda weight: weight.ndim < 2 or weight in tables)  # stable
+    by_number = {str(number): place[weight] for number, weight in enumerate(once)}
+    return by_number | {name: place[one] for name, one in trainer.model.named_parameters()}
 
 
 def load_weights(model: Model, folder: Path) -> int:
