@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import model_validator
 
@@ -121,11 +121,20 @@ class TrainingConfig(Config):
         N_("Patience"),
         N_(
             "Stop early after so many validations in a row without a new lowest loss; 0 never "
-            "stops.",
+            "stops. With patience the weights of the lowest are tested at the end, not the last.",
         ),
         ge=0,
         le=10_000,
         step=1,
+        advanced=True,
+    )
+    final_test: bool = knob(
+        True,
+        N_("Test at the end"),
+        N_(
+            "Measure the test set once, when training ends: with patience the weights that were "
+            "best by validation, without it the last. Off leaves the test set unopened.",
+        ),
         advanced=True,
     )
     snapshots: int = knob(
@@ -144,6 +153,11 @@ class TrainingConfig(Config):
         if not isinstance(values, Mapping) or "weight_decay" in values:
             return values
         return {**values, "weight_decay": own_decay(values.get("optimizer"))}
+
+    @property
+    def tested(self) -> Literal["best", "last"]:
+        """Which weights count, and are tested: with patience the best by validation."""
+        return "best" if self.patience else "last"
 
     def replace(self, **changes: Any) -> Self:
         """See Config; a weight decay that is the old optimiser's own becomes the new one's."""

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from tfm_core.config import Experiment
 from tfm_core.models.build import Model
 from tfm_core.sentences import StudentError
-from tfm_core.training.loop import Trainer
+from tfm_core.training.loop import BestWeights, Trainer
 from tfm_core.training.models import new_model
 
 FILE = "checkpoint.safetensors"
@@ -74,6 +74,19 @@ def load(trainer: Trainer, folder: Path) -> None:
     trainer.step, trainer.seconds = int(facts["step"]), float(facts["seconds"])
 
 
+def load_best(trainer: Trainer, folder: Path) -> None:
+    """Give a trainer the best weights so far, from the checkpoint in ``folder``, if they are those.
+
+    They are not where training broke down after a better validation than its last checkpoint knows;
+    it comes by there again. Raises CheckpointDamaged.
+    """
+    tensors, facts = _read(folder)
+    if facts["step"] != trainer.patience.best_step:
+        return
+    weights = {name: value.to(trainer.device) for name, value in _model_part(tensors).items()}
+    trainer.best = BestWeights(facts["step"], weights)
+
+
 def _places(trainer: Trainer) -> dict[str, int]:
     """Return where the optimiser counts each parameter, by its name and by its number of old.
 
@@ -127,16 +140,19 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _load_weights(model: Model, tensors: dict[str, Tensor], folder: Path) -> None:
-    weights = {
-        key.removeprefix("model/"): value
-        for key, value in tensors.items()
-        if key.startswith("model/")
-    }
     try:
         with torch.no_grad():
-            model.load_state_dict(weights)
+            model.load_state_dict(_model_part(tensors))
     except RuntimeError:
         raise CheckpointDamaged(
             "The checkpoint {name} belongs to a model of another shape.",
             name=folder.name,
         ) from None
+
+
+def _model_part(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        key.removeprefix("model/"): value
+        for key, value in tensors.items()
+        if key.startswith("model/")
+    }
