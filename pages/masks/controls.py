@@ -17,6 +17,7 @@ MAX_TEXT = 600
 EXAMPLE = "the cat sat on the mat"
 EXAMPLE_TARGET = "die Katze saß"
 _TEXT, _TARGET, _PAD = "masks-text", "masks-target", "masks-pad"
+_RUN, _FOLLOWED = "masks-run", "masks-run-followed"
 _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
@@ -99,12 +100,42 @@ def projected(choice: MaskChoice) -> Projected:
 
 
 def _run() -> Run | None:
-    run_id = state.current_run_id()
-    if run_id is None:
+    """Choose the run whose model scores the tokens; None where seeded embeddings do."""
+    runs = {run.id: run for run in runs_access.store().list() if _is_usable(run)}
+    if not runs:
         return None
-    run = runs_access.store().get(run_id)
-    usable = run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
-    return run if usable else None
+    current = state.current_run_id()
+    if st.session_state.get(_FOLLOWED, "") != current or st.session_state.get(_RUN) not in runs:
+        st.session_state[_FOLLOWED] = current
+        st.session_state[_RUN] = current if current in runs else None
+    picked = st.selectbox(
+        _("Which model"),
+        list(runs),
+        format_func=lambda run_id: _("The run “{name}”").format(name=runs[run_id].meta.name),
+        key=_RUN,
+        index=None,
+        placeholder=_("None: seeded embeddings"),
+        persist_state="session",
+        on_change=_take_run,
+        help=_("Every run on words that has saved its weights; its sentences and scores are used."),
+    )
+    state.name_run(picked)
+    return None if picked is None else runs[picked]
+
+
+def _is_usable(run: Run) -> bool:
+    return run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
+
+
+def _take_run() -> None:
+    """Make the run that was picked the current one, with a sentence of its own."""
+    for key in list(st.session_state):
+        if str(key).startswith((f"{_TEXT}-run", f"{_TARGET}-run")):
+            del st.session_state[key]
+    picked = st.session_state[_RUN]
+    if picked is not None:
+        st.session_state[_FOLLOWED] = picked
+        state.set_current_run(picked)
 
 
 def _text(run: Run | None, chosen: str) -> str:

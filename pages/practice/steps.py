@@ -8,7 +8,16 @@ import streamlit as st
 
 from pages.i18n import N_, _, content
 from pages.practice.link import STEP
-from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
+from pages.ui import (
+    page_table,
+    run_actions,
+    run_words,
+    runs_access,
+    show,
+    state,
+    view_link,
+    way_back,
+)
 from pages.ui.typed import escape
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
@@ -86,7 +95,6 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
             name = _("Practice: {what}").format(what=_(NAMES[kind]))
             if run_actions.begin(lesson.guided(kind), name=name) is None:
                 return  # it was said why
-        state.notify(_("It waits for its turn and then trains; watch the curves here."))
         st.rerun()
 
 
@@ -166,5 +174,5 @@ def _where(kind: Kind, run: Run) -> None:
         page_table.path_of("train"),
         label=_("Watch"),
         icon=":material/show_chart:",
-        query_params={"run": run.id},
+        query_params={"run": run.id, **way_back.from_here()},
     )

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import _
 from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
@@ -33,24 +33,18 @@ def group(
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:
-            label = _advanced_label(advanced, checked)
-            is_open = label != _("Advanced")
-            with st.expander(label, expanded=is_open, icon=":material/tune:"):
+            # one label and one key, whatever is wrong: the browser keeps it open while one types
+            key = f"advanced-{settings[0].section}"
+            if any(_is_to_be_seen(setting, checked) for setting in advanced):
+                st.session_state[key] = True
+            with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
                 _grid(advanced, checked)
 
 
-def _advanced_label(settings: Sequence[Setting], checked: Checked) -> str:
-    """Return what a fold of settings is called: it says whether there is something to look at."""
-    n_wrong = sum(len(checked.at(setting.path)) for setting in settings)
-    if n_wrong:
-        words = ngettext("Advanced: {n} problem", "Advanced: {n} problems", n_wrong)
-        return words.format(n=n_wrong)
-    said = [one for setting in settings for one in checked.advice_at(setting.path)]
-    n_warnings = sum(one.is_warning for one in said)
-    if n_warnings:
-        words = ngettext("Advanced: {n} warning", "Advanced: {n} warnings", n_warnings)
-        return words.format(n=n_warnings)
-    return _("Advanced")
+def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
+    """Say whether something at a setting must not stay folded away."""
+    warnings = [said for said in checked.advice_at(setting.path) if said.is_warning]
+    return bool(checked.at(setting.path) or warnings)
 
 
 def _grid(settings: Sequence[Setting], checked: Checked) -> None:

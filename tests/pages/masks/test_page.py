@@ -144,3 +144,18 @@ def test_a_captioner_says_that_there_is_no_picture_to_write_about(store, open_pa
     app = open_page(PAGE, run=run.id)
     assert not app.exception
     assert "Its words are about a picture, and there is none here." in said(app)
+
+
+def test_any_run_on_words_can_be_picked_and_the_link_keeps_it(with_recorded, open_page, store):
+    made_run(store, name="Without weights")
+    app = open_page(PAGE, mask="causal")
+    picker = app.selectbox(key="masks-run")
+    assert picker.value is None
+    assert "The run “English to Korean, recorded”" in picker.options
+    assert not {"The run “Without weights”", "The run “Digits, recorded”"} & set(picker.options)
+    picker.set_value("recorded-korean").run()
+    assert not app.exception
+    assert app.query_params["run"] == "recorded-korean"
+    assert "Real projections" in said(app)
+    again = open_page(PAGE, mask="causal", run="recorded-korean")
+    assert again.selectbox(key="masks-run").value == "recorded-korean"
