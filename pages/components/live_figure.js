@@ -99,7 +99,7 @@ function saveSvg(data) {
   return { name: "svg", title: data.save, icon, click };
 }
 
-// A click on a cell of a heatmap goes to the server; the film of the head grid moves the heatmap.
+// A click on a cell of a heatmap goes to the server; the animation of the head grid moves the heatmap.
 function listen(state) {
   const { node } = state;
   if (state.listening || !node.on) return;
@@ -108,8 +108,8 @@ function listen(state) {
   node.on("plotly_sliderchange", ({ step, interaction }) => interaction && play(state, step.args));
   node.on("plotly_animatingframe", ({ animation }) => setTimeout(part, animation.transition.duration + 50, state));
   node.on("plotly_click", (event) => {
-    const place = event.points[0]?.pointIndex;
-    if (state.data.picks && Array.isArray(place)) state.send("cell", [place[0], place[1]]);
+    const cell = event.points[0]?.pointIndex;
+    if (state.data.picks && Array.isArray(cell)) state.send("cell", [cell[0], cell[1]]);
   });
 }
 

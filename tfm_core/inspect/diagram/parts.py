@@ -170,7 +170,8 @@ def _in_block(
         code = (*_functions(POSITIONS[config.position]), *code) if equation == "attention" else code
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
-        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
+        shared = (f"{stack}.relative",) if sublayer == "self_attention" else ()
+        return Part(title, (f"{path}.{sublayer}", *shared), code, (equation,), steps, layer)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
         return Part(

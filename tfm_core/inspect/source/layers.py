@@ -183,7 +183,9 @@ def stack(config: TransformerConfig) -> str:
     if inside is not None:
         passed = f", {inside.argument}={inside.argument}"
         steps = [f"{inside.argument} = {inside.made}"]
-        init += f"\nself.relative = {inside.init}" if inside.init is not None else ""
+        if inside.init is not None:
+            is_causal = "has_cross" if has_cross else str(config.family == "decoder-only")
+            init += f"\nself.relative = {inside.init.format(is_causal=is_causal)}"
     call = f"block(x, mask{memory}{passed})"
     steps.append(f"for block in self.layers:\n    x = {call}")
     steps.append("return self.final_norm(x)" if config.norm_first else "return x")
