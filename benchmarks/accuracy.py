@@ -129,7 +129,7 @@ def goals() -> list[Goal]:
             PRESETS["span-corruption"].experiment,
             "hidden spans, exp(bound - loss)",
             _by_bound,
-            math.exp(-0.05),
+            math.exp(-0.06),
             60,
         ),
     ]
