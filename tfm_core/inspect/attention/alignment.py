@@ -174,8 +174,9 @@ def rows_that_write(
 def even_over_source(experiment: Experiment, item: Mapping[str, Any], module: str) -> Floats:
     """Return (T, S): what a row that attends evenly to all it may gives each source token."""
     may = axes(experiment, item, module).may_attend
-    even = may / np.maximum(may.sum(-1, keepdims=True), 1)
-    return rows_that_write(experiment, item, module, even[None])[0]
+    even: Floats = may / np.maximum(may.sum(-1, keepdims=True), 1)
+    written = rows_that_write(experiment, item, module, even[None])
+    return np.asarray(written[0])
 
 
 def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str, AlignmentScore]:
