@@ -21,7 +21,8 @@ class Started:
 
     chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
     such guessing; floor: the lowest loss that the targets allow, None where unknown; ceiling: the
-    accuracy of a perfect reader where several answers may be right, else None.
+    accuracy of a perfect reader where several answers may be right, else None;
+    reads_per_epoch: how often an epoch reads each token, more than once where windows overlap.
     """
 
     step: int
@@ -33,6 +34,7 @@ class Started:
     start_loss: float
     floor: float | None
     ceiling: float | None = None
+    reads_per_epoch: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
