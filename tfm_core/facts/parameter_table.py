@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from torch import nn
@@ -51,6 +52,28 @@ class ParameterTable:
     def folded(self) -> tuple[Row, ...]:
         """The rows with the equal blocks of a stack in one."""
         return _fold(self.rows)
+
+
+_PARTS = (  # what a module's name says -> what it is part of, in words
+    ("cross_attention", N_("cross-attention")),
+    ("attention", N_("self-attention")),
+    ("feed_forward", N_("the feed-forward layers")),
+    ("embedding", N_("the embeddings")),
+    ("positions", N_("the positions")),
+    ("stem", N_("the patch projection")),
+    ("output", N_("the output")),
+    ("head", N_("the output")),
+)
+
+
+def most_in(rows: Sequence[Row]) -> str:
+    """Say which part of a model holds the most parameters, with its share."""
+    sums: dict[str, float] = {}
+    for row in rows:
+        part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
+        sums[part] = sums.get(part, 0.0) + row.share
+    part = max(sums, key=sums.__getitem__)
+    return N_("Here most, {share:.0%}, are in {part}.", part=part, share=sums[part])
 
 
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
