@@ -96,8 +96,8 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
             )
             if is_of_patches
             else _(
-                "Rows that no training sequence reaches keep their random start, or shrink by "
-                "weight decay: a model asked beyond them reads noise."
+                "Rows that no training sequence reaches are never taught: a model asked beyond "
+                "them reads noise."
             ),
             key="positions-learned-norms",
         )

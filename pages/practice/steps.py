@@ -120,7 +120,7 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     ready = {
         kind: (run, runs_access.curves(run))
         for kind, run in lesson.finished(runs).items()
-        if evaluation.has_best(run)
+        if evaluation.has_weights(run)
     }
     best = lesson.chosen(ready)
     if best is None:
@@ -131,7 +131,8 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     st.markdown(
         _(
             "Validation chooses **{name}**, the weights of step **{step}**: with {loss} nats the "
-            "lowest validation loss of the {n} finished."
+            "lowest validation loss of the {n} finished. Of a run with patience its best weights "
+            "count, of one without it its last."
         ).format(
             name=_(NAMES[kind]),
             step=f"{step:,}",
@@ -143,9 +144,9 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
 
 
 def evaluated(run: Run, split: str) -> Evaluation:
-    """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
+    """Return the answers of a run's weights on a split; kept. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
-        return _evaluated(run.id, evaluation.best_mark(run), split, run)
+        return _evaluated(run.id, evaluation.weights_mark(run), split, run)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)

@@ -17,6 +17,7 @@ from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
+from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
@@ -34,10 +35,16 @@ def group(
         if advanced:
             # one label and one key, whatever is wrong: the browser keeps it open while one types
             key = f"advanced-{settings[0].section}"
-            if any(checked.at(setting.path) for setting in advanced):
+            if any(_is_to_be_seen(setting, checked) for setting in advanced):
                 st.session_state[key] = True
             with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
                 _grid(advanced, checked)
+
+
+def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
+    """Say whether something at a setting must not stay folded away."""
+    warnings = [said for said in checked.advice_at(setting.path) if said.is_warning]
+    return bool(checked.at(setting.path) or warnings)
 
 
 def _grid(settings: Sequence[Setting], checked: Checked) -> None:
@@ -61,11 +68,19 @@ def control(setting: Setting, checked: Checked) -> None:
         _number(setting, shared)
     for sentence in checked.at(setting.path):
         complaint(sentence)
+    for said in checked.advice_at(setting.path):
+        remark(said)
 
 
 def complaint(sentence: str) -> None:
     """Say what is wrong, small, where it is wrong."""
     st.caption(f":red[:material/error: {escape(sentence)}]")
+
+
+def remark(said: Advice) -> None:
+    """Give advice, small, at its setting."""
+    words = escape(_(said.sentence))
+    st.caption(f":orange[:material/warning: {words}]" if said.is_warning else words)
 
 
 def family() -> None:
@@ -143,7 +158,7 @@ def _take(path: str, kind: str) -> None:
         return  # an emptied field: the draft keeps its value and the field shows it again
     if kind == "float":
         value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
-    state.set_draft(drafts.put(state.draft(), path, value))
+    state.set_draft(drafts.chosen(state.draft(), path, value))
 
 
 def _take_family() -> None:

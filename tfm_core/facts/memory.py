@@ -101,6 +101,7 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         tgt_len=known.tgt_len,
         optimizer=training.optimizer,
         precision=training.precision,
+        keeps_best=training.tested == "best",
     )
 
 
@@ -114,8 +115,12 @@ def memory(
     tgt_len: int = 0,
     optimizer: str = "adamw",
     precision: str = "fp32",
+    keeps_best: bool = False,
 ) -> Memory:
-    """Return the bytes of a training step. optimizer, precision: names in their registries."""
+    """Return the bytes of a training step. optimizer, precision: names in their registries.
+
+    keeps_best: whether the best weights are kept beside the newest.
+    """
     numbers = kept(config, shape, src_len, tgt_len)
     logits = BYTES * batch * _logits(config, shape, src_len, tgt_len)  # until the loss is there
     small = PRECISIONS[precision].n_bytes
@@ -125,7 +130,7 @@ def memory(
         activations += small * (batch * numbers.copies + _multiplied(config, shape))
     weights = BYTES * n_parameters
     return Memory(
-        weights=weights,
+        weights=weights * (1 + keeps_best),
         gradients=weights,
         optimizer=OPTIMISERS[optimizer].moments * weights,
         activations=activations,

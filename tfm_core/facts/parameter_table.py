@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
@@ -63,6 +64,9 @@ _PARTS = (  # what a module's name says -> what it is part of, in words
     ("stem", N_("the patch projection")),
     ("output", N_("the output")),
     ("head", N_("the output")),
+    ("norm", N_("the norms")),
+    ("encoder", N_("the recurrence")),  # what is left of a stack has no blocks
+    ("decoder", N_("the recurrence")),
 )
 
 
@@ -73,7 +77,7 @@ def most_in(rows: Sequence[Row]) -> str:
         part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
     part = max(sums, key=sums.__getitem__)
-    return N_("Here most, {share:.0%}, are in {part}.", part=part, share=sums[part])
+    return N_("The largest part here, {share:.0%}, is in {part}.", part=part, share=sums[part])
 
 
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
@@ -88,8 +92,18 @@ def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
 
 @lru_cache(maxsize=64)
 def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
-    """Return the table of a model. Raises ValueError where config and shape do not fit."""
-    return table_of(laid_out(config, shape))
+    """Return the table of a model, with its family's names.
+
+    Raises ValueError where config and shape do not fit.
+    """
+    table, names = table_of(laid_out(config, shape)), own_names(config, shape)
+    rows = []
+    for row in table.rows:
+        module = own_name(row.module, names)
+        if module is not None:  # a table that stands under two names is said once
+            tied_to = (own_name(row.tied_to, names) or "") if row.tied_to else ""
+            rows.append(replace(row, module=module, tied_to=tied_to))
+    return ParameterTable(tuple(rows), table.total)
 
 
 def table_of(model: nn.Module) -> ParameterTable:
