@@ -76,8 +76,8 @@ def most_in(rows: Sequence[Row]) -> str:
     for row in rows:
         part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
         sums[part] = sums.get(part, 0.0) + row.share
-    part = max(sums, key=sums.__getitem__)
-    return N_("The largest part here, {share:.0%}, is in {part}.", part=part, share=sums[part])
+    most = max(sums, key=sums.__getitem__)
+    return N_("The largest part here, {share:.0%}, is in {part}.", part=most, share=sums[most])
 
 
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:

@@ -148,7 +148,7 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
             "This model has one head, whose slice is the whole embedding: the mistake needs two."
         )
     d_head = d_model // n_heads
-    own = torch.block_diag(*[torch.ones(d_head, d_head)] * n_heads).repeat(3, 1)
+    own = torch.eye(n_heads).repeat_interleave(d_head, 0).repeat_interleave(d_head, 1).repeat(3, 1)
     with torch.no_grad():
         attention.in_projection.weight *= own
     fact = N_(
