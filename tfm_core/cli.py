@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
+from tfm_core.config.advice import advice
 from tfm_core.runs import Run, RunStore, tickets
 from tfm_core.runs.figures import figures, summary
 from tfm_core.sentences import StudentError
@@ -87,6 +88,9 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _train(options: argparse.Namespace) -> int:
     experiment = _experiment(options.preset, options.set, options.seed)
     _check_device(options.device)
+    if not options.quiet:
+        for said in advice(experiment.training):
+            print(said.sentence, file=sys.stderr)
     run = RunStore().create(
         experiment,
         device=options.device,

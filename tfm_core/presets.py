@@ -42,7 +42,7 @@ def _preset(
     values = default_sections(family, task)
     values["model"] |= model or {}
     values["task"] |= task_settings or {}
-    values["training"] |= training or {}
+    values["training"] = training or {}  # what it does not say is filled in
     return Preset(name, label, learns, reaches, seconds, Experiment.parse(values))
 
 

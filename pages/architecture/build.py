@@ -5,7 +5,7 @@ from pages.i18n import _
 from pages.ui import model_choice, show
 
 show.header("build")
-chosen = model_choice.chosen()
+chosen = model_choice.chosen(is_edited=True)
 build_view.facts(chosen)
 if chosen.name == model_choice.DRAFT:
     build_view.editor()

@@ -11,6 +11,8 @@ from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import macs
 from tfm_core.inspect.source import file as source
 
+_EDITOR = "build-editor"
+
 
 def facts(chosen: Chosen) -> None:
     """Show the size of the model in a few numbers."""
@@ -35,14 +37,16 @@ def facts(chosen: Chosen) -> None:
 
 def editor() -> None:
     """Draw the architecture's settings; what does not fit together stands beside its control."""
-    with st.expander(_("Change the model"), icon=":material/tune:", expanded=False):
+    draft = state.draft()
+    checked = drafts.check(draft)
+    if _EDITOR not in st.session_state:
+        st.session_state[_EDITOR] = checked.experiment is None  # a link may bring what cannot be
+    with st.expander(_("Change the model"), icon=":material/tune:", key=_EDITOR, on_change="rerun"):
         first, second = st.columns([3, 2])
         with first:
             controls.family()
         with second:
             controls.task()
-        draft = state.draft()
-        checked = drafts.check(draft)
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
         settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
@@ -56,8 +60,8 @@ def code(chosen: Chosen, title: str) -> None:
     words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
     if chosen.experiment is not None:  # a published model has no run here
         words += _(
-            "; with the path of a run's `checkpoints/last/checkpoint.safetensors` it has the run's "
-            "weights"
+            "; `--checkpoint` and the path of a run's `checkpoints/last/checkpoint.safetensors` "
+            "give it the run's weights"
         )
     st.markdown(f"{words}.")
     st.download_button(

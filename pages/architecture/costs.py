@@ -123,7 +123,8 @@ def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
         ).format(n=show.size(kept.watched))
     elif chosen.model.family != "recurrent":
         words += " " + _(
-            "Every attention weight is kept: with dropout PyTorch has no fused attention on a CPU."
+            "Every attention weight is kept: with dropout, or a trained bias in the scores, "
+            "PyTorch has no fused attention on a CPU."
         )
     words += " " + _("The process itself takes about {n} more.").format(n=show.size(PROCESS_BYTES))
     with st.container(horizontal=True):

@@ -28,6 +28,7 @@ from tfm_core.plots.outline import outline_cells
 from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.labels import Axes
 from tfm_core.runs.run import Run
+from tfm_core.variants.positions import POSITIONS
 
 
 def cell_at(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
@@ -65,7 +66,7 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
             ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
             icon=":material/history:",
         )
-    _steps(traced)
+    _steps(traced, run.experiment.model.position)
 
 
 def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
@@ -92,7 +93,7 @@ def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
     )
 
 
-def _steps(cell: AttentionCell) -> None:
+def _steps(cell: AttentionCell, position: str) -> None:
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     if cell.is_tanh:
@@ -119,7 +120,8 @@ def _steps(cell: AttentionCell) -> None:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
     else:
         st.markdown(_("**2. Scaled** by the square root of the head’s width, then the mask"))
-        bias = rf" {cell.bias:+.4f}\ (\text{{ALiBi}})" if cell.bias else ""
+        kind = _(POSITIONS[position].label)
+        bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
         show.formula(
             rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{len(cell.query)}}}}} "
             rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias} = {cell.score:.4f}"

@@ -8,7 +8,7 @@ from pages.attention import alignment as look_alignment
 from pages.attention import compare, controls, explain, heads, positions, take
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection
-from pages.components.film import SnapshotAnimation
+from pages.components.animation import SnapshotAnimation
 from pages.i18n import _
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example

@@ -13,7 +13,7 @@ from pages.attention import alignment, arithmetic, controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
-from pages.components.film import SnapshotAnimation, single_frame
+from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.head_grid import head_grid
 from pages.components.head_lines import head_lines
 from pages.i18n import _

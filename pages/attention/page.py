@@ -19,7 +19,7 @@ from pages.attention import (
     statistics,
 )
 from pages.attention.selection_link import Offer, Selection
-from pages.components.film import SnapshotAnimation
+from pages.components.animation import SnapshotAnimation
 from pages.i18n import _
 from pages.ui import page_table, runs_access, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of

@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.attention import statistics
 from pages.attention.selection_link import Selection
-from pages.components.film import SnapshotAnimation, single_frame
+from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone

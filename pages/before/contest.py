@@ -72,7 +72,6 @@ def _start(task: str, steps: int, seed: int) -> None:
         label = f"{_(TEXT_TASKS[task].label)}: {_(LABELS[name])}"
         if run_actions.begin(racer, name=label) is None:
             return
-    state.notify(_("Three runs wait for their turn; their curves appear here as they learn."))
     st.session_state.pop(_CONTEST, None)
     st.rerun()
 
@@ -80,6 +79,7 @@ def _start(task: str, steps: int, seed: int) -> None:
 def _draw(contest: Contest, was_live: bool) -> None:
     if was_live and not comparison.is_live(contest.runs.values()):
         state.draw_anew()  # once: drawn anew, it no longer ticks
+    comparison.progress(contest.runs.values())
     looks = {name: rnn_attention.cross_attention_at(run) for name, run in contest.runs.items()}
     left, right = st.columns(2, gap="medium")
     with left:

@@ -23,21 +23,30 @@ def page() -> None:
 def _compose(run: Run) -> None:
     left, right = st.columns([5, 7], gap="large")
     with left:
+        area = st.container()
+        pieces, missing = scene.pieces(run)
+        below = st.container()
+        with area:
+            view.picture(pieces, caption_look.preview(pieces))
+            for hint in missing:
+                st.caption(hint)
+    look = None
+    with area:
         try:
-            pieces = scene.pieces(run)
-            look = caption_look.look_at_scene(run, pieces)
+            look = None if missing else caption_look.look_at_scene(run, pieces)
         except ValueError as error:
             show.problem(error)
-            return
-        area = st.container()
+    if look is None:
+        with right:
+            st.caption(_("What the model says appears here as soon as the picture is whole."))
+        return
     with right:
         view.sentence(look)
         chosen = view.heads(run, look)
         view.strip(look, chosen)
-    with area:
-        view.picture(look)
+        view.word_by_word(look, chosen)
+    with below:
         view.inside(look, chosen)
-    view.word_by_word(look, chosen)
     show.code(caption_look.look_at_picture)
     st.caption(_("The weights are those of step {step}.").format(step=f"{look.example.step:,}"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, page_table, run_actions, runs_access, state
+from pages.ui import offers, page_table, run_actions, runs_access, state, way_back
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -86,7 +86,9 @@ def _none() -> None:
                 icon=":material/hourglass_empty:",
             )
             st.page_link(
-                page_table.path_of("train"), label=_("Watch"), query_params={"run": run.id}
+                page_table.path_of("train"),
+                label=_("Watch"),
+                query_params={"run": run.id, **way_back.from_here()},
             )
             return
     offers.presets(

@@ -19,12 +19,18 @@ from tfm_core.runs.run import Run
 _FIELDS = ("number", "left", "top")
 _SCENE = "captions-scene"  # which test picture was laid out last, and for which run
 _FREE = "captions-free"
+FIRST = {
+    1: (Placed(3, 14, 14),),
+    2: (Placed(3, 0, 14), Placed(7, 28, 14)),
+    3: (Placed(3, 0, 0), Placed(7, 28, 0), Placed(5, 14, 28)),
+}
+"""The picture to begin with, by the number of digits."""
 
 
-def pieces(run: Run) -> list[Piece]:
-    """Draw the controls of the picture and return its digits.
+def pieces(run: Run) -> tuple[list[Piece], list[str]]:
+    """Draw the controls of the picture; return its digits, and what is still to be drawn, in words.
 
-    Raises ValueError, in a sentence, where a drawn digit is missing.
+    A digit that is not drawn yet has no ink; its place stays.
     """
     task = run.experiment.task_as(CaptionTaskConfig)
     _lay_out_first(run)
@@ -49,26 +55,36 @@ def pieces(run: Run) -> list[Piece]:
         is_free = st.toggle(
             _("Anywhere"),
             key=_FREE,
+            persist_state="session",
             help=_(
                 "Training pictures have their digits on every {n}th pixel. Let them stand between, "
                 "and see what the model makes of places it never saw."
             ).format(n=GRID),
         )
     tabs = st.tabs([_("Digit {n}").format(n=i + 1) for i in range(task.n_digits)])
-    composed = []
+    composed, missing = [], []
     for i, tab in enumerate(tabs):
         with tab:
-            composed.append(_piece(run, task, i, 1 if is_free else GRID))
-    return composed
+            piece = _piece(run, task, i, 1 if is_free else GRID)
+        composed.append(piece)
+        if not piece.pixels.any():
+            words = _("Draw digit {n} on its pad; its place in the picture waits for it.")
+            missing.append(words.format(n=i + 1))
+    return composed, missing
 
 
 def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
     left, right = st.columns(2)
     with left:
-        number = st.selectbox(_("Number"), range(10), key=_key("number", i))
+        number = st.selectbox(
+            _("Number"), range(10), key=_key("number", i), persist_state="session"
+        )
     with right:
         is_drawn = st.toggle(
-            _("Draw it"), key=_key("drawn", i), help=_("Write the digit yourself.")
+            _("Draw it"),
+            key=_key("drawn", i),
+            persist_state="session",
+            help=_("Write the digit yourself."),
         )
         if not is_drawn:
             st.button(
@@ -81,7 +97,7 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
             )
     side = LARGE
     if task.sizes:
-        is_large = st.toggle(_("Large"), value=True, key=_key("large", i))
+        is_large = st.toggle(_("Large"), value=True, key=_key("large", i), persist_state="session")
         side = LARGE if is_large else SMALL
     most = (CANVAS - side) // step * step
     across, down = st.columns(2)
@@ -97,18 +113,16 @@ def _slider(label: str, name: str, i: int, most: int, step: int) -> int:
     key = _key(name, i)
     value = min(most, int(st.session_state.get(key, 0)) // step * step)
     st.session_state[key] = value
-    return st.slider(label, 0, most, step=step, key=key)
+    return st.slider(label, 0, most, step=step, key=key, persist_state="session")
 
 
 def _drawn(i: int) -> npt.NDArray[np.uint8]:
+    """Return what stands on a digit's pad; no ink at all while nothing does."""
+    facts = IMAGE_TASKS["mnist-5000"]
     drawn = digit_pad(key=_key("pad", i))
     if drawn is None:
-        raise ValueError(
-            _("Digit {n} is still missing: draw it on its pad, or switch “Draw it” off.").format(
-                n=i + 1
-            )
-        )
-    picture, _notes = picture_to_input(drawn, IMAGE_TASKS["mnist-5000"])
+        return np.zeros((facts.image_size, facts.image_size), np.uint8)
+    picture, _notes = picture_to_input(drawn, facts)
     digit: npt.NDArray[np.uint8] = picture[0]
     return digit
 
@@ -124,10 +138,17 @@ def _another_hand(i: int) -> None:
 
 
 def _lay_out_first(run: Run) -> None:
-    """Lay out a picture where there is none of this run yet."""
+    """Lay out a picture where there is none of this run yet, one whose caption is plain."""
     kept: dict[str, Any] = st.session_state.get(_SCENE, {})
-    if kept.get("run") != run.id:
+    if kept.get("run") == run.id:
+        return
+    n = run.experiment.task_as(CaptionTaskConfig).n_digits
+    if n not in FIRST:
         _lay_out(run, 0)
+        return
+    st.session_state[_SCENE] = {"run": run.id, "row": -1}
+    for i, placed in enumerate(FIRST[n]):
+        _place(i, placed, hand=0)
 
 
 def _next(run: Run) -> None:
@@ -137,11 +158,16 @@ def _next(run: Run) -> None:
 def _lay_out(run: Run, row: int) -> None:
     st.session_state[_SCENE] = {"run": run.id, "row": row}
     for i, (placed, hand) in enumerate(unseen_scene(run, row)):
-        for name in _FIELDS:
-            st.session_state[_key(name, i)] = getattr(placed, name)
-        st.session_state[_key("large", i)] = placed.side >= LARGE
-        st.session_state[_key("hand", i)] = hand
-        st.session_state[_key("drawn", i)] = False
+        _place(i, placed, hand=hand)
+
+
+def _place(i: int, placed: Placed, *, hand: int) -> None:
+    """Set the controls of a digit: its number, its square, and whose handwriting it is."""
+    for name in _FIELDS:
+        st.session_state[_key(name, i)] = getattr(placed, name)
+    st.session_state[_key("large", i)] = placed.side >= LARGE
+    st.session_state[_key("hand", i)] = hand
+    st.session_state[_key("drawn", i)] = False
 
 
 def _swap(n: int) -> None:

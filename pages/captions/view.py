@@ -10,7 +10,16 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, state
 from pages.ui.typed import escape
-from tfm_core.inspect.text.caption_look import MEAN, CaptionReading, Heads, chosen_maps, scores
+from tfm_core.inspect.text.caption_look import (
+    MEAN,
+    CaptionReading,
+    Heads,
+    Piece,
+    ScenePreview,
+    chosen_maps,
+    scores,
+)
+from tfm_core.plots.caption_scene import caption_scene
 from tfm_core.plots.caption_strip import caption_strip
 from tfm_core.runs.run import Run
 
@@ -82,10 +91,16 @@ def strip(look: CaptionReading, chosen: Heads) -> None:
     )
 
 
-def picture(look: CaptionReading) -> None:
-    """Show the picture as the model gets it."""
-    assert look.example.picture is not None
-    st.image(look.example.picture[0], width=196, caption=_("What the model sees, 49 by 49 pixels"))
+def picture(pieces: Sequence[Piece], composed: ScenePreview) -> None:
+    """Show the picture as it stands, each digit in its square."""
+    squares = [(p.placed.left, p.placed.top, p.placed.right, p.placed.bottom) for p in pieces]
+    show.figure(
+        caption_scene(composed.picture, squares, composed.overlapping),
+        _("What the model sees, {side} by {side} pixels; the squares are drawn for you.").format(
+            side=composed.picture.shape[-1]
+        ),
+        key="captions-scene-figure",
+    )
 
 
 def inside(look: CaptionReading, chosen: Heads) -> None:
@@ -95,11 +110,12 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
         st.caption(_("The model named none of these digits, so there is no box to score it by."))
         return
     st.markdown(_("**Attention inside the true box**"))
-    rule = _("**{word}**: {share}; of the best head, {head}, {best}")
+    rule = _("**{word}**: {share}; of the best head, layer {layer}, head {head}: {best}")
     lines = [
         rule.format(
             word=escape(row["word"]),
             share=show.percent(row["share"]),
+            layer=row["layer"],
             head=row["head"],
             best=show.percent(row["best"]),
         )
@@ -121,7 +137,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
 
 def word_by_word(look: CaptionReading, chosen: Heads) -> None:
     """Show what the model weighed at each word."""
-    st.header(_("Word by word"), anchor=False)
+    st.markdown(_("**Word by word**"))
     st.caption(
         _(
             "Each row is one step of writing: the likeliest words, given the picture and the words "

@@ -7,9 +7,9 @@ export function colours(scale) {
   const stops = scale.map(rgb);
   const table = new Uint32Array(256);
   for (let i = 0; i < 256; i += 1) {
-    const place = (i / 255) * (stops.length - 1);
-    const from = Math.min(Math.floor(place), stops.length - 2);
-    const [r, g, b] = stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (place - from)));
+    const at = (i / 255) * (stops.length - 1);
+    const from = Math.min(Math.floor(at), stops.length - 2);
+    const [r, g, b] = stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (at - from)));
     table[i] = (255 << 24) | (b << 16) | (g << 8) | r;
   }
   return table;
@@ -17,9 +17,9 @@ export function colours(scale) {
 
 export function mix(scale, share) {
   const stops = scale.map(rgb);
-  const place = Math.max(0, Math.min(1, share)) * (stops.length - 1);
-  const from = Math.min(Math.floor(place), stops.length - 2);
-  return stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (place - from)));
+  const at = Math.max(0, Math.min(1, share)) * (stops.length - 1);
+  const from = Math.min(Math.floor(at), stops.length - 2);
+  return stops[from].map((v, c) => Math.round(v + (stops[from + 1][c] - v) * (at - from)));
 }
 
 export const bright = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b > 140;

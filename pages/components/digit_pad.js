@@ -32,7 +32,7 @@ function encode(context, side) {
 
 function listen(state) {
   const { canvas, context, hint, clear } = state.parts;
-  const place = (event) => {
+  const point = (event) => {
     const box = canvas.getBoundingClientRect();
     const scale = state.side / box.width;
     return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
@@ -52,14 +52,14 @@ function listen(state) {
     event.preventDefault();
     canvas.setPointerCapture(event.pointerId);
     hint.hidden = true;
-    state.last = place(event);
+    state.last = point(event);
     line(state.last, [state.last[0] + 0.01, state.last[1]]);
   });
   canvas.addEventListener("pointermove", (event) => {
     if (!state.last) return;
     const events = event.getCoalescedEvents?.() ?? [];
     for (const part of events.length ? events : [event]) {
-      const to = place(part);
+      const to = point(part);
       line(state.last, to);
       state.last = to;
     }

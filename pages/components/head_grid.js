@@ -1,8 +1,8 @@
-// All heads as small maps on canvases; the film moves them.
+// All heads as small maps on canvases; the animation moves them.
 
 import { colours, rgb } from "./colours.js";
 import { drawn, element, paper, saveButtons } from "./dom.js";
-import { showFilm, startAt, stopFilm } from "./film.js";
+import { showAnimation, startAt, stopAnimation } from "./animation.js";
 import { unpack } from "./packed.js";
 
 const whole = (label) => label.replaceAll(" %", "\u00a0%").replaceAll(" nats", "\u00a0nats");
@@ -28,8 +28,8 @@ function paint(canvas, view, index) {
   return { largest, row: Math.floor(strongest / columns), column: strongest % columns };
 }
 
-export function token(tokens, place, view) {
-  const first = place * view.block;
+export function token(tokens, position, view) {
+  const first = position * view.block;
   const last = Math.min(first + view.block, tokens.length) - 1;
   const one = (i) => `${i + 1}: ${tokens[i]}`;
   return first === last ? one(first) : `${one(first)} ${view.words.to} ${one(last)}`;
@@ -82,9 +82,9 @@ function build(root, view) {
   }
   const tip = element("div", "tip");
   tip.hidden = true;
-  const film = element("div", "film");
-  root.append(film, grid, tip, saveButtons(view.words, () => picture(root)));
-  return { grid, buttons, tip, film };
+  const animation = element("div", "animation");
+  root.append(animation, grid, tip, saveButtons(view.words, () => picture(root)));
+  return { grid, buttons, tip, animation };
 }
 
 // How many lines of so many letters a label takes, cut between words.
@@ -94,7 +94,7 @@ export function wrapped(label, letters) {
   ), [1, 0])[0];
 }
 
-// How many lines of so many letters the longest label of the whole film takes.
+// How many lines of so many letters the longest label of the whole animation takes.
 function lines(state, letters) {
   const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
   return Math.max(2, ...[...labels].map((label) => wrapped(whole(label), letters)));
@@ -128,7 +128,7 @@ function mark(state, [layer, head]) {
 }
 
 function pick(state, layer, head, wait) {
-  state.pending = { place: [layer, head], until: Date.now() + 1500 };
+  state.pending = { head: [layer, head], until: Date.now() + 1500 };
   mark(state, [layer, head]);
   clearTimeout(state.timer);
   state.timer = setTimeout(() => state.send("pick", [layer, head]), wait);
@@ -233,8 +233,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   state.parts.grid.setAttribute("aria-label", view.words.grid);
   startAt(state, before);
   show(state);
-  showFilm(state);
-  const pending = state.pending && Date.now() < state.pending.until ? state.pending.place : null;
+  showAnimation(state);
+  const pending = state.pending && Date.now() < state.pending.until ? state.pending.head : null;
   if (pending && String(pending) !== String(view.chosen)) mark(state, pending);
   else { state.pending = null; mark(state, view.chosen); }
   if (!state.listening) { listen(root, state); state.listening = true; }
@@ -247,6 +247,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (state.call !== call) return; // a newer one came while this one was on its way
     state.observer.disconnect();
     state.observer = null;
-    stopFilm(state);
+    stopAnimation(state);
   };
 }

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.files import bundled, joined
-from pages.components.film import SnapshotAnimation, single_frame
 from pages.components.packing import is_index, packed
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES

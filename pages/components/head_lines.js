@@ -33,9 +33,9 @@ export function strongest(view) {
   return kept.slice(0, LINES).map((i) => [Math.floor(i / view.key.length), i % view.key.length]);
 }
 
-export function ofToken(view, [side, place]) {
+export function ofToken(view, [side, position]) {
   const others = side === "q" ? view.key : view.query;
-  return others.map((_token, i) => (side === "q" ? [place, i] : [i, place]))
+  return others.map((_token, i) => (side === "q" ? [position, i] : [i, position]))
     .filter(([query, key]) => weightOf(view, query, key) > 0);
 }
 
@@ -62,44 +62,44 @@ function drawLines(state) {
 function nameToken(state, text, held) {
   const { view } = state;
   const { side } = text.dataset;
-  const place = Number(text.dataset.place);
-  const token = (side === "q" ? view.query : view.key)[place];
+  const position = Number(text.dataset.position);
+  const token = (side === "q" ? view.query : view.key)[position];
   let words = cut(token);
   let fade = 1;
   if (held && held[0] !== side) {
-    const weight = side === "q" ? weightOf(view, place, held[1]) : weightOf(view, held[1], place);
+    const weight = side === "q" ? weightOf(view, position, held[1]) : weightOf(view, held[1], position);
     const share = Number.isNaN(weight) ? "–" : weight.toFixed(3);
     words = side === "q" ? `${words}  ${share}` : `${share}  ${words}`;
     fade = Number.isNaN(weight) ? 0.35 : 0.45 + 0.55 * Math.min(1, weight * 4);
-  } else if (held) fade = held[1] === place ? 1 : 0.4;
+  } else if (held) fade = held[1] === position ? 1 : 0.4;
   text.textContent = words;
   text.setAttribute("fill-opacity", fade);
-  const is = held && held[0] === side && held[1] === place;
+  const is = held && held[0] === side && held[1] === position;
   text.setAttribute("font-weight", is ? "700" : "400");
-  text.setAttribute("aria-pressed", String(Boolean(state.pin && state.pin[0] === side && state.pin[1] === place)));
+  text.setAttribute("aria-pressed", String(Boolean(state.pin && state.pin[0] === side && state.pin[1] === position)));
 }
 
 function sentence(state, held, count) {
   const { view } = state;
   const { words } = view;
   if (!held) return count === LINES ? words.most : words.hint;
-  const [side, place] = held;
+  const [side, position] = held;
   const best = ofToken(view, held).sort((a, b) => weightOf(view, ...b) - weightOf(view, ...a)).slice(0, 3);
   const list = best.map(([query, key]) => `${side === "q" ? view.key[key] : view.query[query]} ${weightOf(view, query, key).toFixed(3)}`);
-  const token = (side === "q" ? view.query : view.key)[place];
-  return `${side === "q" ? words.asks : words.asked} “${token}” (${place + 1}): ${list.join(", ") || words.nobody}`;
+  const token = (side === "q" ? view.query : view.key)[position];
+  return `${side === "q" ? words.query_of : words.key_of} “${token}” (${position + 1}): ${list.join(", ") || words.nobody}`;
 }
 
 function column(state, side, tokens, x, anchor, title) {
   const { svg, view } = state;
   svg.append(drawn("text", { x, y: 18, "text-anchor": anchor, "font-size": 12, fill: view.faint }, title));
-  tokens.forEach((token, place) => {
+  tokens.forEach((token, position) => {
     const text = drawn("text", {
-      x, y: middle(view, side, place), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
-      "aria-label": `${side === "q" ? view.words.query : view.words.key} ${place + 1}: ${token}`,
+      x, y: middle(view, side, position), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
+      "aria-label": `${side === "q" ? view.words.query : view.words.key} ${position + 1}: ${token}`,
     });
     text.dataset.side = side;
-    text.dataset.place = place;
+    text.dataset.position = position;
     svg.append(text);
     state.tokens.push(text);
   });
@@ -142,7 +142,7 @@ function pinToken(state, pin) {
   state.send("pin", state.pin ? [state.pin[0] === "q" ? 0 : 1, state.pin[1]] : []);
 }
 
-function place(text) { return [text.dataset.side, Number(text.dataset.place)]; }
+function ofText(text) { return [text.dataset.side, Number(text.dataset.position)]; }
 
 function moveFocus(state, from, key) {
   const { view } = state;
@@ -153,7 +153,7 @@ function moveFocus(state, from, key) {
   if (key === "ArrowDown") at += 1;
   const size = (side === "q" ? view.query : view.key).length;
   at = Math.max(0, Math.min(size - 1, at));
-  const next = state.tokens.find((text) => String(place(text)) === String([side, at]));
+  const next = state.tokens.find((text) => String(ofText(text)) === String([side, at]));
   state.tokens.forEach((text) => text.setAttribute("tabindex", text === next ? 0 : -1));
   next.focus();
 }
@@ -161,19 +161,19 @@ function moveFocus(state, from, key) {
 function listenLines(state) {
   const { root } = state;
   const token = (event) => event.target.closest?.("text[data-side]");
-  const hold = (event) => { const text = token(event); if (text) { state.over = place(text); drawLines(state); } };
+  const hold = (event) => { const text = token(event); if (text) { state.over = ofText(text); drawLines(state); } };
   const free = (event) => { if (token(event)) { state.over = null; drawLines(state); } };
   root.addEventListener("pointerover", (event) => { if (event.pointerType !== "touch") hold(event); });
   root.addEventListener("pointerout", free);
   root.addEventListener("focusin", hold);
   root.addEventListener("focusout", free);
-  root.addEventListener("click", (event) => { const text = token(event); if (text) pinToken(state, place(text)); });
+  root.addEventListener("click", (event) => { const text = token(event); if (text) pinToken(state, ofText(text)); });
   root.addEventListener("keydown", (event) => {
     const text = token(event);
     if (!text) return;
-    if (event.key === "Enter" || event.key === " ") pinToken(state, place(text));
+    if (event.key === "Enter" || event.key === " ") pinToken(state, ofText(text));
     else if (event.key === "Escape") pinToken(state, null);
-    else if (event.key.startsWith("Arrow")) moveFocus(state, place(text), event.key);
+    else if (event.key.startsWith("Arrow")) moveFocus(state, ofText(text), event.key);
     else return;
     event.preventDefault();
   });

@@ -1,5 +1,6 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
+import { attempt } from "./attempts.js";
 import { FRAME } from "./events.js";
 import { drawnLayout, pointWords, share } from "./insides.js";
 import { isDark } from "./theme.js";
@@ -98,7 +99,7 @@ function saveSvg(data) {
   return { name: "svg", title: data.save, icon, click };
 }
 
-// A click on a cell of a heatmap goes to the server; the film of the head grid moves the heatmap.
+// A click on a cell of a heatmap goes to the server; the animation of the head grid moves the heatmap.
 function listen(state) {
   const { node } = state;
   if (state.listening || !node.on) return;
@@ -107,8 +108,8 @@ function listen(state) {
   node.on("plotly_sliderchange", ({ step, interaction }) => interaction && play(state, step.args));
   node.on("plotly_animatingframe", ({ animation }) => setTimeout(part, animation.transition.duration + 50, state));
   node.on("plotly_click", (event) => {
-    const place = event.points[0]?.pointIndex;
-    if (state.data.picks && Array.isArray(place)) state.send("cell", [place[0], place[1]]);
+    const cell = event.points[0]?.pointIndex;
+    if (state.data.picks && Array.isArray(cell)) state.send("cell", [cell[0], cell[1]]);
   });
 }
 
@@ -135,7 +136,7 @@ function follow(state, { values, rows, columns }) {
 
 function mount(parentElement) {
   const node = parentElement.querySelector(".live-figure");
-  const state = { node, data: null, dark: null, busy: false, again: false, spare: 0, trims: 0 };
+  const state = { node, parent: parentElement, data: null, dark: null, busy: false, again: false, spare: 0, trims: 0 };
   state.resize = new ResizeObserver(() => {
     if (!node.isConnected || !node.data || !node.clientWidth) return;
     if (state.width !== node.clientWidth) stand(state, state.full);
@@ -157,23 +158,45 @@ async function refresh(state) {
     return;
   }
   state.busy = true;
-  do {
-    state.again = false;
+  try {
+    do {
+      state.again = false;
+      await attempt(() => drawAnew(state));
+    } while (state.again);
+  } catch (error) {
+    console.error("A figure could not be drawn.", error);
+    say(state, state.data.sorry.notDrawn);
+  } finally {
+    state.busy = false;
+  }
+}
+
+// What a failed attempt has left on the node would make the next one fail too.
+async function drawAnew(state) {
+  try {
     await draw(state);
-  } while (state.again);
-  state.busy = false;
+  } catch (error) {
+    clear(state.node);
+    throw error;
+  }
+}
+
+function clear(node) {
+  window.Plotly.purge(node);
+  node.textContent = "";
+}
+
+function say(state, sentence) {
+  if (nodes.get(state.parent) !== state) return; // it has left the page
+  if (window.Plotly) clear(state.node);
+  state.node.textContent = sentence;
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const state = nodes.get(parentElement) ?? mount(parentElement);
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
-  loadPlotly(data.root)
-    .then(() => refresh(state))
-    .catch(() => {
-      state.busy = false;
-      state.node.textContent = data.sorry;
-    });
+  loadPlotly(data.root).then(() => refresh(state), () => say(state, data.sorry.notLoaded));
   return () => {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);

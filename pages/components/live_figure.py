@@ -71,7 +71,12 @@ def live_figure(
             "follows": follows,
             "save": _("Save as SVG"),
             "root": served.root(),
-            "sorry": _("The script that draws figures could not be loaded; reload the page."),
+            "sorry": {
+                "notLoaded": _(
+                    "The script that draws figures could not be loaded; reload the page."
+                ),
+                "notDrawn": _("This figure could not be drawn; reload the page."),
+            },
         },
     )
 

@@ -96,7 +96,7 @@ function paint(state) {
     const shown = text(value, 1);
     fill(cells.scores[q][k], score(value, top), shown);
     fill(cells.mask[q][k], may ? mix(colours.weight, 0.12) : grey, may ? "✓" : "×");
-    fill(cells.masked[q][k], may ? score(value, top) : grey, may ? shown : text(0, 0) && "−∞");
+    fill(cells.masked[q][k], may ? score(value, top) : grey, may ? shown : text(0, 0) && words.least);
     const weight = view.weights[q][k];
     fill(cells.weights[q][k], may ? mix(colours.weight, weight) : grey, text(weight, 2).replace(/^0\./, "."));
     const button = cells.mask[q][k];

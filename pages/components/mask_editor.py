@@ -111,7 +111,7 @@ def _words() -> dict[str, str]:
     return {
         "scores": _("1 · Scores: query · key / √d"),
         "mask": _("2 · Mask: click to change"),
-        "masked": _("3 · Masked scores"),
+        "masked": _("3 · Masked scores; min: −3.4·10³⁸"),
         "weights": _("4 · Weights: softmax of each row"),
         "output": _("5 · Output: weights × values"),
         "grid": _("Mask. Arrow keys move, Enter or space forbids or allows a pair."),
@@ -121,7 +121,8 @@ def _words() -> dict[str, str]:
         "allowed": _("allowed"),
         "forbidden": _("forbidden"),
         "masked_score": _("masked score"),
-        "lowest": _("lowest number, −3.4·10³⁸"),
+        "lowest": _("lowest float32, −3.4·10³⁸"),
+        "least": _("min"),  # as much of it as a cell holds
         "weight": _("weight"),
         "of_output": _("output"),
         "dimension": _("dimension"),

@@ -1,6 +1,6 @@
 // On a page of its own there is no server: the data stands in the page, a picked head goes to the lines.
 
-import { tell } from "./film.js";
+import { tell } from "./animation.js";
 import renderGrid from "./head_grid.js";
 import renderLines from "./head_lines.js";
 

@@ -1,26 +1,35 @@
 // The scripts of others, loaded once a page from where the server says that the app is served.
 
+import { attempt } from "./attempts.js";
+
 export function loadPlotly(root) {
   if (window.Plotly) return Promise.resolve(window.Plotly);
-  window.__plotlyLoading ??= new Promise((resolve, reject) => {
-    const script = document.createElement("script");
-    script.src = `${root}/vendor/plotly/plotly.min.js`;
-    script.onload = () => resolve(window.Plotly);
-    script.onerror = () => {
-      window.__plotlyLoading = undefined;
-      script.remove();
-      reject(new Error("plotly"));
-    };
-    document.head.appendChild(script);
-  });
-  return window.__plotlyLoading;
+  return once("__plotlyLoading", () => fetched(`${root}/vendor/plotly/plotly.min.js`).then(() => window.Plotly));
 }
 
 export function loadViz(root) {
   const url = new URL(`${root}/vendor/viz/viz.js`, document.baseURI).href;
-  window.__vizLoading ??= import(url).then((module) => module.instance()).catch((error) => {
-    window.__vizLoading = undefined;
+  return once("__vizLoading", () => import(url).then((module) => module.instance()));
+}
+
+// All that wait on a page wait for the same script; after it has failed the next one asks anew.
+function once(name, load) {
+  window[name] ??= attempt(load).catch((error) => {
+    window[name] = undefined;
     throw error;
   });
-  return window.__vizLoading;
+  return window[name];
+}
+
+function fetched(src) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = src;
+    script.onload = resolve;
+    script.onerror = () => {
+      script.remove();
+      reject(new Error(src));
+    };
+    document.head.appendChild(script);
+  });
 }

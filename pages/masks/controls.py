@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -14,20 +16,25 @@ from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
 
 MAX_TEXT = 600
-EXAMPLE = "the cat sat on the mat"
-EXAMPLE_TARGET = "die Katze saß"
+EXAMPLE = "the cat sees the small dog"  # of the app's own grammar, as is its translation
+EXAMPLE_TARGET = "고양이 는 작은 개 를 본 다"
 _TEXT, _TARGET, _PAD = "masks-text", "masks-target", "masks-pad"
+_RUN, _FOLLOWED = "masks-run", "masks-run-followed"
 _LAYER, _HEAD, _SEEDED = "masks-layer", "masks-head", "masks-seeded"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskChoice:
-    """A mask and the tokens it is laid on. segments: the sequence of each token, from 0."""
+    """A mask and the tokens it is laid on. segments: the sequence of each token, from 0.
+
+    other: what the decoder has written, for cross-attention; the source it translates, where
+    ``tokens`` are what a run's decoder writes.
+    """
 
     kind: str
     tokens: tuple[str, ...]
     segments: tuple[int, ...]
-    target: tuple[str, ...]
+    other: tuple[str, ...]
     window: int
     prefix: int
     run: Run | None
@@ -57,17 +64,19 @@ def choice(chosen: str) -> MaskChoice:
             persist_state="session",
             help=_("A batch is as long as its longest sentence; the others are filled up."),
         )
-    tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT))
+    tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
         note = _("The sign | parts sequences for the packed mask; this mask does not look at it.")
-    target = _target(run if is_run else None, tokens) if chosen == "cross" else ()
+    other = _target(run if is_run else None, tokens) if chosen == "cross" else ()
+    if run is not None and is_run and scores.reads_target(run, chosen):
+        other = _source(run)
     window, prefix = _sizes(chosen, len(tokens))
     return MaskChoice(
         chosen,
         (*tokens, *[PAD_TOKEN] * n_pad),
         (*segments, *[segments[-1] + 1] * n_pad),
-        target,
+        other,
         window,
         prefix,
         run if is_run else None,
@@ -85,33 +94,70 @@ def projected(choice: MaskChoice) -> Projected:
         try:
             location = _location(choice.run, choice.kind)
             if location is not None:
-                made = scores.of_run(
-                    choice.run, choice.kind, choice.tokens, choice.target, location
-                )
-                _say(_("Real projections: {origin}.").format(origin=_(made.origin)), choice.note)
+                made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
+                words = _("Real projections: {origin}.").format(origin=_(made.origin))
+                if scores.reads_target(choice.run, choice.kind):
+                    words += " " + _("The words are what it writes for “{source}”.").format(
+                        source=" ".join(choice.other)
+                    )
+                _say(words, choice.note)
                 return made
         except ValueError as error:
             why = _("Not from the current run, because {why}.").format(why=_(error))
-    query = ("<bos>", *choice.target) if choice.kind == "cross" else choice.tokens
+    query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from seeded embeddings and untrained projections."), why)
     return made
 
 
 def _run() -> Run | None:
-    run_id = state.current_run_id()
-    if run_id is None:
+    """Choose the run whose model scores the tokens; None where seeded embeddings do."""
+    runs = {run.id: run for run in runs_access.store().list() if _is_usable(run)}
+    if not runs:
         return None
-    run = runs_access.store().get(run_id)
-    usable = run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
-    return run if usable else None
+    current = state.current_run_id()
+    if st.session_state.get(_FOLLOWED, "") != current or st.session_state.get(_RUN) not in runs:
+        st.session_state[_FOLLOWED] = current
+        st.session_state[_RUN] = current if current in runs else None
+    picked = st.selectbox(
+        _("Which model"),
+        list(runs),
+        format_func=lambda run_id: _("The run “{name}”").format(name=runs[run_id].meta.name),
+        key=_RUN,
+        index=None,
+        placeholder=_("None: seeded embeddings"),
+        persist_state="session",
+        on_change=_take_run,
+        help=_("Every run on words that has saved its weights; its sentences and scores are used."),
+    )
+    state.name_run(picked)
+    return None if picked is None else runs[picked]
+
+
+def _is_usable(run: Run) -> bool:
+    return run.problem is None and run.has_checkpoint and run.experiment.task.kind != "image"
+
+
+def _take_run() -> None:
+    """Make the run that was picked the current one, with a sentence of its own."""
+    for key in list(st.session_state):
+        if str(key).startswith((f"{_TEXT}-run", f"{_TARGET}-run")):
+            del st.session_state[key]
+    picked = st.session_state[_RUN]
+    if picked is not None:
+        st.session_state[_FOLLOWED] = picked
+        state.set_current_run(picked)
 
 
 def _text(run: Run | None, chosen: str) -> str:
-    key = f"{_TEXT}-{'run' if run else 'own'}-{'packed' if chosen == 'packed' else 'one'}"
-    st.session_state.setdefault(key, _example(run, chosen == "packed"))
+    cut = "packed" if chosen == "packed" else "one"
+    is_target = run is not None and scores.reads_target(run, chosen)
+    key = f"{_TEXT}-{'run' if run else 'own'}-{'target' if is_target else cut}"
+    st.session_state.setdefault(key, _example(run, chosen))
     return st.text_input(
-        _("Your sentence, or a list of tokens"),
+        _("What the decoder has written so far")
+        if is_target
+        else _("Your sentence, or a list of tokens"),
         key=key,
         persist_state="session",
         help=_(
@@ -121,26 +167,38 @@ def _text(run: Run | None, chosen: str) -> str:
     )
 
 
-def _example(run: Run | None, is_packed: bool) -> str:
+def _example(run: Run | None, chosen: str) -> str:
     own = EXAMPLE
     if run is not None:
-        try:
-            texts = [str(item["src_text"]) for item in run.probe().items if "src_text" in item]
-            own = min(texts, key=lambda text: abs(len(text) - 24), default=EXAMPLE)
-        except ValueError:
-            return EXAMPLE
-    if not is_packed:
+        item = _item(run)
+        if scores.reads_target(run, chosen):
+            return " ".join(item.get("tgt", ()))
+        own = str(item.get("src_text", EXAMPLE))
+    if chosen != "packed":
         return own
     words = own.split()
     half = max(1, len(words) // 2)
     return own if len(words) < 2 else f"{' '.join(words[:half])} | {' '.join(words[half:])}"
 
 
-def _tokens(run: Run | None, text: str) -> tuple[tuple[str, ...], str, bool]:
+def _item(run: Run) -> Mapping[str, Any]:
+    """Return the example of the run whose source is of a handy length; empty where it has none."""
+    try:
+        items = [item for item in run.probe().items if "src_text" in item]
+    except ValueError:
+        return {}
+    return min(items, key=lambda item: abs(len(str(item["src_text"])) - 24), default={})
+
+
+def _source(run: Run) -> tuple[str, ...]:
+    return tuple(_item(run).get("src", ()))
+
+
+def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], str, bool]:
     """Return the tokens, a note, and whether the run's task knows them all."""
     if run is not None and PAD_TOKEN not in text:
         try:
-            return scores.words_of(run, text), "", True
+            return scores.words_of(run, text, chosen), "", True
         except ValueError as error:
             own = lab.read_tokens(text)
             return own, _("Not from the current run: {why}").format(why=_(error)), False

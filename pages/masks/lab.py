@@ -10,21 +10,14 @@ from pages.components.mask_editor import SheetCell, mask_editor
 from pages.i18n import _, ngettext
 from pages.masks.controls import MaskChoice
 from tfm_core.inspect.masks import lab
-from tfm_core.inspect.masks.lab import MaskedAttention, Projected
+from tfm_core.inspect.masks.lab import Bools, MaskedAttention, Projected
 
 _EDITS = "masks-edits"
 
 
 def maps(choice: MaskChoice, projected: Projected) -> MaskedAttention:
     """Show the maps; return the attention as it is under the mask with the clicks in it."""
-    made = lab.allowed(
-        choice.kind,
-        projected.query,
-        projected.key,
-        window=choice.window,
-        prefix=choice.prefix,
-        segments=choice.segments,
-    )
+    made = _allowed(choice, projected.query, projected.key)
     version = _version(choice, projected)
     edited = _edits(version)
     flow = lab.flow(projected, lab.toggled(made, edited))
@@ -65,9 +58,27 @@ def _facts(
             )
 
 
-def was_clicked(choice: MaskChoice, projected: Projected) -> bool:
-    """Return whether the mask is not the one of its kind any more."""
-    return bool(_edits(_version(choice, projected)))
+def clicked(choice: MaskChoice, projected: Projected) -> tuple[SheetCell, ...]:
+    """Return the cells that were turned over by hand: empty where the mask is that of its kind."""
+    return _edits(_version(choice, projected))
+
+
+def without_padding(choice: MaskChoice, projected: Projected) -> Bools:
+    """Return what the chosen mask allows (Q, K) where it does not look at padding."""
+    return _allowed(
+        choice, lab.without_padding(projected.query), lab.without_padding(projected.key)
+    )
+
+
+def _allowed(choice: MaskChoice, query: tuple[str, ...], key: tuple[str, ...]) -> Bools:
+    return lab.allowed(
+        choice.kind,
+        query,
+        key,
+        window=choice.window,
+        prefix=choice.prefix,
+        segments=choice.segments,
+    )
 
 
 def _version(choice: MaskChoice, projected: Projected) -> str:

@@ -45,14 +45,15 @@ def _lab(choice: MaskChoice, projected: Projected) -> None:
         wrap=True,
     )
     if section == "precision":
-        masks_traps.half_precision(projected)
+        masks_traps.half_precision(projected, flow)
     elif section == "blind":
         masks_traps.blind_row(projected, flow)
     elif section == "code":
-        was_clicked = lab.was_clicked(choice, projected)
+        was_clicked = bool(lab.clicked(choice, projected))
         traps.code(choice, projected, flow, was_clicked=was_clicked)
     else:
-        masks_traps.wrong_axis(projected)
+        rest = lab.without_padding(choice, projected)
+        masks_traps.wrong_axis(choice, projected, rest, lab.clicked(choice, projected))
 
 
 page()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import streamlit as st
@@ -13,7 +13,7 @@ from pages.masks.controls import MaskChoice
 from pages.ui import show, state
 from tfm_core.inspect.masks import code as mask_code
 from tfm_core.inspect.masks import traps
-from tfm_core.inspect.masks.lab import PAD_TOKEN, Array, MaskedAttention, Projected
+from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Array, Bools, MaskedAttention, Projected
 from tfm_core.plots import masks as plots
 
 
@@ -56,55 +56,101 @@ def code(
         st.code(mask_code.HOUSE_MHA, language="python")
 
 
-def wrong_axis(projected: Projected) -> None:
-    """Show padding masked as keys, and by mistake as queries."""
+def wrong_axis(
+    choice: MaskChoice, projected: Projected, rest: Bools, clicked: Collection[tuple[int, int]]
+) -> None:
+    """Show padding masked as keys, and by mistake as queries, under the rest of the mask."""
     st.markdown(content("masks_wrong_axis"))
     try:
         if len(projected.query) != len(projected.key):
             raise ValueError(_("This needs self-attention: choose another mask than cross."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
-        maps = traps.wrong_axis(projected, is_padding)
+        found = traps.wrong_axis(projected, is_padding, rest, clicked)
     except ValueError as error:
         st.info(_(error), icon=":material/info:")
         return
-    _side_by_side(
-        {_("Keys masked: right"): maps.right, _("Queries masked: wrong"): maps.wrong},
-        projected.query,
-        projected.key,
-        [
-            _("The columns of padding are empty."),
+    maps = {_("Keys masked: right"): found.right, _("Queries masked: wrong"): found.wrong}
+    captions = [_("The columns of padding are empty."), _wrong_words(found)]
+    if not found.leaked and found.leaked_alone:
+        maps[_("Queries masked: padding half alone")] = found.alone
+        captions.append(
             _(
-                "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
-                "are empty instead."
-            ).format(leaked=show.percent(maps.leaked)),
-        ],
-        "axis",
+                "The same mistake in an encoder, where no other half of the mask hides the "
+                "padding: real tokens spend {leaked} of their attention on it."
+            ).format(leaked=show.percent(found.leaked_alone))
+        )
+    _side_by_side(maps, projected.query, projected.key, captions, "axis")
+    if choice.kind in {"none", "causal"}:
+        st.caption(
+            _("The mask “{mask}” does not look at padding; the maps here add that half.").format(
+                mask=_(MASKS[choice.kind].label)
+            )
+        )
+
+
+def _wrong_words(found: traps.WrongAxis) -> str:
+    if found.leaked:
+        return _(
+            "Real tokens spend {leaked} of their attention on padding, and the rows of padding "
+            "are empty instead."
+        ).format(leaked=show.percent(found.leaked))
+    return _(
+        "Nothing leaks under this mask: its other half hides the padding from every real token. "
+        "The rows of padding are empty instead, and the mistake stays unseen."
     )
 
 
-def half_precision(projected: Projected) -> None:
+def half_precision(projected: Projected, flow: MaskedAttention) -> None:
     """Show what each number type does with the values that people mask with."""
     st.markdown(content("masks_precision"))
-    row = projected.scores[0]
+    query = traps.mixed_row(flow.allowed)
+    allowed = np.arange(len(projected.key)) < (len(projected.key) + 1) // 2
+    whose = _("The scores of the first query, with its second half forbidden")
+    if query is not None:
+        allowed = flow.allowed[query]
+        whose = _("The scores of query {n}, `{token}`, under the mask above").format(
+            n=query + 1, token=projected.query[query]
+        )
+    results = traps.precision(projected.scores[query or 0], allowed)
+    fills = {"lowest": _("the type's lowest number"), "-inf": "−∞", "-1e9": "−1e9", "-1e4": "−1e4"}
+    st.table(
+        {
+            _("masked with"): [fills[fill] for fill in traps.FILLS],
+            **{
+                name: [_(result.verdict) for result in results if result.dtype == name]
+                for name in traps.TYPES
+            },
+        },
+        hide_index=True,
+        border="horizontal",
+    )
+    st.caption(
+        _(
+            "{whose}, computed in each type. This app fills with the lowest number of the type, "
+            "once, and sets masked weights to 0 after the softmax."
+        ).format(whose=whose)
+    )
+    with st.expander(_("Every number of it")):
+        _every_number(results, fills)
+
+
+def _every_number(results: Sequence[traps.FillResult], fills: Mapping[str, str]) -> None:
     rows = [
         {
             _("type"): result.dtype,
-            _("masked with"): {"lowest": _("finfo.min")}.get(result.fill, result.fill),
+            _("masked with"): fills[result.fill],
             _("stored as"): _("refused") if result.stored is None else _short(result.stored),
             _("leak"): "–" if result.stored is None else _short(result.leak),
             _("all forbidden"): _weights(result.blind),
             _("forbidden twice"): _weights(result.twice),
-            _("what to expect"): _(result.verdict),
         }
-        for result in traps.precision(row)
+        for result in results
     ]
     st.dataframe(rows, hide_index=True, width="stretch", height="content")
     st.caption(
         _(
-            "The scores of the first query with its second half forbidden, computed in each type. "
             "Leak: the largest weight that a forbidden key gets. Forbidden twice: two additive "
-            "masks, summed. This app fills with the lowest number of the type, once, and sets "
-            "masked weights to 0 after the softmax."
+            "masks, summed."
         )
     )
 
@@ -115,17 +161,22 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
     query = flow.blind[0] if flow.blind else 0
     maps = traps.blind_row(projected, query)
     names = {
-        "naive": _("−inf, then softmax"),
+        "naive": _("−∞, then softmax"),
         "-1e9": _("−1e9, then softmax"),
         "ours": _("this app"),
     }
+    here, later = traps.nan_rows(projected, query)
     _side_by_side(
         {names[name]: weights[None] for name, weights in maps.items()},
         [projected.query[query]],
         projected.key,
         [
-            _("0/0 is not a number, and it spreads to the whole output."),
-            _("A large negative number attends to all that is forbidden, evenly."),
+            _(
+                "0/0 is not a number. Here it fills {here} of {n} rows of the output, that of this "
+                "query; one layer on, {later} of {n}, even where the weight on this row is exactly "
+                "0: 0 · NaN is NaN."
+            ).format(here=here, later=later, n=len(projected.query)),
+            _("A large negative number averages all that is forbidden."),
             _("Zeros: the token takes nothing over from anybody."),
         ],
         "blind",

@@ -21,7 +21,7 @@ _STEP = "positions-step"
 
 def learned() -> None:
     """Show how the rows of the current run's table come to differ."""
-    run = _run()
+    run = current_run()
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
         _none(_("There is no current run with snapshots: its learned table would stand here."))
@@ -43,6 +43,9 @@ def _unlearned(family: str, position: str) -> str:
     kind = POSITIONS[position]
     if kind.acts_on == "nothing":
         return _("The current run has no positions at all.")
+    if kind.is_learned:
+        rule = _("The current run learns no vectors: {kind} has a view of its own.")
+        return rule.format(kind=_(kind.label))
     rule = _("The current run has {kind} positions: nothing is learned about them.")
     return rule.format(kind=_(kind.label).lower())
 
@@ -52,7 +55,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with left:
         name = st.selectbox(_("Table"), names, key="positions-table") or names[0]
     with right:
-        step = _step(steps)
+        step = step_of(steps)
     table = positions.learned_table(run.snapshot(step), name)
     is_of_patches = _reads_pixels(run) and name == "positions"
     left, right = st.columns(2)
@@ -93,8 +96,8 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
             )
             if is_of_patches
             else _(
-                "Rows that no training sequence reaches keep their random start, or shrink by "
-                "weight decay: a model asked beyond them reads noise."
+                "Rows that no training sequence reaches are never taught: a model asked beyond "
+                "them reads noise."
             ),
             key="positions-learned-norms",
         )
@@ -113,7 +116,7 @@ def patches() -> None:
         d_model = width(_("d_model"), 64, "patches")
     with second:
         chosen_base = base("patches")
-    run = _run()
+    run = current_run()
     own = _patch_run(run)
     with third:
         side = st.slider(
@@ -177,7 +180,8 @@ def _patch_run(run: Run | None) -> tuple[positions.Array, int, int] | None:
     return (rows, side, steps[-1]) if side**2 == len(rows) else None
 
 
-def _step(steps: list[int]) -> int:
+def step_of(steps: list[int]) -> int:
+    """Choose one of the steps that were kept."""
     if st.session_state.get(_STEP) not in steps:
         st.session_state[_STEP] = steps[-1]
     if len(steps) == 1:
@@ -206,7 +210,8 @@ def _none(sentence: str) -> None:
             return
 
 
-def _run() -> Run | None:
+def current_run() -> Run | None:
+    """Return the current run where it can be read."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
     return None if run is None or run.problem else run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pages.i18n import _
-from pages.positions import learned, race, relative, shuffle, waves
+from pages.positions import buckets, learned, race, relative, shuffle, waves
 from pages.positions.link import VIEW
 from pages.ui import show, view_link
 
@@ -12,6 +12,7 @@ VIEWS = {
     "learned": learned.learned,
     "rotary": relative.rotary,
     "alibi": relative.alibi,
+    "t5-bias": buckets.view,
     "patches": learned.patches,
     "shuffle": shuffle.view,
     "race": race.view,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import comparison, page_table, run_words, runs_access, show, state
+from pages.ui import comparison, page_table, run_words, runs_access, show, state, way_back
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.inspect.positions import race as position_race
@@ -99,11 +99,6 @@ def _start(experiment: Experiment, steps: int) -> None:
     except (ValueError, OSError) as error:
         show.problem(error)
         return
-    state.notify(
-        _("{n} runs wait for their turn; their curves appear here as they learn.").format(
-            n=len(racers)
-        )
-    )
     st.session_state.pop(_RACE, None)
     st.rerun()
 
@@ -111,6 +106,7 @@ def _start(experiment: Experiment, steps: int) -> None:
 def _draw(race: Race, was_live: bool) -> None:
     if was_live and not comparison.is_live(race.runs.values()):
         state.draw_anew()  # once: drawn anew, it no longer ticks
+    comparison.progress(race.runs.values())
     left, right = st.columns(2)
     with left:
         _curves(race)
@@ -127,7 +123,7 @@ def _draw(race: Race, was_live: bool) -> None:
                 page_table.path_of("train"),
                 label=_("Watch"),
                 icon=":material/show_chart:",
-                query_params={"run": run.id},
+                query_params={"run": run.id, **way_back.from_here()},
             )
 
 

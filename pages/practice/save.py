@@ -33,7 +33,7 @@ def view(runs: Runs) -> None:
         return
     try:
         with st.spinner(_("Saving and loading …")):
-            done = _round_trip(run.id, evaluation.best_mark(run), run)
+            done = _round_trip(run.id, evaluation.weights_mark(run), run)
     except ValueError as error:
         show.problem(error)
         return

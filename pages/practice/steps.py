@@ -8,7 +8,16 @@ import streamlit as st
 
 from pages.i18n import N_, _, content
 from pages.practice.link import STEP
-from pages.ui import page_table, run_actions, run_words, runs_access, show, state, view_link
+from pages.ui import (
+    page_table,
+    run_actions,
+    run_words,
+    runs_access,
+    show,
+    state,
+    view_link,
+    way_back,
+)
 from pages.ui.typed import escape
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
@@ -86,7 +95,6 @@ def starter(kinds: list[Kind], label: str, runs: Runs) -> None:
             name = _("Practice: {what}").format(what=_(NAMES[kind]))
             if run_actions.begin(lesson.guided(kind), name=name) is None:
                 return  # it was said why
-        state.notify(_("It waits for its turn and then trains; watch the curves here."))
         st.rerun()
 
 
@@ -112,7 +120,7 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     ready = {
         kind: (run, runs_access.curves(run))
         for kind, run in lesson.finished(runs).items()
-        if evaluation.has_best(run)
+        if evaluation.has_weights(run)
     }
     best = lesson.chosen(ready)
     if best is None:
@@ -123,7 +131,8 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     st.markdown(
         _(
             "Validation chooses **{name}**, the weights of step **{step}**: with {loss} nats the "
-            "lowest validation loss of the {n} finished."
+            "lowest validation loss of the {n} finished. Of a run with patience its best weights "
+            "count, of one without it its last."
         ).format(
             name=_(NAMES[kind]),
             step=f"{step:,}",
@@ -135,9 +144,9 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
 
 
 def evaluated(run: Run, split: str) -> Evaluation:
-    """Return the answers of a run's best weights on a split; kept. Raises ValueError."""
+    """Return the answers of a run's weights on a split; kept. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
-        return _evaluated(run.id, evaluation.best_mark(run), split, run)
+        return _evaluated(run.id, evaluation.weights_mark(run), split, run)
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
@@ -165,5 +174,5 @@ def _where(kind: Kind, run: Run) -> None:
         page_table.path_of("train"),
         label=_("Watch"),
         icon=":material/show_chart:",
-        query_params={"run": run.id},
+        query_params={"run": run.id, **way_back.from_here()},
     )

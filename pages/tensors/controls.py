@@ -125,7 +125,9 @@ def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ..
     for size in shape:
         count *= size
     counted = ", ".join(str(n) for n in range(count))
-    parameter = replace(_written(chosen, "numbers"), first=counted)
+    parameter = _written(chosen, "numbers")
+    if shape != text.shape_of(chosen.shape) or not chosen.numbers:
+        parameter = replace(parameter, first=counted)
     words = _("As many as the shape has room for, parted by commas or spaces.")
     return text.numbers_of(_text(_("Numbers"), parameter, words), count)
 

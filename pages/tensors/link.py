@@ -37,8 +37,10 @@ def _told(chosen: TensorOperation) -> Iterator[tuple[str, Choice | Text]]:
     yield "shape", Text(key_of(chosen, "shape"), first=chosen.shape, most=MOST_LETTERS)
     labels = {name: name for name in PREPARED}
     yield "prepared", view_link.named(key_of(chosen, "prepared"), labels)
-    yield "content", view_link.named(key_of(chosen, "content"), _CONTENT)
-    yield "numbers", Text(key_of(chosen, "numbers"), first="", most=10 * MOST_LETTERS)
+    start = OWN if chosen.numbers else "arange"
+    yield "content", view_link.named(key_of(chosen, "content"), _CONTENT, first=start)
+    numbers = Text(key_of(chosen, "numbers"), first=chosen.numbers, most=10 * MOST_LETTERS)
+    yield "numbers", numbers
     types = ("float32", "int64")
     yield "dtype", Choice(key_of(chosen, "dtype"), names=types, first=types[0])
 

@@ -171,6 +171,11 @@ def _picked(
     index = kept if len(kept) == len(after.shape) else (0,) * len(after.shape)
     index = tuple(min(i, size - 1) for i, size in zip(index, after.shape, strict=True))
     shapes = [look.shape for look in seen.before]
+    at = "".join(f"[{i}]" for i in index)
+    if seen.operation.name not in {"matmul", "mm", "einsum"}:
+        cells = _cells_of(seen, shapes, index)
+        used = frozenset(int(look.origins[cell]) for look, cell in cells)
+        return index, used, (f"y{at} = " + _said(seen, cells, float(after.values[index])),)
     terms = products.terms(seen.operation.name, seen.values, shapes, index)
     used_indices = frozenset(
         int(look.origins[at])
@@ -183,8 +188,32 @@ def _picked(
     ]
     pairs = [(row[0], row[1] if len(row) > 1 else 1.0) for row in factors]
     left, right = [a for a, _b in pairs], [b for _a, b in pairs]
-    at = "".join(f"[{i}]" for i in index)
     return index, used_indices, (f"y{at} = " + _written(left, right, float(after.values[index])),)
+
+
+def _cells_of(
+    seen: OperationResult, shapes: list[Index], index: Index
+) -> list[tuple[TensorView, Index]]:
+    if seen.operation.name == "broadcast":
+        return [
+            (look, products.stretched(shape, index))
+            for look, shape in zip(seen.before, shapes, strict=True)
+        ]
+    look = seen.before[0]
+    return [(look, cell) for cell in products.along(seen.values, shapes[0], index)]
+
+
+def _said(seen: OperationResult, cells: list[tuple[TensorView, Index]], made: float) -> str:
+    """Write how an element of a mean, an argmax or a broadcast came about."""
+    numbers = [f"{float(look.values[cell]):g}" for look, cell in cells]
+    if seen.operation.name == "broadcast":
+        sign = f" {seen.values['sign']} "
+        return f"{sign.join(numbers)} = {made:g}"
+    if seen.operation.name == "mean":
+        return f"({' + '.join(numbers)}) / {len(numbers)} = {made:.6g}"
+    return _("{place}: of {numbers} the largest stands at place {place}").format(
+        place=int(made), numbers=", ".join(numbers)
+    )
 
 
 def _written(left: list[float], right: list[float], total: float) -> str:

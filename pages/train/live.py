@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
-from pages.ui import live_curves, run_words, runs_access, show, state
+from pages.ui import live_curves, run_words, runs_access, show, state, way_back
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -129,6 +129,7 @@ def _queued(status: Status) -> None:
             its_state = run_words.STATES[other.status.state]
             label = f"{escape(other.meta.name)}: {_(its_state.label)}"
             if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):
+                way_back.forget()
                 state.set_current_run(other.id)
                 st.rerun()
 

@@ -24,6 +24,8 @@ def part(run: Run, status: Status) -> None:
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
+    if _is_tested(curves):
+        st.caption(_tested_words(run, curves))
     st.caption(" · ".join(_small(run, curves, status)))
 
 
@@ -119,8 +121,22 @@ def _pace_cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str
 
 def _is_tested(curves: Curves) -> bool:
     """Say whether the newest measurement is the test: not so in a copy that trains further."""
-    test, newest = curves.test.last("step"), curves.steps.last("step")
-    return test is not None and (newest is None or test >= newest)
+    return bool(curves.finished) and len(curves.test) > 0
+
+
+def _tested_words(run: Run, curves: Curves) -> str:
+    """Say which weights the test figures are of, and by which rule."""
+    step = f"{int(curves.test.last('step') or 0):,}"
+    if curves.tested(run.experiment.training.tested) == "best":
+        return _(
+            "Tested: the weights of step {step}, the best by validation, because patience is on."
+        ).format(step=step)
+    if run.experiment.training.tested == "best":
+        return _("Tested: the last weights, of step {step}.").format(step=step)
+    return _(
+        "Tested: the last weights, of step {step}; with patience it would be the best by "
+        "validation."
+    ).format(step=step)
 
 
 def _last(series: Series, column: str, words: Callable[[float], str]) -> str:

@@ -8,7 +8,7 @@ import time
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import page_table, run_actions, runs_access, state
+from pages.ui import page_table, run_actions, runs_access, state, way_back
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -86,6 +86,7 @@ def row(run: Run, status: Status) -> None:
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
     _new_run(run)
+    way_back.link(run.id)
 
 
 def away() -> None:

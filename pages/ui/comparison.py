@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from tfm_core.runs.run import Run
 
 Group = TypeVar("Group")
@@ -30,3 +30,23 @@ def picked(groups: Sequence[Group], name_of: Callable[[Group], str], *, key: str
 def is_live(runs: Iterable[Run]) -> bool:
     """Return whether one of the runs still trains, or waits to."""
     return any(run.status.is_active for run in runs)
+
+
+def progress(runs: Iterable[Run]) -> None:
+    """Say how many of the runs are still to come, in a place that stays when they are done."""
+    states = [run.status for run in runs]
+    n_left = sum(status.is_active for status in states)
+    n_waiting = sum(status.state == "queued" for status in states)
+    with st.container():
+        if n_waiting:
+            words = ngettext(
+                "{n} run waits for its turn; its curve appears here as it learns.",
+                "{n} runs wait for their turn; their curves appear here as they learn.",
+                n_waiting,
+            )
+            st.caption(":material/hourglass_empty: " + words.format(n=n_waiting))
+        elif n_left:
+            words = ngettext("{n} run still learns.", "{n} runs still learn.", n_left)
+            st.caption(":material/hourglass_empty: " + words.format(n=n_left))
+        else:
+            st.caption(":material/flag: " + _("All {n} runs have ended.").format(n=len(states)))

@@ -11,12 +11,13 @@ from typing import Any
 
 import streamlit as st
 
-from pages.i18n import _, ngettext
+from pages.i18n import _
 from pages.ui import drafts, state
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
+from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
@@ -32,11 +33,18 @@ def group(
         _grid([setting for setting in settings if not setting.is_advanced], checked)
         advanced = [setting for setting in settings if setting.is_advanced]
         if advanced:
-            n_wrong = sum(len(checked.at(setting.path)) for setting in advanced)
-            words = ngettext("Advanced: {n} problem", "Advanced: {n} problems", n_wrong)
-            label = words.format(n=n_wrong) if n_wrong else _("Advanced")
-            with st.expander(label, expanded=bool(n_wrong), icon=":material/tune:"):
+            # one label and one key, whatever is wrong: the browser keeps it open while one types
+            key = f"advanced-{settings[0].section}"
+            if any(_is_to_be_seen(setting, checked) for setting in advanced):
+                st.session_state[key] = True
+            with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
                 _grid(advanced, checked)
+
+
+def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
+    """Say whether something at a setting must not stay folded away."""
+    warnings = [said for said in checked.advice_at(setting.path) if said.is_warning]
+    return bool(checked.at(setting.path) or warnings)
 
 
 def _grid(settings: Sequence[Setting], checked: Checked) -> None:
@@ -60,11 +68,19 @@ def control(setting: Setting, checked: Checked) -> None:
         _number(setting, shared)
     for sentence in checked.at(setting.path):
         complaint(sentence)
+    for said in checked.advice_at(setting.path):
+        remark(said)
 
 
 def complaint(sentence: str) -> None:
     """Say what is wrong, small, where it is wrong."""
     st.caption(f":red[:material/error: {escape(sentence)}]")
+
+
+def remark(said: Advice) -> None:
+    """Give advice, small, at its setting."""
+    words = escape(_(said.sentence))
+    st.caption(f":orange[:material/warning: {words}]" if said.is_warning else words)
 
 
 def family() -> None:
@@ -142,7 +158,7 @@ def _take(path: str, kind: str) -> None:
         return  # an emptied field: the draft keeps its value and the field shows it again
     if kind == "float":
         value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
-    state.set_draft(drafts.put(state.draft(), path, value))
+    state.set_draft(drafts.chosen(state.draft(), path, value))
 
 
 def _take_family() -> None:

@@ -6,12 +6,21 @@ Every single value of a draft lies in the range of its control; only combination
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from pages.i18n import _
 from pages.ui.fields import Setting, settings_of
-from tfm_core.config import TASK_FACTS, ConfigError, Experiment, Problem, tasks_for
+from tfm_core.config import (
+    TASK_FACTS,
+    ConfigError,
+    Experiment,
+    Problem,
+    TrainingConfig,
+    tasks_for,
+)
+from tfm_core.config.advice import Advice, advice
 from tfm_core.config.codec import default_sections
 
 Values = dict[str, Any]
@@ -23,18 +32,26 @@ class Checked:
 
     experiment: Experiment | None
     problems: tuple[Problem, ...] = ()
+    advice: tuple[Advice, ...] = ()
 
     def at(self, path: str) -> list[str]:
         """Return the sentences to say at a setting, in the session's language."""
         return [_(problem.sentence) for problem in self.problems if problem.field == path]
 
+    def advice_at(self, path: str) -> list[Advice]:
+        """Return the advice on a setting."""
+        return [said for said in self.advice if said.field == path]
+
 
 def check(values: Mapping[str, Any]) -> Checked:
     """Validate a draft."""
+    said: tuple[Advice, ...] = ()
+    with suppress(ConfigError):  # another part of the draft may be wrong
+        said = advice(TrainingConfig.parse(values["training"]))
     try:
-        return Checked(Experiment.parse(values))
+        return Checked(Experiment.parse(values), advice=said)
     except ConfigError as error:
-        return Checked(None, tuple(error.problems))
+        return Checked(None, tuple(error.problems), said)
 
 
 def family_of(values: Mapping[str, Any]) -> str:
@@ -59,6 +76,17 @@ def put(values: Mapping[str, Any], path: str, value: Any) -> Values:
     if not section:
         return {**values, name: value}
     return {**values, section: {**values[section], name: value}}
+
+
+def chosen(values: Mapping[str, Any], path: str, value: Any) -> Values:
+    """Return the draft with what a person chose at a path, and with what follows from that.
+
+    Weight decay follows the optimiser as long as it is the optimiser's own.
+    """
+    if path == "training.optimizer":
+        training = TrainingConfig.parse(values["training"]).replace(optimizer=value)
+        return put(put(values, path, value), "training.weight_decay", training.weight_decay)
+    return put(values, path, value)
 
 
 def with_family(values: Mapping[str, Any], family: str) -> tuple[Values, str | None]:

@@ -1,17 +1,19 @@
-"""Which model the pages on the model show: the draft, the current run's, or one to scale.
+"""Which model the pages on the model show: the draft, any run's, or one to scale.
 
-The address bar says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft.
+The address bar says which: ``show=gpt2-xl``, ``show=run&run=...``, or the settings of the draft. A
+run that is picked becomes the current one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui import controls, drafts, runs_access, state, url_config, view_link
-from pages.ui.view_link import Choice
+from pages.ui.view_link import Choice, Unfit, one_of
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.architectures import ARCHITECTURES, Architecture, of_experiment
@@ -20,8 +22,25 @@ from tfm_core.runs.run import Run
 
 DRAFT, RUN = "draft", "run"
 _NAMES = (DRAFT, RUN, *ARCHITECTURES)
-SHOW = Choice("show", names=_NAMES, first=DRAFT, key="model-choice")
-VERSUS = Choice("versus", names=_NAMES, first="", key="model-compare")
+_RUN_PREFIX = "run:"
+
+
+@dataclass(frozen=True)
+class ModelName(Choice):
+    """The name of a model; a run's is ``run:`` and its id. current: the id that ``run`` means."""
+
+    current: str = ""
+
+    def parse(self, text: str) -> str:
+        """Return the name. Raises Unfit, whose rule leaves the ids of runs out."""
+        name = _RUN_PREFIX + self.current if text == RUN and self.current else text
+        if name not in (*self.names, self.first):
+            raise Unfit(one_of(n for n in self.names if not n.startswith(_RUN_PREFIX)))
+        return name
+
+
+SHOW = ModelName("show", names=_NAMES, first=DRAFT, key="model-choice")
+VERSUS = ModelName("versus", names=_NAMES, first="", key="model-compare")
 _LAST = "model-last-valid"
 _MIRRORED = "model-mirrored"
 _RUN_SEEN = "model-run-seen"
@@ -47,15 +66,16 @@ class Chosen:
     run: Run | None = None
 
 
-def chosen() -> Chosen:
+def chosen(*, is_edited: bool = False) -> Chosen:
     """Draw the choice and return the model; problems of the draft stand below it.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
-    together, the last one that did is shown.
+    together, the last one that did is shown. is_edited: the page has the settings of the model, and
+    says there what is wrong with them.
     """
     problems = _read_draft()
-    run = _current_run()
-    names = _names(run)
+    run, others = _current_run(), _other_runs()
+    names = [DRAFT, *([RUN] if run is not None else []), *others, *ARCHITECTURES]
     if _opens_run(run):
         st.session_state[SHOW.key] = RUN
     missing = _missing() if run is None else None
@@ -64,22 +84,39 @@ def chosen() -> Chosen:
     picked = st.selectbox(
         _("Which model"),
         names,
-        format_func=lambda name: _label(name, run),
+        format_func=lambda name: _label(name, run, others),
         key=SHOW.key,
         persist_state="session",
+        on_change=_take_run,
         help=_(
-            "The configuration that you edit, the current run's, or a published model at its "
-            "real size: those are laid out without taking memory."
+            "The configuration that you edit, a run's, or a published model at its real size: "
+            "those are laid out without taking memory."
         ),
     )
-    for problem in (missing or unknown, *problems):
-        view_link.warn(problem)
-    _say(picked, run)
-    return _resolve(picked, run)
+    with st.container():  # of its own, empty or not: nothing below moves when a problem comes
+        for problem in (missing or unknown, *problems):
+            view_link.warn(problem)
+        _say(picked, run)
+        return _resolve(picked, run, is_edited=is_edited)
 
 
-def _names(run: Run | None) -> list[str]:
-    return [DRAFT, *([RUN] if run is not None else []), *ARCHITECTURES]
+def _take_run() -> None:
+    """Make the run that was picked the current one."""
+    picked = str(st.session_state[SHOW.key])
+    if picked.startswith(_RUN_PREFIX):
+        st.session_state[_RUN_SEEN] = run_id = picked.removeprefix(_RUN_PREFIX)
+        state.set_current_run(run_id)
+        st.session_state[SHOW.key] = RUN
+
+
+def _other_runs() -> dict[str, Run]:
+    """Return the runs that are not the current one and can be shown, the newest first."""
+    current = state.current_run_id()
+    return {
+        _RUN_PREFIX + run.id: run
+        for run in runs_access.store().list()
+        if run.id != current and run.problem is None
+    }
 
 
 def _opens_run(run: Run | None) -> bool:
@@ -120,35 +157,38 @@ def _say(picked: str, run: Run | None) -> None:
         state.name_run(None)
 
 
-def _resolve(name: str, run: Run | None) -> Chosen:
+def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
+    """Return a model by its name; ``run`` is the one that the name ``run`` means."""
     if name in ARCHITECTURES:
         known = ARCHITECTURES[name]
         return Chosen(name, _(known.label), known.model, known.shape, known)
-    is_run = name == RUN and run is not None
-    experiment = run.experiment if is_run and run is not None else _draft()
-    label = _label(name, run)
+    shown = run if name == RUN else None
+    experiment = _draft(is_edited=is_edited) if shown is None else shown.experiment
+    label = _label(name, shown, {})
     one = of_experiment(experiment, label)
-    return Chosen(name, label, one.model, one.shape, one, experiment, run if is_run else None)
+    return Chosen(name, label, one.model, one.shape, one, experiment, shown)
 
 
-def _draft() -> Experiment:
+def _draft(*, is_edited: bool) -> Experiment:
     checked = drafts.check(state.draft())
     if checked.experiment is not None:
         st.session_state[_LAST] = checked.experiment
         return checked.experiment
     for problem in checked.problems:
-        controls.complaint(_(problem.sentence))
+        if not (is_edited and problem.field.startswith("model.")):
+            controls.complaint(_(problem.sentence))
     st.caption(_("Until that is mended, the last configuration that fitted is shown."))
     last: Experiment = st.session_state.get(_LAST, PRESETS[state.FIRST_PRESET].experiment)
     return last
 
 
-def _label(name: str, run: Run | None) -> str:
+def _label(name: str, run: Run | None, others: Mapping[str, Run]) -> str:
     if name == DRAFT:
         return _("The configuration being edited")
-    if name == RUN:
-        return _("The run “{name}”").format(name=run.meta.name if run else "")
-    return _(ARCHITECTURES[name].label)
+    if name in ARCHITECTURES:
+        return _(ARCHITECTURES[name].label)
+    shown = others.get(name, run)
+    return _("The run “{name}”").format(name=shown.meta.name if shown else "")
 
 
 def _missing() -> str | None:
@@ -173,12 +213,14 @@ def _current_run() -> Run | None:
 def other() -> Chosen | None:
     """Draw the choice of a model to compare with; None while nothing is compared."""
     run = _current_run()
-    names = _names(run)
-    unknown = view_link.receive(replace(VERSUS, names=tuple(names)))
+    runs = ({} if run is None else {_RUN_PREFIX + run.id: run}) | _other_runs()
+    names = [DRAFT, *runs, *ARCHITECTURES]
+    current = "" if run is None else run.id
+    unknown = view_link.receive(replace(VERSUS, names=tuple(names), current=current))
     picked = st.selectbox(
         _("Compare with"),
         names,
-        format_func=lambda name: _label(name, run),
+        format_func=lambda name: _label(name, None, runs),
         key=VERSUS.key,
         placeholder=_("Nothing"),
         persist_state="session",
@@ -186,4 +228,6 @@ def other() -> Chosen | None:
     )
     view_link.warn(unknown)
     view_link.say(VERSUS, picked or "")
-    return None if picked is None else _resolve(picked, run)
+    if picked is None:
+        return None
+    return _resolve(RUN, runs[picked]) if picked in runs else _resolve(picked, None)

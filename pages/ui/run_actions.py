@@ -10,7 +10,7 @@ import contextlib
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, runs_access, show, state
+from pages.ui import page_table, runs_access, show, state, way_back
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -59,9 +59,10 @@ def _check_session() -> None:
 
 
 def watch(run: Run) -> None:
-    """Look at a run on the Train page."""
+    """Look at a run on the Train page, which leads back to this one."""
+    back = way_back.from_here()
     state.set_current_run(run.id)
-    st.switch_page(page_table.path_of("train"), query_params={"run": run.id})
+    st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
 
 
 def resume(run: Run) -> None:

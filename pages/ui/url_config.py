@@ -12,6 +12,7 @@ from pages.ui import drafts
 from pages.ui.fields import settings_of
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.codec import default_sections, values_to_query
+from tfm_core.config.training import own_decay
 
 MOST = 8
 """Sentences about one link; a link with more mistakes than that is no configuration."""
@@ -38,6 +39,10 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
         except ValueError as error:
             used = drafts.get(values, path)
             sentences.append(_("{why} {used} is used instead.").format(why=error, used=_said(used)))
+    if "training.weight_decay" not in query:
+        values = drafts.put(
+            values, "training.weight_decay", own_decay(drafts.get(values, "training.optimizer"))
+        )
     if len(sentences) > MOST:
         more = len(sentences) - MOST
         sentences = [*sentences[:MOST], _("And {more} more of that kind.").format(more=more)]

@@ -19,6 +19,7 @@ CAPTIONS = experiment(
     batch_size=16,
     validate_every=20,
 )
+SCENE = ".st-key-captions-scene-figure .js-plotly-plot"
 STRIP = ".st-key-captions-strip .js-plotly-plot"
 SHOWN = f"document.querySelector('{STRIP}').data.filter(trace => trace.type === 'heatmap').length"
 
@@ -38,4 +39,5 @@ def test_a_fresh_run_describes_what_is_composed(open_tab: OpenTab) -> None:
         expect(tab.said("Truth")).not_to_have_text(before)
     assert tab.page.evaluate(SHOWN) >= 1
     tab.main.get_by_text("Draw it").first.click()
-    expect(tab.main.get_by_text("Digit 1 is still missing")).to_be_visible()
+    expect(tab.main.get_by_text("Draw digit 1 on its pad")).to_be_visible()
+    expect(tab.main.locator(SCENE)).to_be_visible()

@@ -64,7 +64,7 @@ def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
     tab.page.wait_for_function("window.runs > 0")  # at its end the page follows
 
 
-def test_where_the_film_is_paused_the_page_follows(open_tab: OpenTab) -> None:
+def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
     play(tab)
     await_animation(tab, "step === 'Step 4' && (press('Pause'), true)")

@@ -13,6 +13,7 @@ from tfm_core.config import (
     Experiment,
     ImageTaskConfig,
     TextTaskConfig,
+    TrainingConfig,
     ViTConfig,
     from_json,
     from_query,
@@ -21,8 +22,10 @@ from tfm_core.config import (
     to_json,
     to_query,
 )
+from tfm_core.config.advice import advice
 from tfm_core.config.codec import default_sections
 from tfm_core.presets import PRESETS
+from tfm_core.variants.optimisers import OPTIMISERS
 
 pytestmark = pytest.mark.quick
 
@@ -171,6 +174,30 @@ def test_epsilons_survive_json_and_links(eps):
     assert from_json(to_json(experiment)) == experiment
     assert from_query(to_query(experiment)) == experiment
     assert to_query(experiment)["model.norm_eps"] == str(eps)
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_weight_decay_is_the_optimisers_own_until_one_is_given(name):
+    own = OPTIMISERS[name].decay
+    assert TrainingConfig(optimizer=name).weight_decay == own
+    assert TrainingConfig().replace(optimizer=name).weight_decay == own
+    assert TrainingConfig(weight_decay=0.3).replace(optimizer=name).weight_decay == 0.3
+    assert Experiment.parse({"training": {"optimizer": name}}).training.weight_decay == own
+    assert from_query({"training.optimizer": name}).training.weight_decay == own
+    for given in (0.0, 0.05, 0.3):  # a link and a file keep what they say
+        experiment = Experiment.parse({"training": {"optimizer": name, "weight_decay": given}})
+        assert from_query(to_query(experiment)).training.weight_decay == given
+        assert from_json(to_json(experiment)).training.weight_decay == given
+
+
+def test_coupled_weight_decay_is_warned_about_and_its_absence_explained():
+    assert advice(TrainingConfig()) == ()
+    (reason,) = advice(TrainingConfig(optimizer="adam"))
+    assert (reason.field, reason.is_warning) == ("training.optimizer", False)
+    assert "With Adam, weight decay is 0 unless you type one. Adam adds" in reason.sentence
+    (warning,) = advice(TrainingConfig(optimizer="sgd", weight_decay=0.05))
+    assert (warning.field, warning.is_warning) == ("training.weight_decay", True)
+    assert "Weight decay is 0.05 with SGD; 0 is safe. SGD adds" in warning.sentence
 
 
 def test_json_keeps_what_it_does_not_say_at_the_defaults():

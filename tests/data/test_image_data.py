@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from tfm_core.config import IMAGE_TASKS, ImageTaskConfig
+from tfm_core.data.embedded import read_embedded
 from tfm_core.data.image_data import DataUnavailable, ImageSplit, data_dir, load_images, split_off
 from tfm_core.data.image_files import SOURCES
 from tfm_core.data.torchvision_import import torchvision
@@ -73,12 +74,39 @@ def test_no_digit_is_in_two_splits(digits):
     assert len(set.union(*pictures)) == 5000
 
 
-def test_the_seed_decides_the_splits(digits):
+def prints(split):
+    """Return the pictures of a split as a set of bytes."""
+    return {image.numpy().tobytes() for image in split.images}
+
+
+def test_the_seed_shares_out_training_and_validation_and_leaves_the_test_alone(digits):
     config = ImageTaskConfig(name="mnist-5000")
-    again, other = load_images(config, seed=3), load_images(config, seed=4)
+    again = load_images(config, seed=3)
     assert torch.equal(again.train.images, digits.train.images)
-    assert torch.equal(again.test.labels, digits.test.labels)
-    assert not torch.equal(other.test.images, digits.test.images)
+    for seed in (0, 1, 4):
+        other = load_images(config, seed=seed)
+        assert torch.equal(other.test.images, digits.test.images)
+        assert torch.equal(other.test.labels, digits.test.labels)
+        assert not torch.equal(other.validation.images, digits.validation.images)
+        assert not prints(other.train) & prints(digits.test)
+        assert not prints(other.validation) & prints(digits.test)
+
+
+def test_the_splits_of_seed_0_are_those_of_the_recorded_runs():
+    """They were drawn one after the other; no digit that a recorded run learned may test it."""
+    generator = torch.Generator().manual_seed(0)
+    test, rest = split_off(ImageSplit(*read_embedded()), 500, generator)
+    validation, train = split_off(rest, 500, generator)
+    data = load_images(ImageTaskConfig(name="mnist-5000"), seed=0)
+    for drawn, split in ((test, data.test), (validation, data.validation), (train, data.train)):
+        assert torch.equal(drawn.images, split.images)
+
+
+def test_the_official_test_set_is_the_same_for_every_seed(mnist):
+    config = ImageTaskConfig(name="mnist")
+    one, other = (load_images(config, seed=seed) for seed in (0, 1))
+    assert torch.equal(one.test.labels, other.test.labels)
+    assert not torch.equal(one.validation.labels, other.validation.labels)
 
 
 def test_the_digits_are_mixed(digits):

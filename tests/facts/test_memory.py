@@ -49,6 +49,7 @@ SETTINGS = [
     {"dropout": 0.1, "activation": "swiglu"},
     {"position": "rotary"},
     {"position": "alibi"},
+    {"position": "t5-bias"},
     {"window": 3},
 ]
 RECURRENT = [settings for family, settings in TEXT_VARIANTS if family == "recurrent"]

@@ -5,7 +5,7 @@ import torch
 
 from tfm_core.layers.blocks import Block, Stack, tokens_at
 from tfm_core.layers.masks import causal_mask, padding_mask
-from tfm_core.layers.relative import Alibi, Rotation
+from tfm_core.layers.relative import Alibi, BucketBias, Rotation
 
 pytestmark = pytest.mark.quick
 
@@ -15,6 +15,7 @@ RELATIVE = {
     "none": None,
     "rotary": Rotation(D // HEADS),
     "alibi": Alibi(HEADS),
+    "t5-bias": BucketBias(HEADS, D, is_causal=True),
 }
 MASKS = {
     "none": None,

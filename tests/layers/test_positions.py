@@ -11,7 +11,7 @@ from tfm_core.layers.positions import (
     sinusoidal,
     sinusoidal_2d,
 )
-from tfm_core.layers.relative import Alibi, alibi_bias, alibi_slopes
+from tfm_core.layers.relative import Alibi, BucketBias, alibi_bias, alibi_slopes, bucket
 
 pytestmark = pytest.mark.quick
 
@@ -76,6 +76,38 @@ def test_what_alibi_adds_is_of_the_length_that_is_asked(length):
     at = torch.tensor([[3, 0], [1, 2]])
     expected = alibi_bias(3, length)[:, at].transpose(0, 1)
     torch.testing.assert_close(alibi(x[:, :, :2], x, at)[2], expected)
+
+
+def bucket_by_counting(offset, is_causal):
+    """T5's bucket in whole numbers: how many powers of the ratio a distance has reached."""
+    n = 32 if is_causal else 16
+    distance = max(0, -offset) if is_causal else abs(offset)
+    first = 0 if is_causal or offset <= 0 else n
+    exact = n // 2
+    if distance < exact:
+        return first + distance
+    steps = n - exact  # distance >= exact * (128 / exact)^(k / steps), to the power of steps
+    reached = [distance**steps * exact**k >= exact**steps * 128**k for k in range(1, steps)]
+    return first + exact + sum(reached)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_the_buckets_of_t5_are_those_of_whole_numbers(is_causal):
+    offsets = torch.arange(-300, 301)
+    expected = [bucket_by_counting(int(offset), is_causal) for offset in offsets]
+    assert bucket(offsets, is_causal=is_causal).tolist() == expected
+    assert set(expected) | ({16} if not is_causal else set()) == set(range(32))
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+def test_what_t5_adds_is_the_trained_number_of_the_bucket_of_the_offset(is_causal):
+    layer, x = BucketBias(3, 12, is_causal=is_causal), torch.zeros(2, 3, 41, 5)
+    bias = layer(x, x)[2]
+    for query, key in ((0, 0), (0, 40), (40, 0), (7, 23), (23, 7)):
+        expected = layer.table[bucket_by_counting(key - query, is_causal)]
+        torch.testing.assert_close(bias[:, query, key], expected)
+    bias.sum().backward()
+    assert layer.table.grad.sum() == 3 * 41 * 41  # nothing else is trained
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from tests.training.test_loop import experiment
 from tfm_core.training import checkpoints
@@ -60,3 +62,28 @@ def test_a_failed_write_keeps_the_one_before(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         checkpoints.save(trainer, tmp_path)
     assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_checkpoint_of_a_release_that_counted_the_optimisers_numbers_goes_on(tmp_path):
+    """Position tables stood among the matrices then, and the numbers of old say which is which."""
+    trainer = build(experiment(model={"position": "learned"}))
+    list(train(trainer))
+    checkpoints.save(trainer, tmp_path)
+    named = dict(trainer.model.named_parameters())
+    tables = {f"{name}.table.weight" for name in ("src_embedding", "tgt_embedding")}
+    in_order = sorted(named, key=lambda name: named[name].ndim < 2 or name in tables)
+    with safe_open(tmp_path / FILE, framework="pt") as file:
+        metadata, tensors = file.metadata(), {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    old = {}
+    for key, value in tensors.items():
+        kind, _, rest = key.partition("/")
+        if kind == "optimizer":
+            name, _, what = rest.partition("/")
+            key = f"optimizer/{in_order.index(name)}/{what}"
+        old[key] = value
+    save_file(old, tmp_path / FILE, metadata)
+    again = build(trainer.experiment)
+    checkpoints.load(again, tmp_path)
+    for name, weight in again.model.named_parameters():
+        for key, value in trainer.optimizer.state[named[name]].items():
+            assert torch.equal(again.optimizer.state[weight][key], value), name

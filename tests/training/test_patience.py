@@ -8,6 +8,7 @@ import torch
 from tests.training.test_loop import experiment, records
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
+from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
 from tfm_core.training.events import Finished, Measured, SnapshotDue, Step
@@ -74,6 +75,41 @@ def test_patience_that_ends_with_the_last_step_cut_nothing_off():
     assert list(train(build(exact)))[-1].reason is None
 
 
+def test_with_patience_the_best_weights_are_tested_and_the_last_are_kept():
+    trainer = build(IMPATIENT)
+    events = list(train(trainer))
+    last = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    *_, test, finished = events
+    assert test.split == "test"
+    assert test.step == finished.best_step == trainer.best.step < finished.step
+    trainer.model.load_state_dict(trainer.best.weights)
+    trainer.model.eval()
+    with torch.inference_mode():
+        validation = trainer.objective.measure(trainer.model, "validation")
+        assert trainer.objective.measure(trainer.model, "test")[0] == test.loss
+    assert validation[0] == min(event.loss for event in validations(events))
+    again = build(IMPATIENT)
+    list(train(again))
+    for name, value in again.model.state_dict().items():
+        assert torch.equal(value, last[name]), name
+
+
+def test_without_patience_the_last_weights_are_tested():
+    trainer = build(experiment(training=RESTLESS))
+    *_, test, finished = train(trainer)
+    assert (test.split, test.step) == ("test", finished.step)
+    trainer.model.eval()
+    with torch.inference_mode():
+        assert trainer.objective.measure(trainer.model, "test")[0] == test.loss
+
+
+@pytest.mark.parametrize("patience", [0, 3])
+def test_the_test_set_can_be_left_unopened(patience):
+    closed = experiment(training={**RESTLESS, "patience": patience, "final_test": False})
+    splits = {event.split for event in train(build(closed)) if isinstance(event, Measured)}
+    assert splits == {"validation"}
+
+
 @pytest.mark.parametrize("back", [0, 1, 3])
 def test_going_on_from_a_checkpoint_stops_at_the_same_step(back, tmp_path):
     whole, stopped, resumed = build(IMPATIENT), build(IMPATIENT), build(IMPATIENT)
@@ -81,10 +117,12 @@ def test_going_on_from_a_checkpoint_stops_at_the_same_step(back, tmp_path):
     at = whole.step - back
     events = train(stopped)
     while not (isinstance(event := next(events), Step) and event.step == at):
-        pass
+        if isinstance(event, Measured) and event.step == stopped.patience.best_step:
+            checkpoints.save(stopped, tmp_path / "best")
     checkpoints.save(stopped, tmp_path)
     events.close()
     checkpoints.load(resumed, tmp_path)
+    checkpoints.load_best(resumed, tmp_path / "best")
     again = list(records(resumed))
     assert again[1:] == [event for event in expected[:-2] if event["step"] > at] + expected[-2:]
     for name, value in whole.model.state_dict().items():
@@ -109,7 +147,10 @@ def test_a_run_says_that_it_stopped_early_and_keeps_its_best_weights(tmp_path):
     best = curves.best_validation()
     assert curves.validation["step"][best] == curves.finished["best_step"]
     _model, step = checkpoints.load_model(run.experiment, run.folder / "checkpoints" / "best")
-    assert step == curves.finished["best_step"]
+    assert step == curves.finished["best_step"] == curves.test.last("step")
+    values = figures(run)
+    assert values["tested"] == "best"
+    assert f"test of the weights of step {step}, best by validation: loss" in summary(values)
 
 
 def test_a_copy_of_a_run_that_stopped_early_trains_all_its_steps(tmp_path):

@@ -19,7 +19,7 @@ from tfm_core.variants.positions.rotary import ROTARY
 from tfm_core.variants.record import Registry, UnknownVariant, resolve
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
-VALUES = {"length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2}
+VALUES = {"length": 7, "side": 2, "d_model": 12, "d_head": 6, "n_heads": 2, "is_causal": False}
 
 NAME = attrgetter("name")
 

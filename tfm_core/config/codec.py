@@ -15,6 +15,7 @@ from tfm_core.config.base import Config, ConfigError, Problem
 from tfm_core.config.experiment import Experiment
 from tfm_core.config.model import MODEL_CONFIGS
 from tfm_core.config.task import TASK_FACTS, task_config, tasks_for
+from tfm_core.config.training import own_decay
 from tfm_core.sentences import N_
 
 
@@ -57,6 +58,7 @@ def values_to_query(values: Mapping[str, Any]) -> dict[str, str]:
     """
     family, task = values["model"]["family"], values["task"]["name"]
     base = _flatten(default_sections(family, task))
+    base[_DECAY] = own_decay(values["training"]["optimizer"])
     query = {"model.family": family, "task.name": task}
     for key, value in _flatten(values).items():
         if key not in query and key not in _NOT_IN_LINKS and base.get(key) != value:
@@ -95,9 +97,12 @@ def query_to_values(query: Mapping[str, str]) -> dict[str, Any]:
             problems.append(Problem(key, N_("There is no setting called {key}.", key=key)))
     if problems:
         raise ConfigError(problems)
+    if _DECAY not in query:
+        values["training"]["weight_decay"] = own_decay(values["training"]["optimizer"])
     return values
 
 
+_DECAY = "training.weight_decay"  # the one default that depends on another setting
 _NOT_IN_LINKS = {"task.kind", "task.text"}  # a pasted text is too long for an address
 
 

@@ -37,7 +37,10 @@ _DIGITS = tuple("0123456789")
 IMAGE_TASKS: dict[str, ImageTaskFacts] = {
     "mnist-5000": ImageTaskFacts(
         N_("MNIST, 5,000 digits"),
-        N_("A real subset that comes with the app: no download."),
+        N_(
+            "A real subset that comes with the app: no download. The same 500 digits test every "
+            "seed.",
+        ),
         28,
         1,
         _DIGITS,

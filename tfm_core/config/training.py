@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import model_validator
 
 from tfm_core.config.base import Config, OneOf, knob
 from tfm_core.sentences import N_
@@ -54,9 +57,12 @@ class TrainingConfig(Config):
         "adamw", N_("Optimiser"), N_("How gradients become updates.")
     )
     weight_decay: float = knob(
-        0.05,
+        OPTIMISERS["adamw"].decay,
         N_("Weight decay"),
-        N_("Pull of the matrices towards zero."),
+        N_(
+            "Pull of the matrices towards zero; biases, norms, embeddings, position tables and the "
+            "CLS token are left alone. It follows the optimiser until you type one.",
+        ),
         ge=0,
         le=1,
         step=0.01,
@@ -115,11 +121,20 @@ class TrainingConfig(Config):
         N_("Patience"),
         N_(
             "Stop early after so many validations in a row without a new lowest loss; 0 never "
-            "stops.",
+            "stops. With patience the weights of the lowest are tested at the end, not the last.",
         ),
         ge=0,
         le=10_000,
         step=1,
+        advanced=True,
+    )
+    final_test: bool = knob(
+        True,
+        N_("Test at the end"),
+        N_(
+            "Measure the test set once, when training ends: with patience the weights that were "
+            "best by validation, without it the last. Off leaves the test set unopened.",
+        ),
         advanced=True,
     )
     snapshots: int = knob(
@@ -130,3 +145,28 @@ class TrainingConfig(Config):
         le=256,
         advanced=True,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _decay_follows(cls, values: Any) -> Any:
+        """Fill in the optimiser's own weight decay where none is given."""
+        if not isinstance(values, Mapping) or "weight_decay" in values:
+            return values
+        return {**values, "weight_decay": own_decay(values.get("optimizer"))}
+
+    @property
+    def tested(self) -> Literal["best", "last"]:
+        """Which weights count, and are tested: with patience the best by validation."""
+        return "best" if self.patience else "last"
+
+    def replace(self, **changes: Any) -> Self:
+        """See Config; a weight decay that is the old optimiser's own becomes the new one's."""
+        if "optimizer" in changes and self.weight_decay == own_decay(self.optimizer):
+            changes = {"weight_decay": own_decay(changes["optimizer"]), **changes}
+        return super().replace(**changes)
+
+
+def own_decay(optimizer: object) -> float:
+    """Return the weight decay that an optimiser begins with; AdamW's for a name that is unknown."""
+    name = optimizer if isinstance(optimizer, str) and optimizer in OPTIMISERS else "adamw"
+    return OPTIMISERS[name].decay

@@ -4,7 +4,8 @@ Torch-free algebra, counted tensor by tensor as PyTorch on a CPU keeps them for 
 test holds it to what autograd keeps and to the peak of PyTorch's own allocator, preset by preset.
 The peak is where a forward pass has ended and the gradients of the step before are still there.
 
-With dropout PyTorch's CPU has no fused attention: every weight is kept, and the noise of each.
+With dropout PyTorch's CPU has no fused attention: every weight is kept, and the noise of each; nor
+has it one where what is added to the scores is trained.
 Under autocast matrix products keep their inputs in the smaller format, and a copy of the weights.
 """
 
@@ -100,6 +101,7 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         tgt_len=known.tgt_len,
         optimizer=training.optimizer,
         precision=training.precision,
+        keeps_best=training.tested == "best",
     )
 
 
@@ -113,17 +115,22 @@ def memory(
     tgt_len: int = 0,
     optimizer: str = "adamw",
     precision: str = "fp32",
+    keeps_best: bool = False,
 ) -> Memory:
-    """Return the bytes of a training step. optimizer, precision: names in their registries."""
+    """Return the bytes of a training step. optimizer, precision: names in their registries.
+
+    keeps_best: whether the best weights are kept beside the newest.
+    """
     numbers = kept(config, shape, src_len, tgt_len)
     logits = BYTES * batch * _logits(config, shape, src_len, tgt_len)  # until the loss is there
     small = PRECISIONS[precision].n_bytes
     activations = batch * (BYTES * numbers.full + small * numbers.products) + logits
+    activations += BYTES * _buckets(config, shape, src_len, tgt_len)
     if small < BYTES:
         activations += small * (batch * numbers.copies + _multiplied(config, shape))
     weights = BYTES * n_parameters
     return Memory(
-        weights=weights,
+        weights=weights * (1 + keeps_best),
         gradients=weights,
         optimizer=OPTIMISERS[optimizer].moments * weights,
         activations=activations,
@@ -174,12 +181,29 @@ def _block(config: TransformerConfig, length: int, mask: int) -> Kept:
     """
     attention = _attention(config, length, length, mask, self_attention=True)
     products = 3 * length * config.d_model  # queries, keys, values
-    return _projected(config, products) + attention + _feed_forward(config, length)
+    projected = _projected(config, products, self_attention=True)
+    return projected + attention + _feed_forward(config, length)
 
 
-def _projected(config: TransformerConfig, numbers: int) -> Kept:
+def _is_bias_trained(config: TransformerConfig, *, self_attention: bool) -> bool:
+    """Return whether training changes what is added to the scores."""
+    kind = POSITIONS[config.position]
+    return self_attention and kind.acts_on == "scores" and kind.is_learned
+
+
+def _buckets(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> int:
+    """Return the numbers that say which trained bias each score gets, once for a whole batch."""
+    if isinstance(config, RecurrentConfig) or not _is_bias_trained(config, self_attention=True):
+        return 0
+    seen = lengths(config, shape, src_len, tgt_len)
+    return ID * (seen.encoder**2 + seen.decoder**2)
+
+
+def _projected(config: TransformerConfig, numbers: int, *, self_attention: bool) -> Kept:
     # without a fused kernel the weights are computed in fp32
-    return Kept(full=numbers) if config.dropout else Kept(products=numbers)
+    if config.dropout or _is_bias_trained(config, self_attention=self_attention):
+        return Kept(full=numbers)
+    return Kept(products=numbers)
 
 
 def _attention(
@@ -188,9 +212,13 @@ def _attention(
     """Return what an attention keeps behind its projections, with its norm and its dropout."""
     d, heads = config.d_model, config.n_heads
     pairs = heads * queries * keys
+    is_trained = _is_bias_trained(config, self_attention=self_attention)
+    bytes_of_mask = mask if is_trained else 0
     found = _norm(config, queries) + Kept(products=queries * d)  # the heads, side by side
     if config.dropout:  # weights, their noise, and both together; the noise on the sum
-        return found + Kept(full=3 * pairs, products=queries * d)
+        return found + Kept(full=3 * pairs + bytes_of_mask // BYTES, products=queries * d)
+    if is_trained:
+        return found + Kept(full=pairs + bytes_of_mask // BYTES)
     found += Kept(full=heads * queries, weights=2 * pairs)  # of each row the log of its sum
     acts_on = POSITIONS[config.position].acts_on if self_attention else "nothing"
     if acts_on == "queries and keys":  # as they came, and as they were made
@@ -226,7 +254,7 @@ def _cross(config: TransformerConfig, seen: Lengths) -> Kept:
     mask = seen.encoder if isinstance(config, EncoderDecoderConfig) else 0
     projected = (seen.decoder + 2 * seen.encoder) * config.d_model
     attention = _attention(config, seen.decoder, seen.encoder, mask, self_attention=False)
-    return _projected(config, projected) + attention
+    return _projected(config, projected, self_attention=False) + attention
 
 
 def _last_block(config: TransformerConfig, length: int, asking: int) -> Kept:
@@ -238,7 +266,8 @@ def _last_block(config: TransformerConfig, length: int, asking: int) -> Kept:
     read = Kept(full=length * d, products=asking * d, copies=length * d)
     if config.norm_first:
         read += _norm(config, length, read=0)
-    return _projected(config, projected) + read + attention + _feed_forward(config, asking)
+    kept = _projected(config, projected, self_attention=True)
+    return kept + read + attention + _feed_forward(config, asking)
 
 
 def _last_norm(config: TransformerConfig, length: int, read: int | None = None) -> Kept:

@@ -23,7 +23,7 @@ def attention_scores(
     """Scores before and after the mask, the inside of Eq. 1 of Vaswani et al. 2017.
 
     q: (B, H, Q, D), k: (B, H, K, D); mask: bool, broadcastable to (B, H, Q, K), True = may attend;
-    bias: added to the scores, broadcastable likewise (ALiBi).
+    bias: added to the scores, broadcastable likewise (ALiBi, T5).
     Returns two (B, H, Q, K); a masked score is the lowest finite number of its type.
     """
     scores = q @ k.mT / math.sqrt(q.size(-1))

@@ -53,7 +53,7 @@ class Table(nn.Module):
     values: Tensor
 
     def __init__(self, make: Callable[[int], Tensor], length: int = 0) -> None:
-        """``make(length)`` returns float32 for that many positions; ``length``: those at first."""
+        """``make(length)``: float32 or int64 for that many positions; ``length``: how many now."""
         super().__init__()
         self.make, self.length = make, length
         self.register_buffer("values", make(length), persistent=False)
@@ -61,9 +61,10 @@ class Table(nn.Module):
     def forward(self, length: int, like: Tensor) -> Tensor:
         """Return what is kept, for ``length`` positions at least, on the device of ``like``.
 
-        It is float32, or wider where ``like`` is.
+        It is float32, or wider where ``like`` is; whole numbers stay as they are.
         """
         values, kind = self.values, torch.promote_types(like.dtype, torch.float32)
+        kind = kind if values.is_floating_point() else values.dtype
         if length > self.length or (values.device, values.dtype) != (like.device, kind):
             length = max(length, self.length)
             with torch.inference_mode(False):  # what is made in it could not be used in training

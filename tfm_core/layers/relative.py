@@ -1,4 +1,4 @@
-"""Positions inside attention: rotary positions turn queries and keys, ALiBi lowers scores.
+"""Positions inside attention: rotary ones turn queries and keys, ALiBi and T5 add to scores.
 
 Each is one module, called between projections and scores: ``q, k, bias = relative(q, k)`` returns
 queries and keys, turned or as they came, and what is added to their scores, or None.
@@ -11,6 +11,7 @@ from functools import partial
 from typing import Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from tfm_core.layers.positions import Table, sinusoidal
@@ -107,3 +108,54 @@ def alibi_bias(n_heads: int, length: int) -> Tensor:
     positions = torch.arange(length, dtype=torch.float32)
     distance = (positions[:, None] - positions[None, :]).abs()
     return -alibi_slopes(n_heads)[:, None, None] * distance
+
+
+N_BUCKETS, FARTHEST = 32, 128
+"""The buckets of T5, and the distance from which on all share the last one."""
+
+
+class BucketBias(nn.Module):
+    """Adds what a head learned for the bucket of an offset (T5: Raffel et al. 2020, section 2.1).
+
+    One for all layers of a stack. T5 leaves out the division by sqrt(d_head); it stays here, as for
+    every other kind.
+    """
+
+    def __init__(self, n_heads: int, d_model: int, *, is_causal: bool) -> None:
+        """is_causal: nothing is read ahead, so that all buckets are for what stands before."""
+        super().__init__()
+        self.buckets = Table(partial(buckets, is_causal=is_causal))
+        self.table = nn.Parameter(torch.empty(N_BUCKETS, n_heads).normal_(std=d_model**-0.5))
+
+    def forward(
+        self, q: Tensor, k: Tensor, query_positions: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return q and k as they are, and what is added: (H, Q, K), or (B, H, Q, K) at positions.
+
+        q: (B, H, Q, D), k: (B, H, K, D).
+        """
+        length = k.size(-2)
+        chosen = self.buckets(length, k)[:length, :length]
+        if query_positions is not None:
+            chosen = chosen[query_positions]  # (B, Q, K)
+        return q, k, F.embedding(chosen, self.table).movedim(-1, -3)
+
+
+def buckets(length: int, *, is_causal: bool) -> Tensor:
+    """Return (T, T), int64: the bucket of every key for every query."""
+    positions = torch.arange(length)
+    return bucket(positions[None, :] - positions[:, None], is_causal=is_causal)
+
+
+def bucket(offsets: Tensor, *, is_causal: bool) -> Tensor:
+    """Return the bucket of each offset, key - query: Raffel et al. 2020, section 2.1.
+
+    Half of the buckets hold one distance each, the others grow with its logarithm up to FARTHEST.
+    Both directions have half of all; where nothing is read ahead, the past has all.
+    """
+    n = N_BUCKETS if is_causal else N_BUCKETS // 2
+    distance = (-offsets).clamp(min=0) if is_causal else offsets.abs()
+    first = torch.zeros_like(offsets) if is_causal else n * (offsets > 0)
+    exact = n // 2
+    further = (distance.clamp(min=1) / exact).log() / math.log(FARTHEST / exact) * (n - exact)
+    return first + distance.where(distance < exact, (exact + further.long()).clamp(max=n - 1))

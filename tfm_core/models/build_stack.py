@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from tfm_core.config import BlockConfig, TransformerConfig
+from tfm_core.config import BlockConfig, DecoderOnlyConfig, TransformerConfig
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import make_norm
 from tfm_core.variants.positions import POSITIONS, Position
@@ -23,7 +23,8 @@ def stack(
     final_norm = (
         make_norm(config.norm, config.d_model, config.norm_eps) if config.norm_first else None
     )
-    return Stack(blocks, final_norm, relative=_relative(config))
+    is_causal = has_cross or isinstance(config, DecoderOnlyConfig)
+    return Stack(blocks, final_norm, relative=_relative(config, is_causal))
 
 
 def _block(config: BlockConfig, has_cross: bool) -> Block:
@@ -41,11 +42,12 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
     )
 
 
-def _relative(config: TransformerConfig) -> nn.Module | None:
+def _relative(config: TransformerConfig, is_causal: bool) -> nn.Module | None:
     kind = POSITIONS[config.position]
     if not kind.is_inside:
         return None
-    return _layer(kind, d_model=config.d_model, d_head=config.d_head, n_heads=config.n_heads)
+    d_model, d_head, n_heads = config.d_model, config.d_head, config.n_heads
+    return _layer(kind, d_model=d_model, d_head=d_head, n_heads=n_heads, is_causal=is_causal)
 
 
 def added_positions(name: str, *, length: int, d_model: int, side: int | None = None) -> nn.Module:

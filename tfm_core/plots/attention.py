@@ -127,7 +127,7 @@ def _hover(
 ) -> dict[str, Any]:
     if weights.size > _MAX_TEXTS:
         return {"hovertemplate": N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")}
-    # the span marks the number for the film, which writes another one there while it plays
+    # the span marks the number for the animation, which writes another one there while it plays
     queries = [f"query {i}: {escape(token, quote=False)}" for i, token in enumerate(query, 1)]
     keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(key, 1)]
     texts = [

@@ -20,7 +20,7 @@ from tfm_core.plots.patches import OVERLAY, picture_trace
 from tfm_core.sentences import N_
 
 COLUMNS = 4
-_SIDE = 128  # pixels of a picture, where there is room
+_SIDE = 150  # pixels of a picture, where there is room
 _WORD, _NOTED = 0.76, 0.64  # a picture's share of its row: above a word, above a word and its note
 _GAP = 0.03  # between two columns, as a share of the figure
 

@@ -88,7 +88,7 @@ def facts(look: TensorView) -> tuple[str, ...]:
         f"strides {_tuple(look.strides)}",
         f"offset {look.offset}",
         "contiguous" if look.is_contiguous else "not contiguous",
-        look.dtype,
+        f"{look.dtype} on {look.device}",
     )
 
 

@@ -24,7 +24,7 @@ from tfm_core.models.vit import VisionTransformer
 from tfm_core.probe import continuation
 from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.capture import capture
-from tfm_core.probe.types import MOST_EMBEDDED, Array, Snapshot
+from tfm_core.probe.types import MOST_EMBEDDED, RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer, autocast
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
@@ -211,7 +211,7 @@ def _positions(trainer: Trainer) -> dict[str, Array]:
     return {
         name: _half(parameter)
         for name, parameter in trainer.model.named_parameters()
-        if "positions" in name
+        if "positions" in name or name.endswith(RELATIVE)
     }
 
 

@@ -10,6 +10,8 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 MOST_EMBEDDED = 65_536
 """Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
+RELATIVE = ".relative.table"
+"""How the names end of what heads learned for buckets of offsets."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,7 +22,8 @@ class Snapshot:
     probabilities: float16 (P, classes), pictures only.
     ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
     tokens, texts: the predictions as tokens and as a person reads them, likewise.
-    positions: parameter name -> float16 (rows, d_model), learned positions only.
+    positions: parameter name -> float16 (rows, d_model), learned positions only; (buckets, H)
+    where a head learns a number for each bucket of offsets, under names that end in RELATIVE.
     embeddings: module name -> float16 (vocabulary, d_model), tables of words that are small.
     """
 

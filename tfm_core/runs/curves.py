@@ -166,6 +166,18 @@ class Curves:
             return None
         return int(losses.argmin())
 
+    def tested(self, wanted: str) -> str | None:
+        """Return which weights were tested, "best" or "last"; None where none were.
+
+        wanted: those that the config says; runs of release 0.1 tested the last all the same.
+        """
+        step, best = self.test.last("step"), self.best_validation()
+        if step is None:
+            return None
+        if wanted == "best" and best is not None and step == self.validation["step"][best]:
+            return "best"
+        return "last"
+
     def _add(self, records: list[dict[str, Any]]) -> None:
         measured = [record for record in records if record["event"] == "measured"]
         self.steps = self.steps.with_records([r for r in records if r["event"] == "step"])

@@ -111,6 +111,8 @@ class _Execution:
         if self.run.has_checkpoint:
             checkpoints.load(trainer, self.last)
             self._saved_step = trainer.step
+            if trainer.patience.limit and (self.best / checkpoints.FILE).is_file():
+                checkpoints.load_best(trainer, self.best)
         elif not self.recorder.has_events:
             return None
         step = trainer.step if self.run.has_checkpoint else -1

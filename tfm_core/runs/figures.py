@@ -8,7 +8,10 @@ from tfm_core.runs.run import Run
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """Return how a run ended: state, steps, seconds, and the last measurement of each split."""
+    """Return how a run ended: state, steps, seconds, and the last measurement of each split.
+
+    tested: which weights the figures of the test are of, "best" or "last"; None before it.
+    """
     status, curves = run.status, run.curves()
     measured = {
         split: {
@@ -29,6 +32,7 @@ def figures(run: Run) -> dict[str, Any]:
         "n_parameters": curves.started.get("n_parameters"),
         "train_loss": curves.steps.last("loss"),
         **measured,
+        "tested": curves.tested(run.experiment.training.tested),
     }
 
 
@@ -40,6 +44,14 @@ def summary(values: dict[str, Any]) -> str:
             part = values[split]
             whole = part["sequence_accuracy"]
             more = "" if whole is None else f", whole sequences {whole:.1%}"
-            lines.append(f"{split}: loss {part['loss']:.4f}, accuracy {part['accuracy']:.1%}{more}")
+            of = _weights_words(values) if split == "test" else ""
+            figures = f"loss {part['loss']:.4f}, accuracy {part['accuracy']:.1%}{more}"
+            lines.append(f"{split}{of}: {figures}")
     lines.append(f"{values['step']:,} steps in {values['seconds']:.1f} s, run {values['id']}")
     return "\n".join(lines)
+
+
+def _weights_words(values: dict[str, Any]) -> str:
+    """Return which weights were tested."""
+    of = f" of the weights of step {int(values['test']['step']):,}"
+    return f"{of}, best by validation" if values["tested"] == "best" else of

@@ -13,12 +13,12 @@ from typing import Any
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.models.build import Model
 from tfm_core.sentences import StudentError
-from tfm_core.training.loop import Trainer
+from tfm_core.training.loop import BestWeights, Trainer
 from tfm_core.training.models import new_model
 
 FILE = "checkpoint.safetensors"
@@ -34,10 +34,10 @@ def save(trainer: Trainer, folder: Path) -> None:
     Raises OSError when it cannot be written.
     """
     tensors = {f"model/{name}": value for name, value in trainer.model.state_dict().items()}
-    for index, state in trainer.optimizer.state_dict()["state"].items():
-        for name, value in state.items():
+    for parameter, weight in trainer.model.named_parameters():
+        for name, value in trainer.optimizer.state.get(weight, {}).items():
             if isinstance(value, Tensor):
-                tensors[f"optimizer/{index}/{name}"] = value
+                tensors[f"optimizer/{parameter}/{name}"] = value
     # clones: tied weights share memory, which the format does not allow
     tensors = {name: value.detach().cpu().clone() for name, value in tensors.items()}
     facts = {
@@ -60,17 +60,51 @@ def load(trainer: Trainer, folder: Path) -> None:
     """Bring a trainer to where the checkpoint in ``folder`` stands. Raises CheckpointDamaged."""
     tensors, facts = _read(folder)
     _load_weights(trainer.model, tensors, folder)
+    places = _places(trainer)
     saved: dict[int, dict[str, Tensor]] = {}
     for key, value in tensors.items():
         if key.startswith("optimizer/"):
-            _, index, name = key.split("/")
-            saved.setdefault(int(index), {})[name] = value
+            _, parameter, name = key.split("/")
+            saved.setdefault(places[parameter], {})[name] = value
     state = trainer.optimizer.state_dict()
     state["state"] = saved
     trainer.optimizer.load_state_dict(state)
     trainer.scaler.load_state_dict(facts["scaler"])
     trainer.patience.restore(facts.get("patience", {}))
     trainer.step, trainer.seconds = int(facts["step"]), float(facts["seconds"])
+
+
+def load_best(trainer: Trainer, folder: Path) -> None:
+    """Give a trainer the best weights so far, from the checkpoint in ``folder``, if they are those.
+
+    They are not where training broke down after a better validation than its last checkpoint knows;
+    it comes by there again. Raises CheckpointDamaged.
+    """
+    tensors, facts = _read(folder)
+    if facts["step"] != trainer.patience.best_step:
+        return
+    weights = {name: value.to(trainer.device) for name, value in _model_part(tensors).items()}
+    trainer.best = BestWeights(facts["step"], weights)
+
+
+def _places(trainer: Trainer) -> dict[str, int]:
+    """Return where the optimiser counts each parameter, by its name and by its number of old.
+
+    A checkpoint of release 0.1 counts them: what has two dimensions and is no embedding, then the
+    others.
+    """
+    weights = [one for group in trainer.optimizer.param_groups for one in group["params"]]
+    place = {weight: index for index, weight in enumerate(weights)}
+    tables = {
+        weight
+        for module in trainer.model.modules()
+        if isinstance(module, nn.Embedding)
+        for weight in module.parameters()
+    }
+    own = list(trainer.model.parameters())
+    once = sorted(own, key=lambda weight: weight.ndim < 2 or weight in tables)  # stable
+    by_number = {str(number): place[weight] for number, weight in enumerate(once)}
+    return by_number | {name: place[one] for name, one in trainer.model.named_parameters()}
 
 
 def load_weights(model: Model, folder: Path) -> int:
@@ -106,16 +140,19 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
 
 
 def _load_weights(model: Model, tensors: dict[str, Tensor], folder: Path) -> None:
-    weights = {
-        key.removeprefix("model/"): value
-        for key, value in tensors.items()
-        if key.startswith("model/")
-    }
     try:
         with torch.no_grad():
-            model.load_state_dict(weights)
+            model.load_state_dict(_model_part(tensors))
     except RuntimeError:
         raise CheckpointDamaged(
             "The checkpoint {name} belongs to a model of another shape.",
             name=folder.name,
         ) from None
+
+
+def _model_part(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        key.removeprefix("model/"): value
+        for key, value in tensors.items()
+        if key.startswith("model/")
+    }

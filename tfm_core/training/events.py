@@ -1,9 +1,10 @@
 """What training yields: frozen events with plain numbers, in the order in which they happen.
 
 ``Started``, then for step 0 ``SnapshotDue`` and ``Measured``; for each later step ``Measured`` and
-``SnapshotDue`` where they are due and then ``Step``, which closes the step; last ``Measured`` on
-the test split and ``Finished``. A ``Step`` is the last event of its step, so it is the moment for a
-checkpoint. Losses are mean cross-entropies in nats, accuracies 0 to 1.
+``SnapshotDue`` where they are due and then ``Step``, which closes the step; last, unless the config
+leaves the test split unopened, ``Measured`` on it, and ``Finished``. A ``Step`` is the last event
+of its step, so it is the moment for a checkpoint. Losses are mean cross-entropies in nats,
+accuracies 0 to 1.
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The model was measured on unseen examples.
+    """The weights of a step were measured on unseen examples.
 
+    step: on the test split that of the best weights where there is patience, else the last.
     accuracy: of target tokens (text) or pictures; sequence_accuracy: of whole targets, text only.
     Whole-sequence accuracy equals that of greedy decoding: if every token is right given the true
     ones before it, decoding follows the truth, and the other way round.

@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -46,9 +46,20 @@ class TrainingDiverged(StudentError):
     """The loss is no longer a number; the message says what would help."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class BestWeights:
+    """The weights of the lowest validation loss so far, and their step."""
+
+    step: int
+    weights: dict[str, Tensor]
+
+
 @dataclass(eq=False)
 class Trainer:
-    """All that training has in hand. ``step`` counts the updates made so far."""
+    """All that training has in hand. ``step`` counts the updates made so far.
+
+    best: kept where there is patience, for the test at the end.
+    """
 
     experiment: Experiment
     device: torch.device
@@ -60,6 +71,7 @@ class Trainer:
     step: int = 0
     seconds: float = 0.0
     patience: Patience = field(default_factory=Patience)
+    best: BestWeights | None = None
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
     @property
@@ -141,6 +153,8 @@ def train(trainer: Trainer) -> Iterator[Event]:
         if step % config.validate_every == 0 or step == config.steps:
             measured = _measured(trainer, "validation")
             trainer.patience.update(step, measured.loss)
+            if config.tested == "best" and trainer.patience.best_step == step:
+                trainer.best = BestWeights(step, _weights(trainer.model))
             yield measured
         if step in due or trainer.patience.is_over:
             yield SnapshotDue(step)
@@ -148,7 +162,8 @@ def train(trainer: Trainer) -> Iterator[Event]:
             memory = memory_used(trainer.device)
         epoch = step / trainer.steps_per_epoch
         yield Step(step, epoch, loss, accuracy, rate, norm, trainer.batch_size / speed, memory)
-    yield _measured(trainer, "test")
+    if config.final_test:
+        yield _tested(trainer)
     reason = trainer.patience.reason(step=trainer.step, total=config.steps)
     yield Finished(trainer.step, trainer.seconds, reason, trainer.patience.best_step)
 
@@ -227,3 +242,20 @@ def _measured(trainer: Trainer, split: Split) -> Measured:
         loss, accuracy, exact = trainer.objective.measure(trainer.model, split)
     trainer.seconds += time.perf_counter() - begin
     return Measured(trainer.step, split, loss, accuracy, exact)
+
+
+def _tested(trainer: Trainer) -> Measured:
+    """Measure the weights that count on the test split; the trainer stays as it is."""
+    best = trainer.best
+    if best is None or best.step == trainer.step:
+        return _measured(trainer, "test")
+    last = _weights(trainer.model)
+    trainer.model.load_state_dict(best.weights)
+    try:
+        return replace(_measured(trainer, "test"), step=best.step)
+    finally:
+        trainer.model.load_state_dict(last)
+
+
+def _weights(model: Model) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}

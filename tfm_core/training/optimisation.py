@@ -10,6 +10,8 @@ from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.record import resolve
 from tfm_core.variants.schedules import SCHEDULES
 
+_MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase)
+
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
     """Return the learning rate of a step, counted from 1."""
@@ -18,17 +20,18 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """Build the optimiser; weight decay pulls on matrices only, not on biases, norms and tables."""
-    kept = {
-        id(parameter)
-        for module in model.modules()
-        if isinstance(module, nn.Embedding)
-        for parameter in module.parameters()
-    }
+    """Build the optimiser; weight decay pulls on matrices only.
+
+    A matrix is what a linear layer, a convolution or a recurrent cell multiplies by. Left alone are
+    biases and norms, and all that is looked up or added: embeddings, position tables, the CLS
+    token; a matrix that is an embedding too is left alone as that.
+    """
+    tables = _weights_of(model, (nn.Embedding,))
+    multiplied = _weights_of(model, _MATRICES)
     matrices: list[nn.Parameter] = []
     others: list[nn.Parameter] = []
     for parameter in model.parameters():
-        decays = parameter.ndim >= 2 and id(parameter) not in kept
+        decays = parameter in multiplied and parameter not in tables and parameter.ndim >= 2
         (matrices if decays else others).append(parameter)
     groups = [
         {"params": matrices, "weight_decay": config.weight_decay},
@@ -40,3 +43,13 @@ def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Opti
         groups, lr=config.learning_rate, **chosen.options(config)
     )
     return made
+
+
+def _weights_of(model: nn.Module, kinds: tuple[type[nn.Module], ...]) -> set[nn.Parameter]:
+    """Return the parameters of the modules of some kinds; a parameter is equal to itself alone."""
+    return {
+        parameter
+        for module in model.modules()
+        if isinstance(module, kinds)
+        for parameter in module.parameters(recurse=False)
+    }

@@ -97,6 +97,7 @@ def test_equations_follow_norm_activation_and_positions():
     assert r"\odot" in latex("feed-forward", activation="swiglu")
     assert "R_i" in latex("attention", position="rotary")
     assert "m_h" in latex("attention", position="alibi")
+    assert r"\beta(j - i)" in latex("attention", position="t5-bias")
     assert "P_t" in latex("embedding", position="learned")
     assert r"\sqrt{4}" in latex("attention")
 

@@ -161,18 +161,58 @@ def test_the_conventions_of_the_code_to_copy_agree():
     torch.testing.assert_close(names["out"][:, :, 0], names["v"][:, :, 0])
 
 
+IS_PADDING = np.array([False] * 5 + [True] * 2)
+
+
+def wrong_axis(kind, clicked=(), words=WORDS):
+    made = seeded(words, words)
+    plain = lab.without_padding(words)
+    rest = allowed(kind, plain, plain, segments=SEGMENTS)
+    is_padding = np.array([word == PAD_TOKEN for word in words])
+    return made, traps.wrong_axis(made, is_padding, rest, clicked)
+
+
 def test_a_mask_on_the_wrong_axis_lets_real_tokens_read_padding():
-    found = traps.wrong_axis(seeded(WORDS, WORDS), np.array([False] * 5 + [True] * 2))
+    _made, found = wrong_axis("padding")
     assert (found.right[:, 5:] == 0).all()
     assert (found.wrong[:5, 5:] > 0).all()
     assert (found.wrong[5:] == 0).all()
     assert 0 < found.leaked < 1
     with pytest.raises(ValueError, match="needs some padding"):
-        traps.wrong_axis(seeded(WORDS, WORDS), np.zeros(7, np.bool_))
+        wrong_axis("padding", words=("a", "b", "c", "d", "e", "f", "g"))
+
+
+@pytest.mark.parametrize("kind", sorted(PADDED - {"cross"}))
+def test_the_right_axis_is_the_whole_mask_that_was_chosen_with_its_clicks(kind):
+    clicked = [(0, 1), (3, 6)]
+    made, found = wrong_axis(kind, clicked)
+    mask = lab.toggled(allowed(kind, WORDS, WORDS, segments=SEGMENTS), clicked)
+    np.testing.assert_array_equal(found.right, flow(made, mask).weights)
+
+
+def test_a_causal_half_hides_padding_at_the_end_and_with_it_the_mistake():
+    _made, found = wrong_axis("combined")
+    assert found.leaked == 0
+    assert found.leaked_alone > 0
+    np.testing.assert_array_equal(found.alone, wrong_axis("padding")[1].wrong)
+    before = (PAD_TOKEN, PAD_TOKEN, "a", "b", "c", "d", "e")
+    assert wrong_axis("combined", words=before)[1].leaked > 0
+
+
+def test_the_row_that_meets_half_precision_has_allowed_and_forbidden_keys():
+    assert traps.mixed_row(causal_mask(4).numpy()) == 0
+    assert traps.mixed_row(np.array([[False, False], [True, True], [True, False]])) == 2
+    assert traps.mixed_row(np.ones((3, 3), np.bool_)) is None
+
+
+def test_a_blind_row_is_one_row_of_nan_here_and_every_row_from_there_on_a_layer_later():
+    made = seeded(WORDS, WORDS)
+    for query in (0, 3, 6):
+        assert traps.nan_rows(made, query) == (1, 7)
 
 
 def test_half_precision_refuses_minus_a_billion_and_two_lowest_numbers_overflow():
-    found = {(p.dtype, p.fill): p for p in traps.precision(np.linspace(-2, 3, 7))}
+    found = {(p.dtype, p.fill): p for p in traps.precision(np.linspace(-2, 3, 7), ~IS_PADDING)}
     assert found["float16", "-1e9"].stored is None
     assert "refused" in found["float16", "-1e9"].verdict
     for dtype in traps.TYPES:
@@ -195,27 +235,35 @@ def recorded():
     return RunStore().get("recorded-korean")
 
 
+MADE_BY = {
+    "cross": "Cross-attention",
+    "causal": "Decoder self-attention",
+    "combined": "Decoder self-attention",
+}
+
+
 @pytest.mark.parametrize("kind", MASKS)
 def test_the_recorded_run_gives_real_scores_that_reproduce_its_weights(kind):
+    from tfm_core.data.text import text_task
     from tfm_core.probe.capture import capture
     from tfm_core.training.checkpoints import load_model
 
     run = recorded()
     item = run.probe().items[0]
-    tokens = (*item["src"], PAD_TOKEN)
+    src, tgt = (*item["src"], PAD_TOKEN), tuple(item["tgt"])
     location = scores.HeadLocation(0, 2)
-    found = scores.of_run(run, kind, tokens, tuple(item["tgt"]), location)
+    is_target = scores.reads_target(run, kind)
+    assert is_target == (kind in {"causal", "combined"})
+    found = scores.of_run(run, kind, *((tgt, item["src"]) if is_target else (src, tgt)), location)
     assert "head 3 of “English to Korean, recorded” at step 1,000" in found.origin
-    if kind not in {"padding", "cross"}:
+    assert MADE_BY.get(kind, "Encoder self-attention") in found.origin
+    if kind not in {"padding", "cross", "combined"}:
         return
     model, _ = load_model(run.experiment, run.folder / "checkpoints" / "last")
-    from tfm_core.data.text import text_task
-
     task = text_task(run.experiment.task)
-    src = torch.tensor([task.src_vocabulary.encode(tokens)])
-    tgt = torch.tensor([[1, *task.tgt_vocabulary.encode(item["tgt"])]])
+    ids = [task.src_vocabulary.encode(src)], [[1, *task.tgt_vocabulary.encode(tgt)]]
     with capture(model, only={"weights"}) as cache:
-        model(src, tgt)
+        model(*map(torch.tensor, ids))
     module = scores.module_of(run, kind)[0]
     mask = allowed(kind, found.query, found.key)
     np.testing.assert_allclose(
@@ -229,5 +277,7 @@ def test_words_a_run_does_not_know_are_said():
         scores.of_run(run, "padding", ("xylophone",), (), scores.HeadLocation())
     with pytest.raises(ValueError, match="is not a word of this task"):
         scores.words_of(run, "the xylophone")
+    with pytest.raises(ValueError, match="“the” in the target is not a word"):
+        scores.words_of(run, "the cat", "causal")
     with pytest.raises(ValueError, match="reads pictures"):
         scores.words_of(RunStore().get("recorded-digits"), "the cat")

@@ -73,10 +73,34 @@ def test_validation_chooses_the_lowest_loss(store, run):
     assert lesson.chosen({}) is None
 
 
+def test_a_run_with_patience_stands_for_itself_with_its_best_weights(store):
+    patient = guided_run(store, "early", steps=2)
+    last = guided_run(store, "plain", steps=2)
+    assert lesson.chosen({"early": (patient, patient.curves())}) == (
+        "early", 150, pytest.approx(0.9),
+    )  # fmt: skip
+    assert lesson.chosen({"plain": (last, last.curves())}) == ("plain", 300, pytest.approx(1.3))
+    (patient.folder / "checkpoints" / "last" / "checkpoint.safetensors").unlink()
+    assert evaluation.counting_model(patient)[1] == 2
+    (last.folder / "checkpoints" / "best" / "checkpoint.safetensors").unlink()
+    assert evaluation.counting_model(last)[1] == 2
+    for run in (patient, last):
+        store.delete(run.id)
+
+
+def test_no_guided_run_opens_the_test_set_and_those_that_did_are_still_found(store):
+    assert {lesson.guided(kind).training.final_test for kind in lesson.KINDS} == {False}
+    guided = lesson.guided("augmented")
+    training = guided.training.replace(final_test=True)
+    old = store.create(guided.replace(training=training.model_dump()))
+    assert lesson.find(store.list())["augmented"].id == old.id
+    store.delete(old.id)
+
+
 @pytest.mark.parametrize("split", ["validation", "test"])
-def test_a_judgement_is_what_the_best_weights_say(run, split):
+def test_a_judgement_is_what_the_weights_that_count_say(run, split):
     evaluated = evaluation.evaluate(run, split)
-    model, step = evaluation.best_model(run)
+    model, step = evaluation.counting_model(run)
     data = data_of(run.experiment)
     part = getattr(data, split)
     with torch.inference_mode():
@@ -99,7 +123,7 @@ def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
     done = saving.round_trip(run)
     assert done.difference("loaded") == 0
     assert done.difference("fresh") > 0.01
-    model, _step = evaluation.best_model(run)
+    model, _step = evaluation.counting_model(run)
     weights = model.state_dict()
     assert load(done.content).keys() == weights.keys()
     np.testing.assert_array_equal(done.misnamed, done.fresh)  # nothing was loaded
@@ -107,15 +131,15 @@ def test_a_saved_model_gives_the_same_answers_to_the_last_bit(run):
 
 
 def test_a_file_with_a_wrong_name_is_refused(run):
-    model, _step = evaluation.best_model(run)
+    model, _step = evaluation.counting_model(run)
     content = saving.save_weights({f"x{k}": v for k, v in model.state_dict().items()})
     with pytest.raises(RuntimeError, match="Missing key"):
         saving.load_weights(model, content)
 
 
-def test_a_run_without_best_weights_says_so(store):
+def test_a_run_without_weights_says_so(store):
     fresh = store.create(lesson.guided("early"))
-    with pytest.raises(ValueError, match="has kept no best weights yet"):
+    with pytest.raises(ValueError, match="has kept no weights yet"):
         evaluation.evaluate(fresh, "validation")
 
 

@@ -128,6 +128,7 @@ def test_every_famous_error_raises_and_its_cause_is_named(name):
 @pytest.mark.parametrize(
     ("name", "texts", "cause"),
     [
+        ("mean", {"dim": "3"}, "There is no axis 3"),
         ("view", {"sizes": "-2, 6"}, "cannot be -2"),
         ("expand", {"sizes": "4"}, "only 1 sizes"),
         ("expand", {"sizes": "-1, 1, 4"}, "no size yet"),
@@ -176,6 +177,81 @@ def test_the_products_of_a_cell_sum_to_it(first, second):
             for left, right in products.terms("matmul", {}, shapes, index)
         )
         assert total == seen.after.values[index]
+
+
+@pytest.mark.parametrize("name", ["masked_fill", "tril", "triu", "softmax"])
+def test_what_is_done_to_scores_names_queries_and_keys(name):
+    seen = looked(name)
+    assert seen.before[0].axes == seen.after.axes == ("Q", "K")
+
+
+def test_mm_refuses_four_axes_and_names_what_goes_on():
+    seen = looked("mm", "2, 1, 2, 3", "2, 1, 3, 5")
+    assert seen.error == "self must be a matrix"
+    assert "x has 4 axes and b has 4" in seen.explanation
+    assert "(2, 1, 2, 3) @ (2, 1, 3, 5) is (2, 1, 2, 5)" in seen.explanation
+    assert looked("matmul", "2, 1, 2, 3", "2, 1, 3, 5").after.shape == (2, 1, 2, 5)
+    unfit = looked("mm", "2, 1, 2, 3", "3, 1, 3, 5").explanation
+    assert "takes two matrices" in unfit
+    assert "@" not in unfit
+
+
+@pytest.mark.parametrize("keepdim", ["False", "True"])
+@pytest.mark.parametrize("dim", ["0", "1", "-1"])
+def test_a_mean_and_an_argmax_are_made_of_what_lies_along_their_axis(dim, keepdim):
+    numbers = text.numbers_of("5, 2, 7, 1, 9, 0, 3, 8, 4, 6, 11, 10", 12)
+    source = InputSpec((3, 2, 2), numbers)
+    for name in ("mean", "argmax"):
+        values = read(OPERATIONS[name], {"dim": dim, "keepdim": keepdim})
+        seen = sight(name, source, values)
+        x = seen.before[0].values
+        for index in np.ndindex(*seen.after.shape):
+            cells = [x[at] for at in products.along(values, x.shape, index)]
+            made = np.mean(cells) if name == "mean" else np.argmax(cells)
+            assert seen.after.values[index] == pytest.approx(made)
+
+
+@pytest.mark.parametrize("sign", ["+", "*"])
+@pytest.mark.parametrize(
+    ("first", "second", "axes"),
+    [("4, 3", "3", ("T", "D")), ("2, 1, 3", "5, 1", ("B", "T", "D")), ("3", "2, 3", ("T", "D"))],
+)
+def test_a_broadcast_reads_an_axis_of_one_again(first, second, axes, sign):
+    seen = looked("broadcast", first, second, sign=sign)
+    assert seen.after.axes == axes
+    x, b = (look.values for look in seen.before)
+    for index in np.ndindex(*seen.after.shape):
+        left, right = x[products.stretched(x.shape, index)], b[products.stretched(b.shape, index)]
+        assert seen.after.values[index] == (left + right if sign == "+" else left * right)
+
+
+def test_a_broadcast_says_what_was_stretched():
+    assert "b (3,) is read as (4, 3) with strides (0, 1)" in notes.note(looked("broadcast"))
+    assert "Neither x (3,) nor b (3, 1)" in notes.note(looked("broadcast", "3", "3, 1"))
+    assert "nothing is broadcast" in notes.note(looked("broadcast", "2, 3", "2, 3"))
+
+
+def test_a_tensor_that_is_there_already_comes_back_and_another_type_may_lose_decimals():
+    values = read(OPERATIONS["to"], {"type": "float32"})
+    seen = sight("to", InputSpec((2, 3)), values)
+    assert seen.shares == (True,)
+    assert "without a copy" in notes.note(seen)
+    own = InputSpec((4,), (0.0, 0.5, -1.9, 2.0))
+    found = {
+        name: sight("to", own, read(OPERATIONS["to"], {"type": name})) for name in ("int64", "bool")
+    }
+    assert found["int64"].after.values.tolist() == [0, 0, -1, 2]
+    assert found["bool"].after.values.tolist() == [False, True, True, True]
+    assert "2 of 4 numbers are not what they were" in notes.note(found["int64"])
+    assert found["int64"].after.device == "cpu"
+
+
+def test_a_device_that_is_not_there_is_explained():
+    devices = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    for device, is_there in devices.items():
+        seen = looked("to", device=device)
+        assert (seen.after is not None) == is_there
+        assert is_there or f"no device '{device}'" in seen.explanation
 
 
 @pytest.mark.parametrize("dim", [0, 1, -1])

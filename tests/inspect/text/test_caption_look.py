@@ -157,7 +157,7 @@ def test_scores_are_sums_over_the_patches_of_the_box(run):
     word = caption_look.Word("three", (("three", 1.0),), (0, 0, 7, 7), share)
     told = caption_look.CaptionReading(look.example, (word, *look.words), look.maps, 0.1)
     (row, *_) = caption_scores.scores(told, caption_scores.Heads(1, 0))
-    assert row == {"word": "three", "share": 0.25, "best": 0.375, "head": "2.2"}
+    assert row == {"word": "three", "share": 0.25, "best": 0.375, "layer": 2, "head": 2}
     (row, *_) = caption_scores.scores(told, caption_scores.Heads(1))
     assert row["share"] == pytest.approx(0.3125)
     assert caption_scores.chosen_maps(look, caption_scores.Heads(0)).shape == look.maps.shape[2:]

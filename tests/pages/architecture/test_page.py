@@ -7,7 +7,7 @@ import pytest
 from pages.ui import forecast, runs_access, show
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
-from tests.pages.made_runs import damaged_run
+from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.memory import of_run
@@ -62,6 +62,37 @@ def test_a_draft_that_does_not_fit_is_said_and_the_last_one_shown(open_page, pat
     assert not app.exception
     assert "7 does not divide d" in said(app)
     assert "the last configuration that fitted is shown" in said(app)
+
+
+@pytest.mark.parametrize("path", [*PATHS, "walk/page.py", "speed/page.py", "training_step/page.py"])
+def test_any_run_can_be_the_model_and_the_link_keeps_it(open_page, store, path):
+    digits = made_run(store, name="Digits", experiment=PRESETS["vit-digits"].experiment)
+    words = made_run(store, name="Words", experiment=PRESETS["translate"].experiment)
+    app = open_page(path)
+    picker = app.selectbox(key="model-choice")
+    assert {"The run “Digits”", "The run “Words”"} < set(picker.options)
+    picker.set_value(f"run:{digits.id}").run()
+    assert not app.exception
+    assert app.selectbox(key="model-choice").value == "run"
+    assert app.query_params["show"] == "run"
+    assert app.query_params["run"] == digits.id
+    again = open_page(path, show="run", run=words.id)
+    assert again.selectbox(key="model-choice").value == "run"
+    assert "The run “Words”" in again.selectbox(key="model-choice").options
+    assert f"run:{digits.id}" not in again.query_params["show"]
+
+
+def test_two_runs_are_compared_and_the_link_keeps_both(open_page, store):
+    first = made_run(store, name="Digits", experiment=PRESETS["vit-digits"].experiment)
+    second = made_run(store, name="Words", experiment=PRESETS["translate"].experiment)
+    app = open_page("architecture/parameters.py", show="run", run=first.id)
+    app.selectbox(key="model-compare").set_value(f"run:{second.id}").run()
+    assert not app.exception
+    link = {name: app.query_params[name] for name in ("show", "run", "versus")}
+    again = open_page("architecture/parameters.py", **link)
+    assert again.selectbox(key="model-compare").value == f"run:{second.id}"
+    older = open_page("architecture/parameters.py", **(link | {"versus": "run"}))
+    assert older.selectbox(key="model-compare").value == f"run:{first.id}"
 
 
 def test_two_models_are_compared_in_words(open_page):

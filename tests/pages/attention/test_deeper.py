@@ -12,7 +12,7 @@ from pages.attention import compare, figures, take
 from pages.attention.compare import Versus
 from pages.attention.controls import offer_of
 from pages.attention.selection_link import DEEPER, VIEWS, Selection, resolve, to_query
-from pages.components.film import Frame, SnapshotAnimation
+from pages.components.animation import Frame, SnapshotAnimation
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone

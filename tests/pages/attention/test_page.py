@@ -135,7 +135,7 @@ def test_the_browser_gets_every_snapshot_to_play(store):
     assert not at.select_slider
 
 
-def test_new_snapshots_of_a_live_run_join_the_film_without_losing_the_place(store):
+def test_new_snapshots_of_a_live_run_join_the_animation_without_losing_the_place(store):
     run = constructed_run(store, text_experiment(), state="running")
     at = opened(run, step="2")
     add_snapshot(run, 29)
@@ -145,7 +145,9 @@ def test_new_snapshots_of_a_live_run_join_the_film_without_losing_the_place(stor
     assert header["frames"][header["frame"]]["step"] == 2
 
 
-def test_a_film_too_long_to_send_is_played_by_the_server(store, monkeypatch, too_long_to_animate):
+def test_a_animation_too_long_to_send_is_played_by_the_server(
+    store, monkeypatch, too_long_to_animate
+):
     at = opened(constructed_run(store, text_experiment()), step="2")
     monkeypatch.setattr(controls, "FRAME_SECONDS", 0.0)
     seen = []

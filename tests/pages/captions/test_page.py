@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 
+from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
+from tfm_core.plots.palette import VERMILION
 from tfm_core.probe.snapshot import probe_of, take
 from tfm_core.runs.snapshots import write, write_probe
 from tfm_core.runs.status import write_status
@@ -55,7 +58,8 @@ def test_without_a_run_there_is_a_button_for_each_language(open_page, busy_queue
 def test_a_composed_picture_is_described_and_scored(open_page, store):
     run = described(store)
     app = clean(open_page(PAGE, run=run.id))
-    assert "Word by word" in [header.value for header in app.header]
+    assert "Word by word" in said(app)
+    assert "a three left of a seven" in said(app)  # plain at a glance, and the first to be seen
     assert "Truth" in said(app)
     app.selectbox(key="captions-number-0").set_value(4)
     app.selectbox(key="captions-number-1").set_value(9)
@@ -75,16 +79,32 @@ def test_digits_that_overlap_are_told_and_what_was_set_stays(open_page, store):
         app.slider(key=f"captions-top-{i}").set_value(14)
     clean(app.run())
     assert any("Digits 1 and 2 overlap" in error.value for error in app.error)
+    # it is shown all the same, in red: one sees what to move
+    scene = json.loads(json.loads(part_of(app, "live_figure").json)["figure"])
+    assert [shape["line"]["color"] for shape in scene["layout"]["shapes"]] == [VERMILION] * 2
     app.slider(key="captions-top-1").set_value(0)
     app.slider(key="captions-left-1").set_value(28).run()
     assert not clean(app).error
     assert app.slider(key="captions-top-0").value == 14
 
 
-def test_a_digit_to_be_drawn_is_asked_for(open_page, store):
+def test_a_digit_to_be_drawn_is_asked_for_and_the_scene_stays(open_page, store):
     app = open_page(PAGE, run=described(store).id)
-    app.toggle(key="captions-drawn-1").set_value(True).run()
-    assert any("Digit 2 is still missing" in error.value for error in clean(app).error)
+    keys = [f"captions-{side}-{i}" for side in ("left", "top") for i in (0, 1)]
+    before = [app.slider(key=key).value for key in keys]
+    for i in (1, 0):
+        app.toggle(key=f"captions-drawn-{i}").set_value(True).run()
+        assert f"Draw digit {i + 1} on its pad" in said(clean(app))
+        assert not app.error
+        assert "captions-scene" in part_of(app, "live_figure").id
+    for i in (0, 1):
+        app.toggle(key=f"captions-drawn-{i}").set_value(False).run()
+    assert [app.slider(key=key).value for key in keys] == before
+    assert "a three left of a seven" in said(clean(app))
+    app.switch_page("home/page.py").run()
+    app.switch_page(PAGE).run()
+    assert [app.slider(key=key).value for key in keys] == before
+    assert "a three left of a seven" in said(clean(app))
 
 
 def test_between_the_places_of_the_training_sliders_move_by_pixels(open_page, store):

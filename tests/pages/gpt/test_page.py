@@ -93,6 +93,9 @@ def test_it_writes_greedily_and_searches(open_page, model, method):
     app.button_group(key="gpt-method").set_value(method).run()
     assert not app.exception
     assert not app.error
+    if method == "beam":  # what the other ways find stands beside it, and the conclusion in words
+        assert "missed a text" in said(app) or "No likelier text was found" in said(app)
+        assert "A beam of width 64" in set(app.dataframe[1].value["Found by"])
 
 
 def test_the_lens_is_drawn(open_page, model):

@@ -44,7 +44,7 @@ def test_a_change_builds_and_loads_no_model(open_page):
         for n in (1, 3, 0):
             app.slider(key="masks-pad-combined").set_value(n).run()
     assert not calls
-    assert sent(app)["key"] == ["the", "cat", "sat", "on", "the", "mat"]
+    assert sent(app)["key"] == ["the", "cat", "sees", "the", "small", "dog"]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,8 @@ def test_the_current_runs_model_gives_the_scores(with_recorded, open_page):
     app = open_page(PAGE, run="recorded-korean")
     assert not app.exception
     assert "Real projections: layer 1, head 1 of" in said(app)
+    assert "Decoder self-attention (causal). The words are what it writes for “" in said(app)
+    assert sent(app)["query"][0] == "<bos>"
     before = sent(app)["scores"]
     app.selectbox(key="masks-head-4").set_value(2).run()
     assert sent(app)["scores"] != before
@@ -74,6 +76,7 @@ def test_words_the_run_does_not_know_fall_back_to_seeded_scores_and_say_so(
     with_recorded, open_page
 ):
     app = open_page(PAGE, run="recorded-korean")
+    app.button_group(key="masks-kind").set_value("padding").run()
     app.text_input(key="masks-text-run-one").set_value("colourless green ideas").run()
     assert not app.exception
     assert "Not from the current run: “colourless” is not a word" in said(app)
@@ -107,8 +110,8 @@ def test_what_is_no_click_on_this_mask_is_dropped(value):
 @pytest.mark.parametrize(
     ("section", "words"),
     [
-        ("axis", "of their attention on padding"),
-        ("precision", "The scores of the first query"),
+        ("axis", "Nothing leaks under this mask"),
+        ("precision", "The scores of query 1, `the`, under the mask above"),
         ("blind", "What the PyTorch that runs here answers"),
         ("code", "True = forbidden"),
     ],
@@ -118,6 +121,22 @@ def test_every_trap_and_the_code_are_shown(open_page, section, words):
     app.button_group(key="masks-section").set_value(section).run()
     assert not app.exception
     assert words in said(app)
+
+
+def test_the_wrong_axis_leaks_where_no_other_half_hides_the_padding(open_page):
+    app = open_page(PAGE)
+    app.button_group(key="masks-kind").set_value("padding").run()
+    assert "Real tokens spend" in said(app)
+    assert "Nothing leaks" not in said(app)
+
+
+def test_the_example_of_cross_attention_is_a_sentence_of_the_app_and_its_translation(open_page):
+    from tfm_core.data.text.english_korean import EnglishKoreanTask
+
+    app = open_page(PAGE)
+    app.button_group(key="masks-kind").set_value("cross").run()
+    source = [word for word in sent(app)["key"] if word != "<pad>"]
+    assert EnglishKoreanTask(1).solve(source) == tuple(sent(app)["query"][1:])
 
 
 def test_the_code_to_copy_is_that_of_the_mask_on_the_page(open_page):
@@ -144,3 +163,18 @@ def test_a_captioner_says_that_there_is_no_picture_to_write_about(store, open_pa
     app = open_page(PAGE, run=run.id)
     assert not app.exception
     assert "Its words are about a picture, and there is none here." in said(app)
+
+
+def test_any_run_on_words_can_be_picked_and_the_link_keeps_it(with_recorded, open_page, store):
+    made_run(store, name="Without weights")
+    app = open_page(PAGE, mask="causal")
+    picker = app.selectbox(key="masks-run")
+    assert picker.value is None
+    assert "The run “English to Korean, recorded”" in picker.options
+    assert not {"The run “Without weights”", "The run “Digits, recorded”"} & set(picker.options)
+    picker.set_value("recorded-korean").run()
+    assert not app.exception
+    assert app.query_params["run"] == "recorded-korean"
+    assert "Real projections" in said(app)
+    again = open_page(PAGE, mask="causal", run="recorded-korean")
+    assert again.selectbox(key="masks-run").value == "recorded-korean"

@@ -112,7 +112,7 @@ def test_an_empty_sentence_is_said(open_page):
     assert "The sentence is empty" in app.error[0].value
 
 
-def test_one_press_queues_five_runs_with_names(busy_queue, open_page):
+def test_one_press_queues_a_run_of_each_kind_with_its_name(busy_queue, open_page):
     run = learned_run(busy_queue.store, "copy")
     app = viewed(open_page(PAGE, run=run.id), "race")
     app.slider(key="positions-steps-copy").set_value(200).run()
@@ -122,7 +122,14 @@ def test_one_press_queues_five_runs_with_names(busy_queue, open_page):
     assert [run.experiment.model.position for run in made] == list(POSITIONS_OF_WORDS)
     assert {run.status.state for run in made} == {"queued"}
     assert {run.experiment.training.steps for run in made} == {200}
-    assert "5 runs wait for their turn" in said(app)
+    n = len(POSITIONS_OF_WORDS)
+    assert f"{n} runs wait for their turn" in said(app)
+    assert not [info.value for info in app.info if "wait" in info.value]  # none above the page
+    for run in made:
+        write_status(run.folder, dataclasses.replace(run.status, state="finished"))
+    app.run()
+    assert "wait for their turn" not in said(app)
+    assert f"All {n} runs have ended." in said(app)
 
 
 def test_a_refusal_is_said_in_its_words(busy_queue, open_page, monkeypatch):

@@ -70,7 +70,8 @@ def test_a_finished_run_fills_every_step(store, open_page):
     assert "2 of 7 done" in said(app)
 
     at_step(app, "errors")
-    assert "Validation chooses **No augmentation**, the weights of step **150**" in said(app)
+    assert "Validation chooses **No augmentation**, the weights of step **300**" in said(app)
+    assert "of one without it its last" in said(app)
     assert "of 500 went wrong" in said(app)
     for digit in "0123456789":
         app.pills(key="practice-weakest").set_value(digit).run()

@@ -88,6 +88,26 @@ def test_einsum_says_what_is_summed_and_shows_loops(open_page):
     assert "largest difference is **0**" in said(app)
 
 
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [
+        ("mean", "y[0] = (2 + 7 + 1) / 3 = 3.33333"),
+        ("argmax", "y[0] = 1: of 2, 7, 1 the largest stands at place 1"),
+        ("broadcast", "y[0][0] = 0 + 0 = 0"),
+        ("mm", "y[0][0] = "),
+    ],
+)
+def test_an_element_says_what_it_is_made_of(open_page, op, words):
+    app = open_page(PAGE, op=op)
+    told = [
+        text
+        for part in app.get("bidi_component")
+        for line in json.loads(part.proto.json)["lines"]
+        for text in line["arithmetic"]
+    ]
+    assert any(words in line for line in told), told
+
+
 def test_code_in_an_equation_is_never_run(open_page):
     app = open_page(PAGE, op="einsum")
     app.text_input(key="einsum-equation").set_value("__import__('os')->a").run()

@@ -189,6 +189,23 @@ def test_a_changed_preset_says_so_and_can_be_reset(train) -> None:
     assert "Changed" not in said(app)
 
 
+def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:
+    app = train()
+    decay, optimiser = KEY + "training.weight_decay", KEY + "training.optimizer"
+    app.button_group(key=optimiser).set_value("adam").run()
+    assert app.number_input(key=decay).value == 0
+    assert "With Adam, weight decay is 0 unless you type one." in said(app)
+    app.number_input(key=decay).set_value(0.02).run()
+    assert "Weight decay is 0.02 with Adam; 0 is safe." in said(app)
+    assert app.session_state["advanced-training"]
+    app.button_group(key=optimiser).set_value("sgd").run()
+    assert app.number_input(key=decay).value == 0.02
+    app.number_input(key=decay).set_value(0).run()
+    app.button_group(key=optimiser).set_value("adamw").run()
+    assert app.number_input(key=decay).value == 0.05
+    assert "eight decay is" not in said(app)
+
+
 def test_another_family_keeps_what_was_changed_by_hand() -> None:
     values = default_sections("encoder-decoder", "sort")
     values = drafts.put(values, "model.d_model", 96)

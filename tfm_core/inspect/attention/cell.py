@@ -49,7 +49,7 @@ class AttentionCell:
     key), elementwise, ``is_tanh``; no score of a recurrent model is scaled: scale = 1.
 
     query and key: (D,), after rotation where positions are rotary. products: (D,), elementwise;
-    dot: their sum. scaled = dot / scale, scale = sqrt(d_head). bias: what ALiBi adds, or 0.
+    dot: their sum. scaled = dot / scale, scale = sqrt(d_head). bias: what ALiBi or T5 adds, or 0.
     score = scaled + bias, the number before the mask; ``may_attend`` is the mask. row: (K,) scores
     of the whole row; may_attend_row: bool (K,); exponentials: (K,) e^(score - largest), 0 where
     masked; weight = exponential / their sum; weights: (K,) the row.

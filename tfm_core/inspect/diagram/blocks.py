@@ -76,6 +76,9 @@ def _block(
         kind = "feed-forward" if part == "feed_forward" else "attention"
         kind = "cross" if part == "cross_attention" else kind
         text = f"{label}{drawing.count(f'{name}.{part}')}"
+        if part == "self_attention":
+            shared = drawing.count(f"{name.partition('.')[0]}.relative")
+            text += shared and f"{shared} of {config.position}, shared by all blocks"
         node, total = f"{name}.{part}", f"{name}.{part} +"
         norm = f"{name}.{part} norm"
         drawing.node(node, text, kind)

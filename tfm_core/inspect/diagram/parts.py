@@ -14,6 +14,7 @@ from functools import lru_cache
 from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.compute import layers
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
 from tfm_core.sentences import N_
@@ -170,7 +171,8 @@ def _in_block(
         code = (*_functions(POSITIONS[config.position]), *code) if equation == "attention" else code
         said = label.partition(BREAK)[0]
         title = f"{block}: {said[:1].lower()}{said[1:]}"
-        return Part(title, (f"{path}.{sublayer}",), code, (equation,), steps, layer)
+        shared = (f"{stack}.relative",) if sublayer == "self_attention" else ()
+        return Part(title, (f"{path}.{sublayer}", *shared), code, (equation,), steps, layer)
     around = ("add-norm",) if steps == _INSIDE else steps
     if kind == " +":
         return Part(
@@ -197,7 +199,8 @@ def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
 
 def parameters_of(one: Part, config: ModelConfig, shape: Shape) -> tuple[Row, ...]:
     """Return the rows of the parameter table, folded or not, that belong to a part."""
-    wanted = tuple(f"{name}." for name in one.modules if name)
+    names = own_names(config, shape)
+    wanted = tuple(f"{own_name(name, names)}." for name in one.modules if name)
     table = parameter_table(config, shape)
     rows = {row.module: row for row in (*table.folded, *table.rows)}
     return tuple(

@@ -33,10 +33,11 @@ PAIRS = {"encoder-decoder", "captioner"}
 def attention(config: TransformerConfig) -> Equation:
     """Return what a head weighs, and how the heads are joined."""
     kind = POSITIONS[config.position]
+    keys, rule = _keys(config)
     q, k, extra = r"q_i^\top", "k_j", ""
     if kind.inside is not None:
-        q, k, extra = kind.inside.query, kind.inside.key, kind.inside.penalty
-    keys, rule = _keys(config)
+        q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
+        rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
     bias = " + b" if config.bias else ""
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
     rows = [

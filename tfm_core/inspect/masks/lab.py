@@ -180,6 +180,11 @@ def allowed(
     return np.array(mask.expand(1, 1, *shape)[0, 0].numpy(), np.bool_)
 
 
+def without_padding(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the tokens with padding named otherwise: what a mask allows that looks past it."""
+    return tuple("pad" if token == PAD_TOKEN else token for token in tokens)
+
+
 def flow(projected: Projected, mask: Bools) -> MaskedAttention:
     """Follow the scores through a mask, by the layers' own functions.
 

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING
 
 from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
-from tfm_core.probe.labels import has_cls, modules_by_kind
+from tfm_core.probe.labels import BOS as BOS_TOKEN
+from tfm_core.probe.labels import has_cls, kind_of, modules_by_kind
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from tfm_core.models.build import Model
 
 FILE = "checkpoints/last/checkpoint.safetensors"
+_CAUSAL = frozenset({"causal", "combined"})  # in a translator, the decoder's own masks
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +47,22 @@ def module_of(run: Run, kind: str) -> list[str]:
         if "cross" not in modules:
             raise StudentError("the current run's model has no cross-attention")
         return modules["cross"]
+    if reads_target(run, kind):
+        return modules["decoder"]
     if list(modules) == ["cross"]:
         raise StudentError("the current run's model has no self-attention, only cross-attention")
     return next(iter(modules.values()))
 
 
-def words_of(run: Run, text: str) -> tuple[str, ...]:
-    """Return a text as the run's task cuts it, ``|`` between sequences.
+def reads_target(run: Run, kind: str) -> bool:
+    """Return whether a kind of mask lies on what the run's decoder writes, not on the source."""
+    if not isinstance(run.experiment.task, SequenceTaskConfig):
+        return False
+    return kind in _CAUSAL and "decoder" in modules_by_kind(run.experiment)
+
+
+def words_of(run: Run, text: str, kind: str = "none") -> tuple[str, ...]:
+    """Return a text as the run's task cuts it, ``|`` between sequences; a target at its spaces.
 
     Raises ValueError, in a sentence, for what the task does not know.
     """
@@ -61,25 +74,32 @@ def words_of(run: Run, text: str) -> tuple[str, ...]:
     if not isinstance(config, SequenceTaskConfig):
         raise StudentError("It reads pictures, which have no words to mask.")
     task = text_task(config)
+    if reads_target(run, kind):
+        target = read_tokens(text, "target")
+        _check(target, (*task.tgt_vocabulary.tokens, SEPARATOR), N_("the target"))
+        return target
     parts = [task.tokenize(part) for part in text.split(SEPARATOR) if part.strip()]
     joined = [token for part in parts for token in (*part, SEPARATOR)][:-1]
     return read_tokens(" ".join(joined)) if joined else task.tokenize("")
 
 
 def of_run(
-    run: Run, kind: str, tokens: tuple[str, ...], target: tuple[str, ...], location: HeadLocation
+    run: Run, kind: str, tokens: tuple[str, ...], other: tuple[str, ...], location: HeadLocation
 ) -> Projected:
     """Return what the run's model makes of the tokens: its real projections, at its last step.
 
-    tokens: the source, or the text of a language model, with ``<pad>`` where there is padding;
-    target: what the decoder reads behind <bos>, for cross-attention. Raises ValueError, a clause
-    that follows "because", where the model cannot read them.
+    tokens: the source, the text of a language model, or the target where ``reads_target``, with
+    ``<pad>`` where there is padding; other: for cross-attention what the decoder reads behind
+    <bos>, for a decoder's self-attention the source that it translates. Raises ValueError, a
+    clause that follows "because", where the model cannot read them.
     """
+    if reads_target(run, kind):
+        return _of_decoder(run, kind, tokens, other, location)
+    target = other
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS, SPECIALS
-    from tfm_core.probe.capture import capture
+    from tfm_core.data.vocabulary import BOS
 
     module = module_of(run, kind)[location.layer]
     config = run.experiment.task_as(SequenceTaskConfig)
@@ -95,27 +115,73 @@ def of_run(
         raise StudentError("the current run's model has no padding between source and target")
     if kind == "cross":
         _check(target, task.tgt_vocabulary.tokens, N_("the target"))
-    model, step = load(run)
     src = torch.tensor([task.src_vocabulary.encode(tokens)])
     tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])[
         :, : 1 if kind != "cross" else None
     ]
     if not has_source:  # a language model: the words are what it writes, behind <bos>
         src, tgt_in = src[:, :0], torch.cat([tgt_in[:, :1], src], 1)
+    query = (BOS_TOKEN, *target) if kind == "cross" else tokens
+    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
+    return _captured(run, module, location, (src, tgt_in), (query, tokens), first)
+
+
+def _of_decoder(
+    run: Run, kind: str, target: tuple[str, ...], source: tuple[str, ...], location: HeadLocation
+) -> Projected:
+    """Return the decoder's own projections of <bos> and the target, while it reads the source."""
+    import torch
+
+    from tfm_core.data.text import text_task
+    from tfm_core.data.vocabulary import BOS
+
+    module = module_of(run, kind)[location.layer]
+    config = run.experiment.task_as(SequenceTaskConfig)
+    task = text_task(config)
+    words = [token for token in target if token != PAD_TOKEN]
+    _check(words, task.tgt_vocabulary.tokens, N_("the target"))
+    if len(words) > config.max_tgt_len:
+        raise StudentError(
+            "the current run's task goes up to {longest} tokens", longest=config.max_tgt_len
+        )
+    src = torch.tensor([task.src_vocabulary.encode(source)])
+    tgt_in = torch.tensor([[BOS, *task.tgt_vocabulary.encode(target)]])
+    read = (BOS_TOKEN, *target)
+    return _captured(run, module, location, (src, tgt_in), (read, read), 0)
+
+
+def _captured(
+    run: Run,
+    module: str,
+    location: HeadLocation,
+    ids: tuple[Tensor, Tensor],
+    tokens: tuple[tuple[str, ...], tuple[str, ...]],
+    first: int,
+) -> Projected:
+    """Run the model on source and target ids; return one head's scores and values.
+
+    tokens: of the queries and of the keys, which stand from place ``first`` on.
+    """
+    from tfm_core.probe.capture import capture
+
+    query, key = tokens
+    model, step = load(run)
     try:
         with capture(model, only={"scores", "value"}) as cache:
-            model(src, tgt_in)
+            model(*ids)
     except ValueError as error:
         raise StudentError("the current run's model cannot read it: {error}", error=error) from None
-    query = (SPECIALS[BOS], *target) if kind == "cross" else tokens
-    first = int(has_cls(run.experiment) or not has_source)  # the mask lab shows the words alone
-    scores = cache[f"{module}.scores"][0, location.head, first:, first:][
-        : len(query), : len(tokens)
-    ]
-    value = cache[f"{module}.value"][0, location.head, first:][: len(tokens)]
+    scores = cache[f"{module}.scores"][0, location.head, first:, first:][: len(query), : len(key)]
+    value = cache[f"{module}.value"][0, location.head, first:][: len(key)]
     which = N_("layer {layer}, head {head}", layer=location.layer + 1, head=location.head + 1)
-    origin = N_("{which} of “{name}” at step {step:,}", which=which, name=run.meta.name, step=step)
-    return Projected(tuple(query), tokens, scores.float().numpy(), value.float().numpy(), origin)
+    origin = N_(
+        "{which} of “{name}” at step {step:,} · {attention}",
+        which=which,
+        name=run.meta.name,
+        step=step,
+        attention=kind_of(run.experiment, module).label,
+    )
+    return Projected(query, key, scores.float().numpy(), value.float().numpy(), origin)
 
 
 def answer(run: Run, tokens: tuple[str, ...]) -> tuple[str, ...]:

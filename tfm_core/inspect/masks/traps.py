@@ -5,6 +5,7 @@ torch is imported where it is needed, so that a page that imports this stays qui
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,27 +23,45 @@ FILLS = ("-1e9", "-1e4", "lowest", "-inf")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrongAxis:
-    """Weights (Q, K) where padding is masked as a key, and where it is masked as a query."""
+    """Weights (Q, K) where padding is masked as a key, and where it is masked as a query.
+
+    The rest of the mask, such as its causal half, is laid on both. leaked: the share of attention
+    that real tokens then spend on padding, 0 to 1. alone: as ``wrong``, without that rest, and
+    what leaks then.
+    """
 
     right: Array
     wrong: Array
     leaked: float
-    """Share of attention that real tokens then spend on padding, 0 to 1."""
+    alone: Array
+    leaked_alone: float
 
 
-def wrong_axis(projected: Projected, is_padding: Bools) -> WrongAxis:
+def wrong_axis(
+    projected: Projected,
+    is_padding: Bools,
+    rest: Bools,
+    clicked: Collection[tuple[int, int]] = (),
+) -> WrongAxis:
     """Lay the padding mask on keys, then by mistake on queries: ``(B, 1, K, 1)``.
 
-    is_padding: bool (K,), True = padding, for square scores. Raises ValueError without padding.
+    is_padding: bool (K,), True = padding, for square scores. rest: bool (Q, K), what the chosen
+    mask allows where it does not look at padding. clicked: cells turned over by hand. Raises
+    ValueError without padding.
     """
-    from tfm_core.inspect.masks.lab import flow
+    from tfm_core.inspect.masks.lab import flow, toggled
 
     if not is_padding.any() or is_padding.all():
         raise StudentError("This needs some padding and some real tokens: add padding above.")
-    keep = np.broadcast_to(~is_padding, projected.scores.shape)
-    right = flow(projected, np.array(keep)).weights
-    wrong = flow(projected, np.array(keep.T)).weights
-    return WrongAxis(right, wrong, float(wrong[~is_padding][:, is_padding].sum(1).mean()))
+    keep = np.array(np.broadcast_to(~is_padding, projected.scores.shape))
+
+    def leaked(weights: Array) -> float:
+        return float(weights[~is_padding][:, is_padding].sum(1).mean())
+
+    right = flow(projected, toggled(keep & rest, clicked)).weights
+    wrong = flow(projected, toggled(keep.T & rest, clicked)).weights
+    alone = flow(projected, np.array(keep.T)).weights
+    return WrongAxis(right, wrong, leaked(wrong), alone, leaked(alone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +84,31 @@ class FillResult:
     def verdict(self) -> str:
         """What to expect, in a few words."""
         if self.stored is None:
-            return N_("refused: {dtype} ends at -65504", dtype=self.dtype)
+            return N_("refused: {dtype} ends at −65,504", dtype=self.dtype)
         if self.leak > 0:
             return N_("leaks: a forbidden key gets weight")
         if any(map(np.isnan, self.blind)):
-            return N_("right; blind rows are NaN")
+            return N_("works; a row with nothing allowed is NaN")
         if any(map(np.isnan, self.twice)):
-            return N_("right once; two masks overflow")
-        return N_("right; blind rows attend evenly")
+            return N_("works once; two such masks, added, overflow")
+        return N_("works; a row with nothing allowed averages all")
 
 
-def precision(scores: Array) -> list[FillResult]:
-    """Try every type and fill on one row of scores (K,), whose second half is forbidden."""
+def mixed_row(mask: Bools) -> int | None:
+    """Return the first query of a mask (Q, K) that may attend to some keys and not to others."""
+    mixed = np.flatnonzero(mask.any(1) & ~mask.all(1))
+    return int(mixed[0]) if len(mixed) else None
+
+
+def precision(scores: Array, allowed: Bools) -> list[FillResult]:
+    """Try every type and fill on one row of scores (K,) and its mask (K,), True = may attend."""
     import torch
 
     results = []
     for name in TYPES:
         dtype: torch.dtype = getattr(torch, name)
         row = torch.tensor(np.asarray(scores, np.float32)).to(dtype)
-        forbidden = torch.arange(len(row)) >= (len(row) + 1) // 2
+        forbidden = ~torch.tensor(allowed)
         for fill in FILLS:
             value = float(torch.finfo(dtype).min) if fill == "lowest" else float(fill)
             try:
@@ -117,6 +142,23 @@ def blind_row(projected: Projected, query: int) -> dict[str, Array]:
         "-1e9": scores.masked_fill(~nothing, -1e9).softmax(-1).numpy(),
         "ours": masked_softmax(lowest, nothing).numpy(),
     }
+
+
+def nan_rows(projected: Projected, query: int) -> tuple[int, int]:
+    """Return how many rows of the output are NaN after one blind query: here, and a layer on.
+
+    -inf and softmax make the weights of that query 0/0. The layer that follows attends evenly,
+    under a causal mask; where its weight for that row is exactly 0, 0 * NaN is still NaN.
+    """
+    import torch
+
+    scores = torch.tensor(projected.scores, dtype=torch.float32)
+    scores[query] = float("-inf")
+    here = scores.softmax(-1) @ torch.tensor(projected.value, dtype=torch.float32)
+    n = len(scores)
+    even = torch.zeros(n, n).masked_fill(~torch.ones(n, n).bool().tril(), float("-inf")).softmax(-1)
+    later = even @ here
+    return int(here.isnan().any(1).sum()), int(later.isnan().any(1).sum())
 
 
 def torch_blind_rows() -> dict[str, str]:

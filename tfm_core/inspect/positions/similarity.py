@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
 from tfm_core.probe.labels import has_cls, patches_per_side
-from tfm_core.probe.types import Snapshot
+from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import StudentError
 from tfm_core.variants.positions import POSITIONS
 
@@ -49,8 +49,9 @@ def tiles(table: Floats, side: int, *, has_cls: bool = False) -> Floats:
 
 def learned_positions(snapshot: Snapshot) -> Floats | None:
     """Return the learned positions (T, d_model) of a snapshot, None where none are learned."""
-    patches = snapshot.positions.get("positions.table")  # a captioner's words have a table too
-    return next(iter(snapshot.positions.values()), None) if patches is None else patches
+    tables = {n: table for n, table in snapshot.positions.items() if not n.endswith(RELATIVE)}
+    patches = tables.get("positions.table")  # a captioner's words have a table too
+    return next(iter(tables.values()), None) if patches is None else patches
 
 
 def tiles_of(experiment: Experiment, snapshot: Snapshot) -> Floats:

@@ -1,4 +1,4 @@
-"""Positions as numbers: waves, wavelengths, turning pairs, slopes, patches, learned tables.
+"""Positions as numbers: waves, wavelengths, turning pairs, slopes, buckets, patches, tables.
 
 torch is imported where it is needed, so that a page that imports this stays quick to appear.
 """
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.probe.types import Snapshot
+from tfm_core.probe.types import RELATIVE, Snapshot
 from tfm_core.sentences import StudentError
 from tfm_core.variants.record import resolve
 
 Array = npt.NDArray[np.floating[Any]]
+Offsets = npt.NDArray[np.int64]
 
 
 def sinusoidal_table(length: int, d_model: int, base: float = 10000.0) -> Array:
@@ -124,9 +125,39 @@ def alibi_weights(n_heads: int, length: int) -> tuple[Array, Array]:
     return bias, np.asarray(shares / shares.sum(1, keepdims=True))
 
 
+def bucket_of(offsets: Offsets, *, is_causal: bool) -> Offsets:
+    """Return T5's bucket of each offset, key - query."""
+    import torch
+
+    from tfm_core.layers.relative import bucket
+
+    found: Offsets = bucket(torch.as_tensor(offsets), is_causal=is_causal).numpy()
+    return found
+
+
+def learned_biases(snapshot: Snapshot, farthest: int) -> dict[str, tuple[Offsets, Array]]:
+    """Return what each stack's heads learned to add to a score, by offset; {} where none does.
+
+    Stack -> offsets (n,) up to ``farthest``, 0 or less in a decoder, and biases (H, n).
+    """
+    found: dict[str, tuple[Offsets, Array]] = {}
+    for name, table in sorted(snapshot.positions.items()):
+        if name.endswith(RELATIVE):
+            stack = name.partition(".")[0]
+            is_causal = stack == "decoder"
+            offsets = np.arange(-farthest, 1 if is_causal else farthest + 1, dtype=np.int64)
+            rows = np.asarray(table, np.float32)[bucket_of(offsets, is_causal=is_causal)]
+            found[stack] = offsets, rows.T
+    return found
+
+
 def learned_names(snapshot: Snapshot) -> list[str]:
     """Return the learned position tables of a run's snapshot; empty where it has none."""
-    return sorted(name for name, table in snapshot.positions.items() if table.ndim == 2)
+    return sorted(
+        name
+        for name, table in snapshot.positions.items()
+        if table.ndim == 2 and not name.endswith(RELATIVE)
+    )
 
 
 def learned_table(snapshot: Snapshot, name: str) -> Array:

@@ -1,11 +1,13 @@
-"""A run's best weights on one split of its pictures: what was said, what is true, what went wrong.
+"""A run's weights on one split of its pictures: what was said, what is true, what went wrong.
 
-torch is imported where it is needed.
+They are those that count by ``TrainingConfig.tested``: with patience the best by validation,
+without it the last. torch is imported where it is needed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from tfm_core.models.build import Model
 
 _BATCH = 250
-BEST = "checkpoints/best"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,32 +71,40 @@ class Evaluation:
         return indices[np.argsort(-sure, kind="stable")][:most]
 
 
-def has_best(run: Run) -> bool:
-    """Return whether the run has kept the weights of its best validation."""
-    return (run.folder / BEST / "checkpoint.safetensors").is_file()
+def has_weights(run: Run) -> bool:
+    """Return whether the run has kept the weights that count."""
+    return _file(run).is_file()
 
 
-def best_mark(run: Run) -> int:
-    """Return a number that changes with the best weights: a key for caches. Raises ValueError."""
+def weights_mark(run: Run) -> int:
+    """Return a number that changes with the weights that count: a key for caches.
+
+    Raises ValueError, in a sentence, where there are none.
+    """
     try:
-        return (run.folder / BEST / "checkpoint.safetensors").stat().st_mtime_ns
+        return _file(run).stat().st_mtime_ns
     except OSError:
-        raise StudentError("This run has kept no best weights yet: it has not validated.") from None
+        raise StudentError("This run has kept no weights yet: it has not come that far.") from None
 
 
-def best_model(run: Run) -> tuple[Model, int]:
-    """Return the model with the best weights and their step. Raises ValueError without them."""
+def counting_model(run: Run) -> tuple[Model, int]:
+    """Return the model with the weights that count, and their step. Raises ValueError."""
     import torch
 
     from tfm_core.training.checkpoints import load_model
 
-    best_mark(run)
+    weights_mark(run)
     torch.set_num_threads(1)
-    return load_model(run.experiment, run.folder / BEST)
+    return load_model(run.experiment, _file(run).parent)
+
+
+def _file(run: Run) -> Path:
+    name = run.experiment.training.tested
+    return run.folder / "checkpoints" / name / "checkpoint.safetensors"
 
 
 def evaluate(run: Run, split: str) -> Evaluation:
-    """Let the best weights answer every picture of ``split``, "validation" or "test".
+    """Let the weights that count answer every picture of ``split``, "validation" or "test".
 
     Raises ValueError, in a sentence, where there are no weights or no pictures.
     """
@@ -105,7 +114,7 @@ def evaluate(run: Run, split: str) -> Evaluation:
     from tfm_core.data.image_data import ImageData, ImageSplit
     from tfm_core.data.load import data_as
 
-    model, step = best_model(run)
+    model, step = counting_model(run)
     data = data_as(data_of(run.experiment), ImageData)
     part: ImageSplit = getattr(data, split)
     with torch.inference_mode():

@@ -97,6 +97,7 @@ def guided(kind: Kind) -> Experiment:
         "validate_every": 50,
         "snapshots": 12,
         "patience": PATIENCE if kind == "early" else 0,
+        "final_test": False,  # the lesson opens the test set once, at its end
     }
     return Experiment.parse(values)
 
@@ -113,7 +114,7 @@ def find(runs: Iterable[Run]) -> dict[Kind, Run]:
             continue
         for kind, experiment in wanted.items():
             is_better = kind not in known or (not _is_finished(known[kind]) and _is_finished(run))
-            if is_better and run.experiment == experiment:
+            if is_better and _is_guided(run.experiment, experiment):
                 known[kind] = run
     return {kind: known[kind] for kind in KINDS if kind in known}
 
@@ -126,14 +127,17 @@ def finished(runs: Mapping[Kind, Run]) -> dict[Kind, Run]:
 def chosen(runs: Mapping[Kind, tuple[Run, Curves]]) -> tuple[Kind, int, float] | None:
     """Return kind, step and loss of the lowest validation loss of all runs, or None.
 
-    That is what a validation split is for: to choose.
+    That is what a validation split is for: to choose. Each run stands for itself with the weights
+    that count, see ``TrainingConfig.tested``.
     """
     candidates: list[tuple[float, Kind, int]] = []
-    for kind, (_run, curves) in runs.items():
-        best = curves.best_validation()
-        if best is not None:
-            row = curves.validation
-            candidates.append((float(row["loss"][best]), kind, int(row["step"][best])))
+    for kind, (run, curves) in runs.items():
+        rows, at = curves.validation, curves.best_validation()
+        if at is None:
+            continue
+        if run.experiment.training.tested == "last":
+            at = len(rows) - 1
+        candidates.append((float(rows["loss"][at]), kind, int(rows["step"][at])))
     if not candidates:
         return None
     loss, kind, step = min(candidates)
@@ -182,6 +186,12 @@ def _parts(data: Data) -> dict[str, Any]:
 def _trained_to(curves: Curves, column: str, step: int) -> float:
     known = curves.steps["step"] <= step
     return float(np.nanmean(curves.steps[column][known][-_WINDOW:]))
+
+
+def _is_guided(experiment: Experiment, guided: Experiment) -> bool:
+    """Return whether a run is a guided one; those of release 0.1 measured the test at their end."""
+    training = experiment.training.replace(final_test=guided.training.final_test)
+    return experiment.replace(training=training.model_dump()) == guided
 
 
 def _is_finished(run: Run) -> bool:

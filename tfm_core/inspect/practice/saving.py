@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.inspect.attention.trained import data_of
-from tfm_core.inspect.practice.evaluation import best_model
+from tfm_core.inspect.practice.evaluation import counting_model
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def load_weights(model: Any, content: bytes) -> None:
 
 
 def round_trip(run: Run) -> RoundTrip:
-    """Save the best weights of a run, build two fresh models, load, and compare the answers.
+    """Save the weights of a run, build two fresh models, load, and compare the answers.
 
     Raises ValueError, in a sentence, where the run has no weights or no pictures.
     """
@@ -73,7 +73,7 @@ def round_trip(run: Run) -> RoundTrip:
 
     from tfm_core.training.models import new_model
 
-    model, step = best_model(run)
+    model, step = counting_model(run)
     weights = model.state_dict()
     content = save_weights(weights)
     data: Any = data_of(run.experiment)

@@ -15,6 +15,7 @@ DEFAULT_AXES: dict[int, tuple[str, ...]] = {
     5: ("A", "B", "H", "T", "D"),
 }
 _LOW = "₁₂₃₄₅"
+_OF_SCORES = frozenset({"masked_fill", "tril", "triu", "softmax"})  # queries by keys
 Shape = tuple[int, ...]
 Axes = tuple[str, ...]
 
@@ -24,7 +25,10 @@ def axes_before(name: str, dims: Sequence[int], values: Any) -> list[Axes]:
     names = [DEFAULT_AXES[n] for n in dims]
     if name == "CHW to HWC" and dims[0] == 3:
         return [("C", "Y", "X")]
-    if name == "matmul":
+    if name in _OF_SCORES:
+        ends_of_scores = {1: ("K",), 2: ("Q", "K"), 3: ("B", "Q", "K"), 4: ("B", "H", "Q", "K")}
+        return [ends_of_scores[n] for n in dims]
+    if name in {"matmul", "mm"}:
         ends = (("i", "k"), ("k", "j"))
         return [
             (("k",) if n == 1 else (*("A", "B")[4 - n :], *end))
@@ -72,10 +76,29 @@ def _named(
         del first[values["dim"] % n]
     elif name == "expand":
         first = [*["new"] * (len(made) - n), *first]
-    elif name == "matmul":
+    elif name == "mean" and values["keepdim"] == "True":
+        first[values["dim"] % n] = "1"
+    elif name in {"mean", "argmax"}:
+        del first[values["dim"] % n]
+    elif name == "broadcast":
+        first = _stretched(axes, shapes)
+    elif name in {"matmul", "mm"}:
         longer = max(axes, key=len)
         first = [*longer[:-2], *first[-2:-1], *axes[1][-1:][: len(axes[1]) - 1]]
     return tuple(first)
+
+
+def _stretched(axes: Sequence[Axes], shapes: Sequence[Shape]) -> list[str]:
+    """Name each axis of a broadcast after the input that has more than one element there."""
+    names = []
+    for back in range(max(map(len, shapes)), 0, -1):
+        there = [
+            (shape[-back], own[-back])
+            for own, shape in zip(axes, shapes, strict=True)
+            if len(shape) >= back
+        ]
+        names.append(next((name for size, name in there if size != 1), there[0][1]))
+    return names
 
 
 def regrouped(axes: Axes, old: Shape, new: Shape) -> Axes:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tfm_core.inspect.tensors.operations import Values, tupled
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, joined
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -181,6 +181,64 @@ def _matmul(inputs: Inputs, _values: Values) -> str:
     )
 
 
+def _mm(inputs: Inputs, values: Values) -> str:
+    a, b = inputs
+    if a.dim() == b.dim() == 2:
+        return _matmul(inputs, values)
+    words = N_(
+        "mm takes two matrices, (n, k) and (k, m), and nothing else; x has {dim} axes and b has "
+        "{dim_2}.",
+        dim=a.dim(),
+        dim_2=b.dim(),
+    )
+    try:
+        made = a @ b
+    except RuntimeError:
+        return words
+    more = N_(
+        "matmul, written @, takes the axes before the last two for a batch: {shape} @ {shape_2} "
+        "is {made}.",
+        shape=_shape(a),
+        shape_2=_shape(b),
+        made=_shape(made),
+    )
+    return joined(words, more)
+
+
+def _broadcast(inputs: Inputs, _values: Values) -> str:
+    a, b = inputs
+    pairs = zip(reversed(a.shape), reversed(b.shape), strict=False)
+    for back, (one, other) in enumerate(pairs, start=1):
+        if one != other and 1 not in {one, other}:
+            return N_(
+                "x is {shape}, b is {shape_2}: compared from the last axis, axis -{back} is {one} "
+                "in x and {other} in b. They must be equal, or one 1; unsqueeze adds a 1 where it "
+                "is wanted.",
+                shape=_shape(a),
+                shape_2=_shape(b),
+                back=back,
+                one=one,
+                other=other,
+            )
+    return N_("x is {shape}, b is {shape_2}.", shape=_shape(a), shape_2=_shape(b))
+
+
+def _mean(inputs: Inputs, _values: Values) -> str:
+    return N_(
+        "x holds {dtype}, and a mean of whole numbers is seldom one: turn x into decimal numbers "
+        "with x.float() first.",
+        dtype=str(inputs[0].dtype)[6:],
+    )
+
+
+def _to(_inputs: Inputs, values: Values) -> str:
+    return N_(
+        "The computer that runs this page has no device {device!r} that PyTorch can use. Programs "
+        'ask first: device = "cuda" if torch.cuda.is_available() else "cpu".',
+        device=values["device"],
+    )
+
+
 def _types(a: Tensor, b: Tensor) -> str:
     return (
         f"x holds {str(a.dtype)[6:]}, b holds {str(b.dtype)[6:]}: a product wants the same type. "
@@ -301,6 +359,10 @@ _BY_NAME: dict[str, Callable[[Inputs, Any], str | None]] = {
     "hstack": lambda inputs, values: _join(inputs, 1 if inputs[0].dim() > 1 else 0, "hstack"),
     "stack": _stack,
     "matmul": _matmul,
+    "mm": _mm,
+    "broadcast": _broadcast,
+    "mean": _mean,
+    "to": _to,
     "einsum": _einsum,
     "softmax": _softmax,
     "masked_fill": _masked,

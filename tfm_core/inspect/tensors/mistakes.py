@@ -78,6 +78,22 @@ MISTAKES: dict[str, Mistake] = {
         N_("Whole numbers times decimal ones"), "matmul", "2, 3", "wants the same type",
         dtype="int64"
     ),
+    "mm": Mistake(
+        N_("mm on tensors of four axes"), "mm", "2, 2, 2, 3", "mm takes two matrices",
+        second="2, 2, 3, 2",
+    ),
+    "mm-transpose": Mistake(
+        N_("mm without the transpose"), "mm", "4, 3", "inner sizes", second="4, 3"
+    ),
+    "broadcast": Mistake(
+        N_("A vector that does not fit the last axis"), "broadcast", "4, 3",
+        "axis -1 is 3 in x and 4 in b", second="4",
+    ),
+    "mean-whole": Mistake(N_("Mean of whole numbers"), "mean", "2, 3", "x.float()", dtype="int64"),
+    "argmax-axis": Mistake(
+        N_("Argmax along an axis that is not there"), "argmax", "2, 3", "There is no axis 2",
+        {"dim": "2"},
+    ),
     "einsum-letters": Mistake(
         N_("Einsum: a letter too many"), "einsum", "2, 3", "one letter an axis",
         {"equation": "bqd,kd->qk"},

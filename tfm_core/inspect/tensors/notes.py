@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tfm_core.inspect.tensors.operations import tupled
 from tfm_core.inspect.tensors.sight import OperationResult
 from tfm_core.sentences import N_
 
@@ -50,12 +51,69 @@ def note(seen: OperationResult) -> str:
             size=after.values.size,
             n_storage=len(after.storage),
         )
+    if name == "broadcast":
+        return _stretch(seen, after.shape)
+    if name == "argmax":
+        return N_(
+            "Places, not values, in {dtype}: no gradient passes through them, so a loss takes the "
+            "scores themselves.",
+            dtype=after.dtype,
+        )
+    if name == "to":
+        if shares:
+            return N_(
+                "x was {dtype} on {device} already: the same tensor comes back, without a copy.",
+                dtype=x.dtype,
+                device=x.device,
+            )
+        changed = int((x.values.astype(float) != after.values.astype(float)).sum())
+        return N_(
+            "A copy on {device}: {n} of {size} numbers are not what they were.",
+            device=after.device,
+            n=changed,
+            size=x.values.size,
+        )
+    if name == "mm":
+        return N_(
+            "The same as x @ b, for both are matrices. Give x and b two axes more, and mm refuses "
+            "where @ goes on."
+        )
     if name == "softmax" and x.values.ndim > 1 and seen.values["dim"] % x.values.ndim == 0:
         return N_(
             "Axis 0 sums to 1 here: the columns. For attention that is the famous mistake: "
             "the keys, the last axis, must share one query’s attention.",
         )
     return ""
+
+
+def _stretch(seen: OperationResult, made: tuple[int, ...]) -> str:
+    """Say how each input of a broadcast is read, and where both were stretched."""
+    stretched = [one for one in seen.before if one.shape != made]
+    if not stretched:
+        return N_("Both have the shape of y: nothing is broadcast.")
+    if len(stretched) == len(seen.before):
+        return N_(
+            "Neither x {shape} nor b {shape_2} has the shape of y {made}: both were stretched. "
+            "Where that is not meant, it is a mistake that no error tells of, such as (B,) minus "
+            "(B, 1).",
+            shape=tupled(seen.before[0].shape),
+            shape_2=tupled(seen.before[1].shape),
+            made=tupled(made),
+        )
+    one = stretched[0]
+    lead = len(made) - len(one.shape)
+    strides = [0] * lead + [
+        0 if size != made[lead + axis] else stride
+        for axis, (size, stride) in enumerate(zip(one.shape, one.strides, strict=True))
+    ]
+    return N_(
+        "{name} {shape} is read as {made} with strides {strides}: nothing is copied, a stride of 0 "
+        "reads the same numbers again.",
+        name=one.name,
+        shape=tupled(one.shape),
+        made=tupled(made),
+        strides=tupled(tuple(strides)),
+    )
 
 
 def sums(seen: OperationResult) -> list[float]:

@@ -40,6 +40,7 @@ class TensorOperation:
     "computes" new ones from many; "makes" a tensor from nothing.
     shape: of the first input at the start; second: of the second, None without one.
     where: where the app's models use it; step: name of the walk's, None where none shows it.
+    numbers: the content of x at the start, empty for 0, 1, 2 …
     """
 
     name: str
@@ -52,6 +53,7 @@ class TensorOperation:
     where: str
     step: str | None = None
     second: str | None = None
+    numbers: str = ""
 
 
 def _dim(label: str, default: str, name: str = "dim") -> Parameter:
@@ -116,6 +118,16 @@ def _seeded_code(v: Values, name: str) -> str:
         f"generator = torch.Generator().manual_seed({v['seed']})\n"
         f"y = torch.{name}({tupled(v['sizes'])}, generator=generator)"
     )
+
+
+def moved(x: Tensor, v: Values) -> Tensor:
+    """Return x in another type on another device; itself where it is there already."""
+    return x.to(v["device"], getattr(_torch(), v["type"]))
+
+
+def _combined(inputs: tuple[Tensor, ...], v: Values) -> Tensor:
+    x, b = inputs
+    return x + b if v["sign"] == "+" else x * b
 
 
 _MADE = Parameter("sizes", N_("Shape"), N_("Up to 64 elements."), "shape", "2, 4")
@@ -213,6 +225,13 @@ _PRODUCTS = (
         N_("Everywhere: projections, QKᵀ, weights × V."), "scores", "3, 2",
     ),
     TensorOperation(
+        "mm", N_("Two matrices and nothing else: on four axes it refuses, where @ goes on."),
+        "computes", "2, 3", (), lambda i, v: _torch().mm(i[0], i[1]),
+        lambda v: "y = torch.mm(x, b)",
+        N_("Nowhere: the tensors of attention have four axes, (B, H, T, D), so they use @."),
+        second="3, 2",
+    ),
+    TensorOperation(
         "einsum", N_("Products written with letters: those not in the output are summed over."),
         "computes", "2, 3",
         (Parameter("equation", N_("Equation"), N_("Such as ij,jk->ik."), "equation", "qd,kd->qk"),),
@@ -223,10 +242,41 @@ _PRODUCTS = (
         second="4, 3",
     ),
     TensorOperation(
+        "broadcast", N_("Element by element; an axis of size 1, or none, is read again and again."),
+        "computes", "4, 3",
+        (Parameter("sign", N_("Sign"), "", "choice", "+", ("+", "*")),), _combined,
+        lambda v: f"y = x {v['sign']} b",
+        N_("A bias (D,) on every token, positions (T, D) on a batch, a mask (B, 1, 1, K) on "
+        "scores (B, H, Q, K)."),
+        second="3",
+    ),
+    TensorOperation(
         "softmax", N_("Exponentials over their sum: along one axis, shares that add up to 1."),
         "places", "3, 3", (_dim(N_("Axis that sums to 1"), "-1"),),
         lambda i, v: i[0].softmax(v["dim"]), lambda v: f"y = x.softmax({v['dim']})",
         N_("Attention weights: over keys, the last axis."), "softmax",
+    ),
+)  # fmt: skip
+_REDUCTIONS = (
+    TensorOperation(
+        "mean", N_("The mean along one axis, which is gone then; keepdim leaves it with size 1."),
+        "computes", "2, 3",
+        (
+            _dim(N_("Axis that is averaged"), "-1"),
+            Parameter("keepdim", "keepdim", N_("True keeps the axis, so that x - y fits."),
+            "choice", "False", ("False", "True")),
+        ),
+        lambda i, v: i[0].mean(v["dim"], keepdim=v["keepdim"] == "True"),
+        lambda v: f"y = x.mean({v['dim']}{', keepdim=True' if v['keepdim'] == 'True' else ''})",
+        N_("LayerNorm takes it over d_model; mean pooling over the tokens."),
+        numbers="2, 7, 1, 3, 0, 6",
+    ),
+    TensorOperation(
+        "argmax", N_("The place of the largest number along one axis: an index, not a value."),
+        "computes", "2, 3", (_dim(N_("Axis that is searched"), "-1"),),
+        lambda i, v: i[0].argmax(v["dim"]), lambda v: f"y = x.argmax({v['dim']})",
+        N_("The word that greedy decoding writes, the digit that a classifier answers."),
+        numbers="2, 7, 1, 3, 0, 6",
     ),
 )  # fmt: skip
 _MASKS = (
@@ -254,6 +304,23 @@ _MASKS = (
         "fills", "4, 4", (_dim(N_("Diagonal"), "1", "diagonal"),),
         lambda i, v: i[0].triu(v["diagonal"]), lambda v: f"y = x.triu({v['diagonal']})",
         N_("The causal mask of nn.Transformer, which marks what is forbidden."),
+    ),
+)  # fmt: skip
+_TYPES = ("int64", "float16", "bool", "float32")
+_MOVES = (
+    TensorOperation(
+        "to", N_("The same numbers in another type, or on another device: a copy, if need be."),
+        "places", "2, 3",
+        (
+            Parameter("type", N_("New type"), N_("int64 cuts decimals off; bool is False for 0."),
+            "choice", "int64", _TYPES),
+            Parameter("device", N_("Device"), N_("A tensor can meet only those on its device."),
+            "choice", "cpu", ("cpu", "cuda", "mps")),
+        ),
+        lambda i, v: moved(i[0], v),
+        lambda v: f'y = x.to("{v["device"]}", torch.{v["type"]})',
+        N_("Each batch goes to the device of the model; uint8 pixels to float32."),
+        numbers="0, 0.5, 1.9, -1.9, 2, -3",
     ),
 )  # fmt: skip
 _MAKERS = (
@@ -288,6 +355,6 @@ _MAKERS = (
 
 OPERATIONS: dict[str, TensorOperation] = {
     operation.name: operation
-    for group in (_SHAPES, _ORDERS, _JOINS, _PRODUCTS, _MASKS, _MAKERS)
+    for group in (_SHAPES, _ORDERS, _JOINS, _PRODUCTS, _REDUCTIONS, _MASKS, _MOVES, _MAKERS)
     for operation in group
 }

@@ -21,7 +21,7 @@ Term = tuple[Index, ...]
 def terms(name: str, values: Values, shapes: Sequence[Index], cell: Index) -> list[Term]:
     """Return the products that are summed up to the element of the output at ``cell``.
 
-    name: "matmul" or "einsum". shapes: of the inputs.
+    name: "matmul", "mm" or "einsum". shapes: of the inputs.
     """
     if name == "einsum":
         return _einsum_terms(values["equation"], shapes, cell)
@@ -42,6 +42,22 @@ def _batch(batch: Index, shape: Index) -> Index:
     own = shape[:-2]
     used = batch[len(batch) - len(own) :]
     return tuple(0 if size == 1 else index for index, size in zip(used, own, strict=True))
+
+
+def along(values: Values, shape: Index, cell: Index) -> list[Index]:
+    """Return what a mean or an argmax along one axis looks at for the element at ``cell``.
+
+    shape: of the input; cell: with or without the axis, as keepdim has it.
+    """
+    dim = values["dim"] % len(shape)
+    rest = cell[:dim] + (cell[dim + 1 :] if len(cell) == len(shape) else cell[dim:])
+    return [(*rest[:dim], at, *rest[dim:]) for at in range(shape[dim])]
+
+
+def stretched(shape: Index, cell: Index) -> Index:
+    """Return the index in an input of this shape that broadcasting reads for ``cell``."""
+    own = cell[len(cell) - len(shape) :]
+    return tuple(0 if size == 1 else index for index, size in zip(own, shape, strict=True))
 
 
 def letters(equation: str) -> tuple[list[str], str, str]:

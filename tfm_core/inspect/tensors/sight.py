@@ -69,6 +69,7 @@ class TensorView:
     offset: int
     is_contiguous: bool
     dtype: str
+    device: str
     storage: Array
     visits: Array
     origins: Array
@@ -136,7 +137,7 @@ def sight(
     lines = "\n".join([*code, operation.code(values)])
     try:
         made = operation.run(inputs, values)
-    except (RuntimeError, IndexError, TypeError, ValueError) as error:
+    except (RuntimeError, IndexError, TypeError, ValueError, AssertionError) as error:
         why = explain(name, inputs, values, error)
         kind, words = type(error).__name__, str(error)
         return OperationResult(operation, lines, before, None, (), words, kind, why, values)
@@ -165,16 +166,17 @@ def look(name: str, tensor: Tensor, origins: Tensor, axes: tuple[str, ...]) -> T
     seen = addresses.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
     return TensorView(
         name=name,
-        values=tensor.detach().numpy().copy(),
+        values=tensor.detach().cpu().numpy().copy(),
         axes=axes,
         strides=tuple(tensor.stride()),
         offset=int(tensor.storage_offset()),
         is_contiguous=tensor.is_contiguous(),
         dtype=str(tensor.dtype).removeprefix("torch."),
-        storage=whole.numpy().copy(),
+        device=str(tensor.device),
+        storage=whole.cpu().numpy().copy(),
         visits=seen.flatten().numpy().copy(),
-        origins=origins.numpy().copy(),
-        storage_origins=_memory(origins).numpy().copy(),
+        origins=origins.cpu().numpy().copy(),
+        storage_origins=_memory(origins).cpu().numpy().copy(),
     )
 
 
@@ -245,5 +247,7 @@ def _traced(
     if operation.kind == "fills":
         return operation.run(tuple(numbers + 1 for numbers in numbered), values) - 1
     if operation.kind == "places":
+        if made is inputs[0]:  # nothing happened
+            return numbered[0]
         return torch.empty_like(made, dtype=torch.int64).copy_(numbered[0])
     return torch.full_like(made, NEW, dtype=torch.int64)

@@ -43,8 +43,8 @@ def chosen_maps(look: CaptionReading, chosen: Heads) -> Array:
 def scores(look: CaptionReading, chosen: Heads) -> list[dict[str, Any]]:
     """Return one row for each word that names a digit that is there.
 
-    word; share: of the chosen attention, inside its box; best: of the head with most there; head:
-    that head, layer and head from 1.
+    word; share: of the chosen attention, inside its box; best: of the head with most there; layer
+    and head: where that one is, from 1.
     """
     rows = []
     for word in look.words:
@@ -57,7 +57,8 @@ def scores(look: CaptionReading, chosen: Heads) -> list[dict[str, Any]]:
                 "word": word.text,
                 "share": float(of_layer.mean() if chosen.head == MEAN else of_layer[chosen.head]),
                 "best": float(word.share.max()),
-                "head": f"{layer + 1}.{head + 1}",
+                "layer": int(layer) + 1,
+                "head": int(head) + 1,
             }
         )
     return rows
@@ -111,15 +112,33 @@ class CaptionReading:
         return tuple(self.example.item["tgt"]) == tuple(self.example.item.get("truth", ()))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ScenePreview:
+    """A picture as it is composed so far, whether or not a model can describe it.
+
+    picture: uint8 (1, size, size). overlapping: digits, from 0, whose square meets another's.
+    """
+
+    picture: Array
+    overlapping: frozenset[int]
+
+
+def preview(pieces: Sequence[Piece]) -> ScenePreview:
+    """Return the picture of digits wherever they stand, also where they overlap."""
+    overlapping = {
+        i
+        for i, piece in enumerate(pieces)
+        for j, other in enumerate(pieces)
+        if i != j and not are_disjoint(piece.placed, other.placed)
+    }
+    return ScenePreview(_composed(pieces)[0], frozenset(overlapping))
+
+
 def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
     """Return the picture uint8 (1, size, size) and the box of each digit's ink.
 
     Raises ValueError, in a sentence, for digits that overlap or leave the picture.
     """
-    import torch
-
-    from tfm_core.data.compose import compose, ink_boxes
-
     for i, piece in enumerate(pieces):
         place = piece.placed
         if min(place.left, place.top) < 0 or max(place.right, place.bottom) > CANVAS:
@@ -136,6 +155,14 @@ def compose_pieces(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
                     j=j + 1,
                     i=i + 1,
                 )
+    return _composed(pieces)
+
+
+def _composed(pieces: Sequence[Piece]) -> tuple[Array, list[list[int]]]:
+    import torch
+
+    from tfm_core.data.compose import compose, ink_boxes
+
     digits = torch.from_numpy(np.stack([piece.pixels for piece in pieces]))[None]
     squares = torch.tensor([[[p.placed.left, p.placed.top, p.placed.side] for p in pieces]])
     return compose(digits, squares)[0].numpy(), ink_boxes(digits, squares)[0].tolist()

@@ -22,6 +22,7 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.inspect.walk.tokens import ids_seen
+from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, joined
 
 
@@ -39,7 +40,7 @@ def pooling(view: BlockView) -> WalkStep:
     made = seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model")
     if chosen.reads_padding:
         ids = subject.cache["src_embedding.ids"]
-        keep = ids != subject.shape.pad_id
+        keep = is_token(ids, subject.shape.pad_id)
         before.append(seen("keep", N_("is it a word, not padding?"), keep, f"B {axis}"))
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,

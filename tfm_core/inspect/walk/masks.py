@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
@@ -32,10 +33,17 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
     causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
     both = ids_seen(subject)
     tgt = both[-1]
-    if family == "decoder-only":
-        before: tuple[Seen, ...] = (_keep(subject, length),)
+    has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
+    before: tuple[Seen, ...]
+    after: tuple[Seen, ...]
+    if not has_padding:
+        names["B"] = mask.size(0)
+        before, after = (), (mask_seen(mask, "sequence"),)
+        code = f"mask = {causal.format(n='L')}.expand(B, 1, L, L){near}"
+    elif family == "decoder-only":
+        before = (_keep(subject, length),)
         code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
-        after: tuple[Seen, ...] = (mask_seen(mask, "sequence"),)
+        after = (mask_seen(mask, "sequence"),)
     elif family == "encoder-only":
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
@@ -61,8 +69,10 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
             mask_seen(mask, "src"),
             seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
-    question = _mask_question(subject, after[-1], view.example)
+    topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"] + (
+        ["window"] if window else []
+    )
+    question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
@@ -76,10 +86,10 @@ def _keep(subject: Subject, length: int) -> Seen:
     return seen("keep", N_("is it a token, not padding?"), positions < n, "B L:sequence")
 
 
-def _mask_question(subject: Subject, mask: Seen, example: int) -> Question:
+def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
     _, _, n_rows, n_keys = mask.shape
     if not mask.has_values:
-        return _mask_shape(mask)
+        return _mask_shape(mask) if has_padding else _triangle_shape(mask)
     row = min(2, n_rows - 1)
     n = int(mask.value[example, 0, row].sum())
     who: str = N_("every query")
@@ -142,4 +152,22 @@ def _mask_shape(mask: Seen) -> Question:
             "That is one mask for the whole batch; padding differs from example to example."
         )),
         ((batch, 1, n_keys, 1), N_("That hides queries: whoever asks for padding, reads it.")),
+    )  # fmt: skip
+
+
+def _triangle_shape(mask: Seen) -> Question:
+    batch, _, n_rows, n_keys = mask.shape
+    return shape_question(
+        N_("the mask named {name}", name=mask.name),
+        mask,
+        N_(
+            "Without padding the triangle is the same for every example and every head: it is "
+            "expanded over B, and the heads share it, so theirs is 1."
+        ),
+        ((batch, n_rows, n_keys), N_(
+            "Without an axis for the heads, B would be held against H when it is broadcast."
+        )),
+        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
+        ((batch, 1, 1, n_keys), N_("One row for all queries cannot be a triangle.")),
+        ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
     )  # fmt: skip

@@ -43,4 +43,11 @@ ADAM = Optimiser(
     arithmetic=(adam,),
     memory={"exp_avg": "m", "exp_avg_sq": "v"},
     memory_words=N_("Adam's moments"),
+    decay=0.0,
+    decay_is_coupled=True,
+    decay_words=N_(
+        "Adam adds weight decay to the gradient and then divides by the gradient's usual size: "
+        "where the loss asks for little, decay decides alone, and the model forgets. AdamW takes "
+        "it beside the gradient (Loshchilov & Hutter 2019).",
+    ),
 )

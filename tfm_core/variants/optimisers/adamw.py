@@ -28,4 +28,7 @@ ADAMW = replace(
     source="Loshchilov & Hutter 2019, Algorithm 2",
     torch_class="torch.optim:AdamW",
     arithmetic=(adamw, adam),
+    decay=0.05,
+    decay_is_coupled=False,
+    decay_words=N_("Each step shrinks a matrix by learning rate × weight decay of itself."),
 )

@@ -47,7 +47,8 @@ class Optimiser(Variant):
     torch_class: where torch has it; it takes parameter groups and lr. options: what else it takes,
     from the config. arithmetic: its update, then the functions of ours which that calls.
     memory: what it keeps of each weight, from torch's name to the arithmetic's. memory_words: what
-    that is called.
+    that is called. decay: the weight decay to begin with. decay_is_coupled: whether weight decay is
+    added to the gradient (L2) and not taken beside it. decay_words: what that means.
     """
 
     torch_class: str
@@ -55,6 +56,9 @@ class Optimiser(Variant):
     arithmetic: tuple[Callable[..., Any], ...]
     memory: Mapping[str, str]
     memory_words: str
+    decay: float
+    decay_is_coupled: bool
+    decay_words: str
 
     @property
     def moments(self) -> int:

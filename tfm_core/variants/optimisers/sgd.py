@@ -34,4 +34,10 @@ SGD = Optimiser(
     arithmetic=(sgd,),
     memory={"momentum_buffer": "momentum"},
     memory_words=N_("the momentum of SGD"),
+    decay=0.0,
+    decay_is_coupled=True,
+    decay_words=N_(
+        "SGD adds weight decay to the gradient, and momentum adds it up: a decay that suits AdamW "
+        "can outweigh the loss.",
+    ),
 )

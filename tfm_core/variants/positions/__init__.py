@@ -12,6 +12,7 @@ from tfm_core.variants.positions.position import Position
 from tfm_core.variants.positions.rotary import ROTARY
 from tfm_core.variants.positions.sinusoidal import SINUSOIDAL
 from tfm_core.variants.positions.sinusoidal_2d import SINUSOIDAL_2D
+from tfm_core.variants.positions.t5_bias import T5_BIAS
 from tfm_core.variants.record import Registry
 
 __all__ = [
@@ -22,7 +23,9 @@ __all__ = [
     "Position",
 ]
 
-POSITIONS = Registry("position kind", NONE, SINUSOIDAL, LEARNED, ROTARY, ALIBI, SINUSOIDAL_2D)
+POSITIONS = Registry(
+    "position kind", NONE, SINUSOIDAL, LEARNED, ROTARY, ALIBI, T5_BIAS, SINUSOIDAL_2D
+)
 
 
 def _only(*kinds: Position) -> Registry[Position]:

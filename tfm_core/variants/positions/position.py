@@ -56,16 +56,18 @@ class Added:
 class Inside:
     """What a kind that acts inside attention says of itself.
 
-    query, key: what is multiplied, in LaTeX; penalty: what follows the product, or "". title: of
-    what is added to the scores in the walk, or of the turned queries. topic: what the walk says of
-    it. In the generated file init makes ``self.relative`` of a stack, or is None; the value
-    ``made``, called ``argument``, is handed to every attention. turn: the line that changes q and k
-    by it; None where it is a bias, added to the scores.
+    query, key: what is multiplied, in LaTeX; plus: what follows the product, or ""; where: an
+    equation that explains it, or "". title: of what is added to the scores in the walk, or of the
+    turned queries. topic: what the walk says of it. In the generated file init makes
+    ``self.relative`` of a stack, or is None: ``{is_causal}`` in it tells a decoder from an encoder;
+    the value ``made``, called ``argument``, is handed to every attention. turn: the line that
+    changes q and k by it; None where it is a bias, added to the scores.
     """
 
     query: str
     key: str
-    penalty: str
+    plus: str
+    where: str
     title: str
     topic: str
     init: str | None
@@ -78,11 +80,11 @@ class Inside:
 class Position(Variant):
     """A position kind.
 
-    layer: ``"module:name"``, called with those of length, side, d_model, d_head and n_heads that
-    made_of names. needs_grid: it needs rows and columns, which patches have. is_learned: training
-    changes it. impossible: from d_model and d_head to a sentence, or None where it can be.
-    functions: of the generated file, in order. topic: what the walk says where vectors get their
-    place. added, inside: by what it acts on; None elsewhere.
+    layer: ``"module:name"``, called with those of length, side, d_model, d_head, n_heads and
+    is_causal that made_of names. needs_grid: it needs rows and columns, which patches have.
+    is_learned: training changes it. impossible: from d_model and d_head to a sentence, or None
+    where it can be. functions: of the generated file, in order. topic: what the walk says where
+    vectors get their place. added, inside: by what it acts on; None elsewhere.
     """
 
     acts_on: ActsOn

@@ -7,7 +7,7 @@ import { describe } from "../../../../pages/components/mask_editor.js";
 
 const axis = (n) => ({ tickmode: "array", tickvals: Array.from({ length: n }, (_value, i) => i), ticktext: Array.from({ length: n }, (_value, i) => `t${i}`) });
 
-test("a film writes its weight into the hover text of any language", () => {
+test("an animation writes its weight into the hover text of any language", () => {
   assert.equal(weighed("질의 1: a<br>가중치 <span>0.1000</span> (가림)", 0.25), "질의 1: a<br>가중치 <span>0.2500</span> (가림)");
 });
 

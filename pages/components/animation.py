@@ -46,7 +46,7 @@ class SnapshotAnimation:
             steps, values, name, colour = self.curve
             curve = {"steps": steps, "values": values, "name": name, "colour": colour}
         return {
-            "film": self.name,
+            "animation": self.name,
             "frames": [
                 {
                     "step": frame.step,

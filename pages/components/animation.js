@@ -1,5 +1,5 @@
 
-// The training as a film: every snapshot's maps are here, so playing asks the server for nothing.
+// The training, played: the maps of every snapshot are here, so playing asks the server for nothing.
 //
 // Whoever shows it gives its state two functions: show(state) draws the snapshot it stands at, and
 // blend(state) what lies between two.
@@ -19,11 +19,11 @@ export function startAt(state, before) {
   const { view } = state;
   const moved = !before || before.frames[before.frame].step !== view.frames[view.frame].step;
   const shown = before ? before.frames[state.at].step : null;
-  const same = before && before.film === view.film;
+  const same = before && before.animation === view.animation;
   const at = view.frames.findIndex((frame) => frame.step === shown);
   const stays = same && at >= 0 && (state.playing || state.waiting || !moved);
   state.at = stays ? at : view.frame;
-  if (!stays) { stopFilm(state); state.waiting = null; }
+  if (!stays) { stopAnimation(state); state.waiting = null; }
   view.shown = mapsAt(view, state.at);
 }
 
@@ -31,7 +31,7 @@ export function tell(state) {
   const { view } = state;
   const [, heads, rows, columns] = view.shape;
   if (view.block > 1) return;
-  const [layer, head] = state.pending?.place ?? view.chosen;
+  const [layer, head] = state.pending?.head ?? view.chosen;
   const first = (layer * heads + head) * rows * columns;
   const values = view.shown.slice(first, first + rows * columns);
   window.dispatchEvent(new CustomEvent(FRAME, { detail: { step: view.frames[state.at].step, values, rows, columns } }));
@@ -41,7 +41,7 @@ function goTo(state, at) {
   state.at = Math.max(0, Math.min(state.view.frames.length - 1, at));
   state.view.shown = mapsAt(state.view, state.at);
   state.show(state);
-  showFilm(state);
+  showAnimation(state);
   tell(state);
 }
 
@@ -54,15 +54,15 @@ function settle(state, wait) {
   }, wait);
 }
 
-export function stopFilm(state) {
+export function stopAnimation(state) {
   state.playing = false;
   cancelAnimationFrame(state.request);
 }
 
-function playFilm(state) {
+function playAnimation(state) {
   state.playing = true;
   if (state.at === state.view.frames.length - 1) goTo(state, 0);
-  showFilm(state);
+  showAnimation(state);
   let since = performance.now();
   const calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches || sizeOf(state.view) > 150000;
   const turn = (now) => {
@@ -71,15 +71,15 @@ function playFilm(state) {
     if (past >= (calm ? 0 : BLEND)) {
       since = now;
       goTo(state, state.at + 1);
-      if (state.at === state.view.frames.length - 1) { pauseFilm(state); return; }
+      if (state.at === state.view.frames.length - 1) { pauseAnimation(state); return; }
     } else if (past > 0 && !calm) blend(state, past / BLEND);
     state.request = requestAnimationFrame(turn);
   };
   state.request = requestAnimationFrame(turn);
 }
 
-function pauseFilm(state) {
-  stopFilm(state);
+function pauseAnimation(state) {
+  stopAnimation(state);
   goTo(state, state.at);
   settle(state, 0);
 }
@@ -94,7 +94,7 @@ function blend(state, share) {
   state.blend(state);
 }
 
-function filmButton(name, label, act) {
+function animationButton(name, label, act) {
   const button = element("button", `small ${name}`, ICONS[name]);
   button.type = "button";
   button.setAttribute("aria-label", label);
@@ -103,35 +103,35 @@ function filmButton(name, label, act) {
   return button;
 }
 
-function buildFilm(state) {
-  const { film } = state.parts;
+function buildAnimation(state) {
+  const { animation } = state.parts;
   const { words } = state.view;
-  film.textContent = "";
+  animation.textContent = "";
   const bar = element("div", "bar");
   const slider = element("input");
   slider.type = "range";
   slider.min = 0;
-  slider.addEventListener("input", () => { stopFilm(state); goTo(state, Number(slider.value)); settle(state, 350); });
-  const play = filmButton("play", words.play, () => (state.playing ? pauseFilm(state) : playFilm(state)));
-  const move = (by) => () => { stopFilm(state); goTo(state, state.at + by); settle(state, 350); };
+  slider.addEventListener("input", () => { stopAnimation(state); goTo(state, Number(slider.value)); settle(state, 350); });
+  const play = animationButton("play", words.play, () => (state.playing ? pauseAnimation(state) : playAnimation(state)));
+  const move = (by) => () => { stopAnimation(state); goTo(state, state.at + by); settle(state, 350); };
   const step = element("span", "step");
-  const back = filmButton("back", words.back, move(-1));
-  const next = filmButton("next", words.next, move(1));
+  const back = animationButton("back", words.back, move(-1));
+  const next = animationButton("next", words.next, move(1));
   back.textContent = "‹";
   next.textContent = "›";
   bar.append(play, back, slider, next, step);
   const answer = element("div", "answer");
   const chart = element("div", "chart");
-  film.append(bar, answer, chart);
-  state.film = { slider, play, step, answer, chart, back, next };
+  animation.append(bar, answer, chart);
+  state.animation = { slider, play, step, answer, chart, back, next };
 }
 
-export function showFilm(state) {
+export function showAnimation(state) {
   const { view, parts } = state;
-  parts.film.hidden = view.frames.length < 2;
-  if (parts.film.hidden) return;
-  if (!state.film || !parts.film.firstChild) buildFilm(state);
-  const { slider, play, step, answer, back, next } = state.film;
+  parts.animation.hidden = view.frames.length < 2;
+  if (parts.animation.hidden) return;
+  if (!state.animation || !parts.animation.firstChild) buildAnimation(state);
+  const { slider, play, step, answer, back, next } = state.animation;
   const frame = view.frames[state.at];
   const { words } = view;
   const named = `${words.step} ${frame.step.toLocaleString("en")}`;
@@ -153,30 +153,30 @@ export function showFilm(state) {
 }
 
 // How far along the slider a step lies, from 0 to 1: snapshots are evenly spaced, steps are not.
-export function along(places, step) {
-  const after = places.findIndex((place) => place >= step);
+export function along(steps, step) {
+  const after = steps.findIndex((one) => one >= step);
   if (after <= 0) return after === 0 ? 0 : 1;
-  const [from, to] = [places[after - 1], places[after]];
-  return (after - 1 + (step - from) / (to - from)) / (places.length - 1);
+  const [from, to] = [steps[after - 1], steps[after]];
+  return (after - 1 + (step - from) / (to - from)) / (steps.length - 1);
 }
 
 // Loss over the training, with the same spacing as the slider: early steps get as much room.
 function drawCurve(state) {
-  const { view, film } = state;
-  film.chart.textContent = "";
+  const { view, animation } = state;
+  animation.chart.textContent = "";
   if (!view.curve) return;
   const { steps, values, name } = view.curve;
   const [wide, high] = [600, 46];
-  const places = view.frames.map((frame) => frame.step);
-  const x = (step) => wide * along(places, step);
+  const framed = view.frames.map((frame) => frame.step);
+  const x = (step) => wide * along(framed, step);
   const least = Math.min(...values);
   const spread = Math.max(...values) - least || 1;
   const points = steps.map((step, i) => `${x(step).toFixed(1)},${(4 + (high - 8) * (1 - (values[i] - least) / spread)).toFixed(1)}`);
-  const at = x(places[state.at]);
+  const at = x(framed[state.at]);
   const svg = drawn("svg", { viewBox: `0 0 ${wide} ${high}`, preserveAspectRatio: "none", role: "img", "aria-label": name });
   svg.append(
     drawn("polyline", { points: points.join(" "), fill: "none", stroke: view.curve.colour, "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
     drawn("line", { x1: at, x2: at, y1: 0, y2: high, stroke: "currentColor", "stroke-width": 1.5, "vector-effect": "non-scaling-stroke" }),
   );
-  film.chart.append(svg, element("span", "name", name));
+  animation.chart.append(svg, element("span", "name", name));
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { along, mapsAt, sizeOf } from "../../../../pages/components/film.js";
+import { along, mapsAt, sizeOf } from "../../../../pages/components/animation.js";
 
 test("snapshots are evenly spaced along the slider, steps between them by their share", () => {
   const places = [10, 20, 120];
