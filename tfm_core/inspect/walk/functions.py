@@ -377,8 +377,8 @@ def session(lines: tuple[str, ...]) -> str:
         for line in lines:
             first, *rest = line.splitlines()
             said += [f">>> {first}", *(f"... {more}" for more in rest)]
-            is_value = isinstance(ast.parse(line).body[0], ast.Expr)
-            value = eval(line, names) if is_value else exec(line, names)  # our own lines
-            if value is not None:
-                said.append(repr(value))
+            if isinstance(ast.parse(line).body[0], ast.Expr):  # our own lines, nobody's else
+                said.append(repr(eval(line, names)))
+            else:
+                exec(line, names)
     return "\n".join(said)
