@@ -130,7 +130,7 @@ PRESETS: dict[str, Preset] = {
             "addition",
             N_("Add like a GPT"),
             N_("A decoder-only model continues “12+34=” one digit at a time."),
-            N_("99 % of unseen sums"),
+            N_("99 % of unseen sums (it has seen the mirrored one of most)"),
             seconds=14,
             family="decoder-only",
             task="addition",

@@ -1,4 +1,7 @@
-"""Text as tensors: three splits that share no source sentence, padded, on one device."""
+"""Text as tensors: three splits that share no source, padded, on one device.
+
+Where words are hidden they share no whole sentence; what is left of two may look the same.
+"""
 
 from __future__ import annotations
 

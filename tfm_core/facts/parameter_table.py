@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.facts.own_names import own_name, own_names
 
 if TYPE_CHECKING:
     from torch import nn
@@ -65,8 +66,18 @@ def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
 
 @lru_cache(maxsize=64)
 def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
-    """Return the table of a model. Raises ValueError where config and shape do not fit."""
-    return table_of(laid_out(config, shape))
+    """Return the table of a model, with its family's names.
+
+    Raises ValueError where config and shape do not fit.
+    """
+    table, names = table_of(laid_out(config, shape)), own_names(config, shape)
+    rows = []
+    for row in table.rows:
+        module = own_name(row.module, names)
+        if module is not None:  # a table that stands under two names is said once
+            tied_to = (own_name(row.tied_to, names) or "") if row.tied_to else ""
+            rows.append(replace(row, module=module, tied_to=tied_to))
+    return ParameterTable(tuple(rows), table.total)
 
 
 def table_of(model: nn.Module) -> ParameterTable:

@@ -42,6 +42,7 @@ class Objective(Protocol):
 
     n_train: int
     n_classes: int
+    reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
 
     def loss_and_metrics(
         self, model: nn.Module, indices: Tensor, generator: torch.Generator
@@ -60,6 +61,8 @@ class Objective(Protocol):
 
 class TextObjective:
     """Next-token prediction of the target given the source."""
+
+    reads_per_epoch = 1.0
 
     def __init__(
         self, data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
@@ -156,6 +159,8 @@ def measure_tokens(
 
 class ImageObjective:
     """Classification of pictures."""
+
+    reads_per_epoch = 1.0
 
     def __init__(
         self, data: ImageData, config: ImageTaskConfig, *, label_smoothing: float = 0.0

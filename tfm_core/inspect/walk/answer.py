@@ -13,6 +13,7 @@ from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Question, WalkStep, choice_question, seen, shape_question
 from tfm_core.inspect.walk.tokens import ids_seen
+from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, joined
 
 
@@ -29,7 +30,7 @@ def pooling(view: BlockView) -> WalkStep:
     code = "\n".join([*lines, f"x = {last}"])
     if chosen.reads_padding:
         ids = subject.cache["src_embedding.ids"]
-        keep = ids != subject.shape.pad_id
+        keep = is_token(ids, subject.shape.pad_id)
         before.append(seen("keep", N_("is it a word, not padding?"), keep, f"B {axis}"))
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
@@ -32,10 +33,17 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
     causal = "torch.ones({n}, {n}, dtype=torch.bool).tril()"
     both = ids_seen(subject)
     tgt = both[-1]
-    if family == "decoder-only":
-        before: tuple[Seen, ...] = (_keep(subject, length),)
+    has_padding = subject.shape.pad_id is not None if isinstance(subject.shape, TextShape) else True
+    before: tuple[Seen, ...]
+    after: tuple[Seen, ...]
+    if not has_padding:
+        names["B"] = mask.size(0)
+        before, after = (), (mask_seen(mask, "sequence"),)
+        code = f"mask = {causal.format(n='L')}.expand(B, 1, L, L){near}"
+    elif family == "decoder-only":
+        before = (_keep(subject, length),)
         code = f"mask = keep[:, None, None, :] & {causal.format(n='L')}{near}"
-        after: tuple[Seen, ...] = (mask_seen(mask, "sequence"),)
+        after = (mask_seen(mask, "sequence"),)
     elif family == "encoder-only":
         ids = subject.cache["src_embedding.ids"]
         has_slots = subject.reader == "encoder-only"
@@ -61,7 +69,9 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
             mask_seen(mask, "src"),
             seen("tgt_mask", N_("target mask: 1 = may attend"), tgt_mask, "B 1 Q:tgt K:tgt"),
         )
-    topics = [f"masks-{subject.reader}"] + (["window"] if window else [])
+    topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"] + (
+        ["window"] if window else []
+    )
     question = _mask_question(after[-1], view.example)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,

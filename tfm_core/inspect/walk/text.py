@@ -27,7 +27,7 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
         attention.projections(view),
         attention.split(view),
         weights.scores(view),
-        weights.masking(view, ("causal",) if is_causal else ("padding",)),
+        weights.masking(view, (_hidden(subject.shape, is_causal=is_causal),)),
         weights.softmax(view),
         attention.weighted_sum(view),
         attention.merge(view),
@@ -44,6 +44,13 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
         return (*made, pooler.answer(view), pooler.whole(subject))
     return (*made, answer.logits(view), answer.whole(subject, example))
+
+
+def _hidden(shape: TextShape, *, is_causal: bool) -> str:
+    """Return the topic on what the mask hides."""
+    if shape.pad_id is None:
+        return "causal-no-padding"
+    return "causal" if is_causal else "padding"
 
 
 def _first_view(subject: Subject, layer: int, example: int) -> BlockView:

@@ -66,11 +66,15 @@ def tokens(subject: Subject, example: int) -> WalkStep:
     src, tgt = subject.source, subject.inputs[-1]
     names: dict[str, object] = {**MODULES, "T": tgt.size(1), "targets": _rows(tgt)}
     code = "tgt = torch.tensor([row + [0] * (T - len(row)) for row in targets])"
+    topic = "tokens"
+    if isinstance(subject.shape, TextShape) and subject.shape.pad_id is None:
+        code, topic = "tgt = torch.tensor(targets)", "tokens-no-padding"
+        names["targets"] = [] if tgt.is_meta else tgt.tolist()
     if src is not None:
         names |= {"S": src.size(1), "sources": _rows(src)}
         code = f"src = torch.tensor([row + [0] * (S - len(row)) for row in sources])\n{code}"
     return WalkStep(
-        "tokens", N_("Token tensors"), ("tokens", f"tokens-{subject.reader}"), code,
+        "tokens", N_("Token tensors"), (topic, f"tokens-{subject.reader}"), code,
         (), ids_seen(subject), _tokens_question(subject, example), names=names,
     )  # fmt: skip
 
@@ -84,7 +88,8 @@ def _tokens_question(subject: Subject, example: int) -> Question:
     ids, what = subject.inputs[-1], "caption" if subject.memory_axis else "text"
     if subject.source is not None:
         ids, what = subject.source, "source"
-    if ids.is_meta:
+    no_padding = isinstance(subject.shape, TextShape) and subject.shape.pad_id is None
+    if ids.is_meta or no_padding:
         return shape_question(
             N_("the {what}, as a tensor of ids", what=what), tuple(ids.shape),
             tuple(ids.shape)[::-1],
