@@ -69,6 +69,7 @@ def _draw(run: Run) -> None:
     text = encoders_run.sentence(
         _("Your sentence, ___ for a hidden word"),
         EXAMPLES,
+        core.words_of(run),
         key=_TEXT,
         buttons="encoders-gaps",
     )
