@@ -9,6 +9,17 @@ from tfm_core.plots.palette import HUES
 from tfm_core.variants.positions import POSITIONS
 
 
+def test_one_point_alone_is_drawn_on_an_axis_from_zero():
+    from tfm_core.plots import before, position_race
+
+    one = np.array([300.0]), np.array([0.5])
+    for module, name in ((before, "one-head"), (position_race, "learned")):
+        figure = module.race({name: ("label", *one)}, "step", "share")
+        assert tuple(figure.layout.xaxis.range) == (0, 600)
+        two = module.race({name: ("label", np.array([0.0, 9.0]), np.ones(2))}, "step", "share")
+        assert two.layout.xaxis.range is None
+
+
 def test_every_kind_has_a_look_that_no_other_has():
     looks = [position_race.look(name) for name in (*POSITIONS, None)]
     for values in ([look.colour for look in looks], [look.marker for look in looks]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -220,6 +220,13 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
     figure.update_yaxes(visible=False, constrain="domain", scaleanchor="x", range=[-1.6, 1.2])
     figure.update_layout(height=230, margin={"l": 4, "r": 4, "t": 8, "b": 4})
     return figure
+
+
+def from_zero(figure: go.Figure, xs: Iterable[Floats]) -> None:
+    """Let the axis of a figure with one point alone begin at 0: plotly would take it from -1."""
+    there = {float(x) for each in xs for x in each}
+    if len(there) == 1:
+        figure.update_xaxes(range=[0, 2 * max(there) or 1])
 
 
 def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
