@@ -148,7 +148,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("build", BuildView("gpt2-small"), {}),
     ("parameters", ParametersView("gpt2-small", "vit-b"), {}),
     ("training-step", TrainingStepView(stage="loss"), {}),
-    ("training-step", TrainingStepView(show="run", stage="update"), KOREAN),
+    ("training-step", TrainingStepView(show="run", stage="update", weights="last"), KOREAN),
     ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
     ("walk", WalkView(source="book", step="scores"), {}),
     ("walk", WalkView(show="bert-base", block=6), {}),

@@ -85,6 +85,13 @@ def heads(view: BlockView) -> WalkStep:
                 n_heads=n_heads,
                 d_head=d_head,
             ),
+            wrong={
+                d_model: N_("That is the whole vector; each head gets a part of it."),
+                d_model * n_heads: N_("The heads share the vector out; they do not repeat it."),
+                n_heads: N_("That is how many heads there are."),
+            },
+            hint=N_("The heads share d_model out evenly: divide it."),
+            shapes=("per_head",),
         ),
         names={"H": n_heads, "d_model": d_model},
     )  # fmt: skip
