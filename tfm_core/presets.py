@@ -183,6 +183,21 @@ PRESETS: dict[str, Preset] = {
             training={"steps": 2700, "batch_size": 128},
         ),
         _preset(
+            "span-corruption",
+            N_("Fill in like T5"),
+            N_(
+                "T5's task and its relative bias: an encoder-decoder writes the spans hidden from "
+                "a sentence, each behind its sentinel.",
+            ),
+            N_("unseen spans, about 0.05 nats a token above the lowest possible loss"),
+            seconds=30,
+            family="encoder-decoder",
+            task="span-corruption",
+            model={"position": "t5-bias"},
+            task_settings={"n_train": 40000, "n_validation": 200},
+            training={"steps": 1600, "batch_size": 128},
+        ),
+        _preset(
             "translate-additive",
             N_("Translate as in 2015"),
             N_(

@@ -38,6 +38,12 @@ def part(run: Run) -> None:
         show.live_figure(
             accuracy,
             _(
+                "Accuracy: how much is right, between the lines of guessing and of a perfect "
+                "reader: where several words fit what is hidden, nobody can always tell which one "
+                "stood there."
+            )
+            if getattr(run.experiment.task.facts, "hides", False)
+            else _(
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
@@ -166,7 +172,11 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
 
 
 def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
-    chance = started.get("chance")
-    if not isinstance(chance, float):
-        return []
-    return [ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance)))]
+    chance, ceiling = started.get("chance"), started.get("ceiling")
+    marks = []
+    if isinstance(chance, float):
+        marks.append(ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance))))
+    if isinstance(ceiling, float):
+        words = _("a perfect reader: {x}").format(x=show.percent(ceiling))
+        marks.append(ReferenceLine(ceiling, words))
+    return marks
