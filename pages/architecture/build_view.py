@@ -1,4 +1,4 @@
-"""The ends of the Build page: the model's size, its settings, and the whole file."""
+"""The beginning of the Build page: the model's size and its settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pages.ui import controls, drafts, show, state
 from pages.ui.fields import settings_of
 from pages.ui.model_choice import Chosen
 from tfm_core.facts.compute import macs
-from tfm_core.inspect.source import file as source
 
 _EDITOR = "build-editor"
 
@@ -51,27 +50,3 @@ def editor() -> None:
             controls.complaint(sentence)
         settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
         controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
-
-
-def code(chosen: Chosen, title: str) -> None:
-    """Offer the whole model as one file that runs with torch alone."""
-    text = source.source_code(chosen.model, chosen.shape)
-    st.header(title, anchor=False)
-    words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
-    if chosen.experiment is not None:  # a published model has no run here
-        words += _(
-            "; `--checkpoint` and the path of a run's `checkpoints/last/checkpoint.safetensors` "
-            "give it the run's weights"
-        )
-    st.markdown(f"{words}.")
-    st.download_button(
-        _("Download model.py"), text, "model.py", "text/x-python", icon=":material/download:"
-    )
-    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
-        _("{n} lines of PyTorch").format(n=len(text.splitlines())),
-        icon=":material/code:",
-        key="build-code",
-        on_change="rerun",
-    )
-    if whole.open:
-        whole.code(text, language="python")
