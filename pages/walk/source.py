@@ -74,9 +74,9 @@ def _published(name: str) -> Subject:
 
     known = ARCHITECTURES[name]
     walked = by_shape(
-        known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
+        known.model, known.shape, batch=known.batch, src_len=known.src_len, tgt_len=known.tgt_len
     )
-    return with_note(walked, N_("A published model at its real size: shapes only, no numbers."))
+    return with_note(walked, N_("A model at its real size: shapes only, no numbers."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -36,12 +36,21 @@ def label_output(config: TransformerConfig, shape: TextShape) -> str:
         def __init__(self):
             super().__init__()
     '''
+    bias = output_bias(config, shape)
+    made, hidden = f"self.labels = nn.Linear(D_MODEL, N_LABELS{bias})", []
+    if shape.n_hidden:
+        made = (
+            f"self.hidden = nn.Linear(D_MODEL, N_HIDDEN{bias})\n"
+            f"self.labels = nn.Linear(N_HIDDEN, N_LABELS{bias})"
+        )
+        hidden = ["x = F.relu(self.hidden(x))"]
     forward = [
+        *hidden,
         "scores = self.labels(x)",
         "lowest = torch.finfo(scores.dtype).min",
         "return F.pad(scores, (TGT_WORDS - N_LABELS, 0), value=lowest)  # (B, 1, TGT_WORDS)",
     ]
-    init = class_(head, f"self.labels = nn.Linear(D_MODEL, N_LABELS{output_bias(config, shape)})")
+    init = class_(head, made)
     return f"{init}\n" + method("def forward(self, x):", forward)
 
 

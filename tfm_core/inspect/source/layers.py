@@ -9,6 +9,7 @@ from __future__ import annotations
 from textwrap import dedent, indent
 
 from tfm_core.config import TransformerConfig
+from tfm_core.inspect.source import projections
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
@@ -20,13 +21,11 @@ CROSS = {"encoder-decoder", "captioner"}
 def attention(config: TransformerConfig) -> str:
     """Return the source of multi-head attention, and of cross-attention if there is any."""
     has_cross = config.family in CROSS
-    bias = "" if config.bias else ", bias=False"
     dropout = ", dropout_p=drop" if config.dropout else ""
     names = ["x", *(["memory=None"] if has_cross else []), "mask=None"]
     inside = POSITIONS[config.position].inside
     names += [] if inside is None else [f"{inside.argument}=None"]
-    ends = ("in_projection", "out_projection") if config.bias else ()
-    zeros = f"\n{' ' * 16}".join(f"nn.init.zeros_(self.{name}.bias)" for name in ends)
+    made = f"\n{' ' * 16}".join(projections.made(config))
     project = (
         _cross_projection(config) if has_cross else "q, k, v = self.in_projection(x).chunk(3, -1)"
     )
@@ -36,29 +35,26 @@ def attention(config: TransformerConfig) -> str:
     if config.dropout:
         lines.append("drop = DROPOUT if self.training else 0.0")
     lines.append(_attend(config, dropout))
-    lines.append("return self.out_projection(heads.transpose(1, 2).flatten(2))")
-    return _class(
+    lines.append(projections.mixed(config))
+    text = _class(
         f'''
         class MultiHeadAttention(nn.Module):
             """{config.n_heads} heads of {config.d_head} dimensions."""
 
             def __init__(self):
                 super().__init__()
-                self.in_projection = nn.Linear(D_MODEL, 3 * D_MODEL{bias})  # query, key, value
-                self.out_projection = nn.Linear(D_MODEL, D_MODEL{bias})
-                nn.init.xavier_uniform_(self.in_projection.weight)
-                nn.init.xavier_uniform_(self.out_projection.weight)
-                {zeros}
+                {made}
 
             def forward(self, {", ".join(names)}):
                 """x: (B, T, D_MODEL); mask: bool, True = may attend."""
         ''',
         "\n".join(lines),
     )
+    return "\n\n".join(part for part in (projections.classes(config), text) if part)
 
 
 def _cross_projection(config: TransformerConfig) -> str:
-    if not config.bias:
+    if not config.attention_bias:
         own, other = "None", "None"
         head = "weight = self.in_projection.weight"
     else:
@@ -125,6 +121,7 @@ def block(config: TransformerConfig) -> str:
     arguments = "" if inside is None else f", {inside.argument}=None"
     passed = "" if inside is None else f", {inside.argument}={inside.argument}"
     has_cross = config.family in CROSS
+    another = "SharedNorm(self.self_attention_norm)" if config.shared_norm else norm(config)
     init = [
         "self.self_attention = MultiHeadAttention()",
         f"self.self_attention_norm = {norm(config)}",
@@ -132,14 +129,14 @@ def block(config: TransformerConfig) -> str:
             [
                 "if has_cross:",
                 "    self.cross_attention = MultiHeadAttention()",
-                f"    self.cross_attention_norm = {norm(config)}",
+                f"    self.cross_attention_norm = {another}",
                 "self.has_cross = has_cross",
             ]
             if has_cross
             else []
         ),
         "self.feed_forward = FeedForward()",
-        f"self.feed_forward_norm = {norm(config)}",
+        f"self.feed_forward_norm = {another}",
         *(["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []),
     ]
     steps = [_sublayer(config, "self_attention", f"mask=mask{passed}")]
@@ -156,8 +153,21 @@ def block(config: TransformerConfig) -> str:
             def __init__(self{", has_cross=False" if has_cross else ""}):
                 super().__init__()
         '''
-    text = _class(head, "\n".join(init))
+    text = (_SHARED_NORM + "\n\n" if config.shared_norm else "") + _class(head, "\n".join(init))
     return text + "\n" + _method(f"def forward(self, x, mask=None{memory}{arguments}):", steps)
+
+
+_SHARED_NORM = dedent('''\
+    class SharedNorm(nn.Module):
+        """Another sublayer's norm, with the same scale and shift."""
+
+        def __init__(self, norm):
+            super().__init__()
+            self.norm = norm
+
+        def forward(self, x):
+            return self.norm(x)
+    ''')
 
 
 def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
@@ -176,7 +186,7 @@ def stack(config: TransformerConfig) -> str:
     has_cross = config.family in CROSS
     made = "Block(has_cross)" if has_cross else "Block()"
     init = f"self.layers = nn.ModuleList({made} for _ in range(n_layers))"
-    final = f"\nself.final_norm = {norm(config)}" if config.norm_first else ""
+    final = f"\nself.final_norm = {norm(config)}" if config.has_final_norm else ""
     inside = POSITIONS[config.position].inside
     memory = ", memory, memory_mask" if has_cross else ""
     passed, steps = "", []
@@ -188,10 +198,10 @@ def stack(config: TransformerConfig) -> str:
             init += f"\nself.relative = {inside.init.format(is_causal=is_causal)}"
     call = f"block(x, mask{memory}{passed})"
     steps.append(f"for block in self.layers:\n    x = {call}")
-    steps.append("return self.final_norm(x)" if config.norm_first else "return x")
+    steps.append("return self.final_norm(x)" if config.has_final_norm else "return x")
     head = f'''
         class Stack(nn.Module):
-            """Blocks, one after the other{", and a last norm" if config.norm_first else ""}."""
+            """Blocks, one after the other{", and a last norm" if config.has_final_norm else ""}."""
 
             def __init__(self, n_layers{", has_cross=False" if has_cross else ""}):
                 super().__init__()

@@ -90,7 +90,7 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
         init += ["self.output = Pooler()"]
     elif shape.is_label:
         init += ["self.output = LabelOutput()"]
-    else:
+    elif shape.head != "states":
         init += _output(config, shape, "src_embedding")
     embedded = "self.src_embedding(src)"
     if shape.n_segments:
@@ -124,6 +124,8 @@ def _says(shape: TextShape) -> str:
         return "gives one label for the text"
     if shape.head == "pooler":
         return "gives one vector for the text"
+    if shape.head == "states":
+        return "gives the vectors of all tokens"
     if shape.mask_id:
         return "answers every position, also the hidden ones, in one pass"
     return "answers every position in one pass"
@@ -131,7 +133,7 @@ def _says(shape: TextShape) -> str:
 
 def _why_length(shape: TextShape) -> str:
     """Return what an encoder-only model needs the target's length for."""
-    if shape.head == "pooler":
+    if shape.head in ("pooler", "states"):
         return "the content of tgt_in is not seen"
     if shape.mask_id:
         return "each position answers for itself; the content of tgt_in is not seen"
@@ -140,6 +142,8 @@ def _why_length(shape: TextShape) -> str:
 
 def _read(shape: TextShape) -> list[str]:
     """Return the lines from the encoder's vectors to the answer."""
+    if shape.head == "states":
+        return ["return x[:, :length]  # the vectors of all tokens"]
     if shape.pooling is None:
         return ["return self.output(x[:, :length])"]
     *lines, pooled = (line.format(x="x", keep="(src != PAD)") for line in shape.pooling.of_words)

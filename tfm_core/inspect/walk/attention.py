@@ -5,14 +5,31 @@ from __future__ import annotations
 from tfm_core.inspect.walk.block_view import MODULES, BlockView
 from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
 from tfm_core.sentences import N_
+from tfm_core.variants.projections import PROJECTIONS
 
 
 def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = view.got, f"B {view.axis} d_model"
     *_, d_model = view.sizes
-    n = 3 * d_model * (d_model + view.subject.block.bias)
-    bias = f" + {d_model}" if view.subject.block.bias else ""
+    projection = view.module("self_attention").get_submodule("in_projection")
+    n = sum(parameter.numel() for parameter in projection.parameters())
+    block = view.subject.block
+    bias = f" + {d_model}" if block.attention_bias else ""
+    because = N_(
+        "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
+        d_model=d_model,
+        bias=bias,
+        n=n,
+    )
+    if PROJECTIONS[block.projections].is_sliced:
+        because = N_(
+            "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}: each head maps its own slice.",
+            n_heads=block.n_heads,
+            d_head=block.d_head,
+            bias=f" + {block.d_head}" if block.attention_bias else "",
+            n=n,
+        )
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
@@ -26,12 +43,7 @@ def projections(view: BlockView) -> WalkStep:
         number_question(
             N_("How many parameters do the three projections have together?"),
             n,
-            N_(
-                "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
-                d_model=d_model,
-                bias=bias,
-                n=n,
-            ),
+            because,
         ),
         names={**MODULES, "attention": view.module("self_attention")},
         block=view.path,
