@@ -93,7 +93,7 @@ class SlicedProjection(nn.Module):
     @property
     def weight(self) -> Tensor:
         """The whole matrix (3 * d_model, d_model), zero outside the slices."""
-        return torch.cat([torch.block_diag(*part) for part in self.heads])
+        return torch.cat([torch.block_diag(*part) for part in self.heads])  # type: ignore[no-untyped-call]
 
     def forward(self, x: Tensor) -> Tensor:
         """Map x: (B, T, d_model) to (B, T, 3 * d_model): query, key, value."""

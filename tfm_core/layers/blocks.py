@@ -66,7 +66,7 @@ class Block(nn.Module):
         attend = attend or partial(MultiHeadAttention, d_model, n_heads, dropout=dropout, bias=bias)
         self.self_attention = attend()
         self.self_attention_norm = make_norm(norm, d_model, eps)
-        another = partial(make_norm, norm, d_model, eps)
+        another: Callable[[], nn.Module] = partial(make_norm, norm, d_model, eps)
         if has_shared_norm:
             another = partial(SharedNorm, self.self_attention_norm)
         if has_cross:
