@@ -124,6 +124,14 @@ def goals() -> list[Goal]:
             math.exp(-0.05),
             60,
         ),
+        Goal(
+            "span-corruption",
+            PRESETS["span-corruption"].experiment,
+            "hidden spans, exp(bound - loss)",
+            _by_bound,
+            math.exp(-0.06),
+            60,
+        ),
     ]
     listed += [
         Goal(name, PRESETS[name].experiment, "whole sequences", _by_sequences, 0.95, 120)

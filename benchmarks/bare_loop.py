@@ -14,7 +14,6 @@ from tfm_core.data.image_data import ImageData
 from tfm_core.data.vocabulary import PAD
 from tfm_core.training.loop import Trainer
 from tfm_core.training.models import mix
-from tfm_core.training.optimisation import learning_rate
 
 
 class BareLoop:
@@ -34,7 +33,7 @@ class BareLoop:
         while self.step < until:
             self.step += 1
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate(config, self.step)
+                group["lr"] = config.rate(self.step)
             loss = self._loss(trainer.batch_indices(self.step))
             optimizer.zero_grad(set_to_none=True)
             loss.backward()

@@ -130,7 +130,7 @@ PRESETS: dict[str, Preset] = {
             "addition",
             N_("Add like a GPT"),
             N_("A decoder-only model continues “12+34=” one digit at a time."),
-            N_("99 % of unseen sums"),
+            N_("99 % of unseen sums (it has seen the mirrored one of most)"),
             seconds=14,
             family="decoder-only",
             task="addition",
@@ -215,6 +215,21 @@ PRESETS: dict[str, Preset] = {
             task="masked-words",
             model={"position": "rotary"},
             training={"steps": 2700, "batch_size": 128},
+        ),
+        _preset(
+            "span-corruption",
+            N_("Fill in like T5"),
+            N_(
+                "T5's task and its relative bias: an encoder-decoder writes the spans hidden from "
+                "a sentence, each behind its sentinel.",
+            ),
+            N_("unseen spans, about 0.05 nats a token above the lowest possible loss"),
+            seconds=30,
+            family="encoder-decoder",
+            task="span-corruption",
+            model={"position": "t5-bias"},
+            task_settings={"n_train": 40000, "n_validation": 200},
+            training={"steps": 1600, "batch_size": 128},
         ),
         _preset(
             "translate-additive",

@@ -79,8 +79,8 @@ def code(chosen: Chosen, title: str) -> None:
     words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
     if chosen.experiment is not None:  # a published model has no run here
         words += _(
-            "; with the path of a run's `checkpoints/last/checkpoint.safetensors` it has the run's "
-            "weights"
+            "; `--checkpoint` and the path of a run's `checkpoints/last/checkpoint.safetensors` "
+            "give it the run's weights"
         )
     st.markdown(f"{words}.")
     st.download_button(

@@ -43,6 +43,14 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         show.live_figure(figure, words, key="attention-alignment")
     with right:
         _table(run, frame[frame["step"] == step].reset_index(drop=True))
+    if run.experiment.model.family == "decoder-only":
+        st.caption(
+            _(
+                "In one sequence a head may also attend to `<bos>` and to what is written so far: "
+                "shares are of all its attention, and the error rate takes its strongest source "
+                "token, even where most of the attention lies elsewhere."
+            )
+        )
 
 
 def outline(figure: go.Figure, experiment: Experiment, example: Example, module: str) -> bool:

@@ -49,9 +49,15 @@ def _progress_words(curves: Curves, status: Status) -> str:
     words = _("Step {step} of {total}").format(
         step=f"{status.step:,}", total=f"{status.total_steps:,}"
     )
-    return (
-        words if epoch is None else _("{words} · epoch {n}").format(words=words, n=f"{epoch:.1f}")
-    )
+    if epoch is None:
+        return words
+    reads = curves.started.get("reads_per_epoch", 1.0)
+    if reads > 1:  # every window once is far more than every token once
+        times = show.count(epoch * reads) if epoch * reads >= 10 else f"{epoch * reads:.1f}"
+        return _(
+            "{words} · each token of the text read {times} times, in overlapping windows"
+        ).format(words=words, times=times)
+    return _("{words} · epoch {n}").format(words=words, n=f"{epoch:.1f}")
 
 
 def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str]]:
@@ -65,8 +71,8 @@ def _cards(run: Run, status: Status, curves: Curves) -> list[tuple[str, str, str
         (
             _("Test accuracy") if is_over else _("Accuracy"),
             _last(measured, "accuracy", show.percent),
-            _("Share of unseen pictures or target tokens that are right; {where}.").format(
-                where=where
+            _("Share of unseen pictures or target tokens that are right; {where}. {unseen}").format(
+                where=where, unseen=_(run.experiment.task.facts.unseen)
             ),
         )
     ]

@@ -9,10 +9,13 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import page_table, run_actions, runs_access, state, way_back
+from pages.ui.typed import escape
+from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
+_JUMP = 2  # from so many times the rate on a rise is worth a word
 ANSWER_WITHIN = 0.3
 """Seconds that a press waits for the worker's answer before the page is drawn again."""
 
@@ -122,12 +125,41 @@ def _train_further(run: Run, status: Status) -> None:
             key=f"run-more-{run.id}",
             help=_("A copy goes on from the last checkpoint; this run stays as it is."),
         )
+        done = run.checkpoint_step or status.step
+        steps = done + int(more)
+        stays_low = st.toggle(
+            _("Keep the learning rate low"),
+            key=f"run-low-{run.id}",
+            help=_("A constant {share:.0%} of its peak, in place of the schedule.").format(
+                share=LOW
+            ),
+        )
+        st.caption(_rate_words(run.experiment.training, done, steps, stays_low=stays_low))
         if st.button(_("Train a copy"), type="primary", key="run-further"):
-            steps = (run.checkpoint_step or status.step) + int(more)
-            copy = run_actions.train_further(run, steps)
+            copy = run_actions.train_further(run, steps, stays_low=stays_low)
             if copy is not None:
                 state.set_current_run(copy.id)
                 st.rerun()
+
+
+def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: bool) -> str:
+    """Say what the learning rate does where the copy goes on, and what comes of it."""
+    try:
+        further = training.further(steps, stays_low=stays_low)
+    except ValueError as error:  # more steps than a run may have
+        return escape(_(error))
+    before, after = training.rate(done), further.rate(done + 1)
+    words = _("Learning rate: {before:.2g} at step {done}, {after:.2g} at the next.").format(
+        before=before, after=after, done=f"{done:,}"
+    )
+    if stays_low:
+        return words + _(" It stays there.")
+    if after < _JUMP * before:
+        return words
+    return words + _(
+        " The schedule is laid over all {steps} steps anew, so the rate jumps up: expect the loss "
+        "to rise before it falls again."
+    ).format(steps=f"{steps:,}")
 
 
 def _ask(run: Run, kind: RequestKind) -> None:

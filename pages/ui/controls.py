@@ -115,7 +115,10 @@ def task() -> None:
         help=_("What the model learns; the list holds what the chosen family can."),
         on_change=_take_task,
     )
-    st.caption(_(TASK_FACTS[chosen].help))
+    st.caption(
+        _(TASK_FACTS[chosen].help),
+        help=_("What “unseen” means here: {words}").format(words=_(TASK_FACTS[chosen].unseen)),
+    )
 
 
 def variants(text: str, choices: Mapping[str, Labelled]) -> str:

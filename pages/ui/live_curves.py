@@ -38,6 +38,12 @@ def part(run: Run) -> None:
         show.live_figure(
             accuracy,
             _(
+                "Accuracy: how much is right, between the lines of guessing and of a perfect "
+                "reader: where several words fit what is hidden, nobody can always tell which one "
+                "stood there."
+            )
+            if getattr(run.experiment.task.facts, "hides", False)
+            else _(
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
@@ -96,7 +102,7 @@ def _figures(
         [_measured(_("validation"), _curves, "validation", "loss")],
         [_measured(_("test"), _curves, "test", "loss")],
         y_title=_("loss (nats)"),
-        marks=_loss_marks(started),
+        marks=_loss_marks(started, is_smoothed=_is_floor_smoothed(_run)),
         best=best(_curves, "loss") if is_patient else None,
     )
     tokens, test = [("accuracy", _("validation"))], [("accuracy", _("test"))]
@@ -139,21 +145,38 @@ def best(curves: Curves, column: str) -> Measurements | None:
     return Measurements(name, steps, curves.validation[column][row])
 
 
-def _loss_marks(started: dict[str, object]) -> list[ReferenceLine]:
+def _is_floor_smoothed(run: Run) -> bool:
+    """Say whether the floor is that of smoothed targets, which training alone is measured by.
+
+    That of hidden words is the reader's who knows, whatever training smooths.
+    """
+    is_smoothed = run.experiment.training.label_smoothing > 0
+    return is_smoothed and run.experiment.task.facts.answer != "blanks"
+
+
+def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> list[ReferenceLine]:
     marks = []
     start, floor = started.get("start_loss"), started.get("floor")
     if isinstance(start, float):
         marks.append(ReferenceLine(start, _("guessing: {x}").format(x=f"{start:.2f}")))
     if isinstance(floor, int | float) and floor > 0:
-        words = _("lowest possible: {x}").format(x=f"{floor:.2f}")
+        words = _("lowest possible: {x}")
+        if is_smoothed:  # validation and test are not smoothed, and go lower
+            words = _("lowest possible in training, smoothed: {x}")
+        words = words.format(x=f"{floor:.2f}")
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
+        is_lower_bound = has_room and not is_smoothed
+        marks.append(ReferenceLine(float(floor), words, is_lower_bound=is_lower_bound))
     return marks
 
 
 def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
-    chance = started.get("chance")
-    if not isinstance(chance, float):
-        return []
-    return [ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance)))]
+    chance, ceiling = started.get("chance"), started.get("ceiling")
+    marks = []
+    if isinstance(chance, float):
+        marks.append(ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance))))
+    if isinstance(ceiling, float):
+        words = _("a perfect reader: {x}").format(x=show.percent(ceiling))
+        marks.append(ReferenceLine(ceiling, words))
+    return marks

@@ -75,11 +75,14 @@ def resume(run: Run) -> None:
     watch(run)
 
 
-def train_further(run: Run, steps: int) -> Run | None:
-    """Train a copy of a run up to ``steps`` steps; None, said in a sentence, if refused."""
+def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | None:
+    """Train a copy of a run up to ``steps`` steps; None, said in a sentence, if refused.
+
+    stays_low: the learning rate does not rise again.
+    """
     try:
         _check_session()
-        copy = runs_access.store().fork(run.id, steps=steps)
+        copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low)
         runs_access.queue().resume(copy)
     except (ValueError, OSError) as error:
         show.problem(error)

@@ -1,7 +1,11 @@
+import re
+
 import pytest
 import torch
 
-from tfm_core.config import TEXT_TASKS, TextTaskConfig
+from tfm_core.config import CORPUS_TASKS, TASK_FACTS, TEXT_TASKS, TextTaskConfig, task_config
+from tfm_core.data.load import load
+from tfm_core.data.text.span_corruption import SENTINELS, whole
 from tfm_core.data.text_data import encode_src, load_text, shares
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD
 
@@ -21,7 +25,13 @@ def data(config):
 
 def sources(split):
     """What no two pairs share: the sources, and where words are hidden, the sentences."""
-    return {pair.tgt if MASK in pair.src else pair.src for pair in split.pairs}
+    return {told_apart(pair) for pair in split.pairs}
+
+
+def told_apart(pair):
+    if SENTINELS[0] in pair.src:
+        return whole(pair)
+    return pair.tgt if MASK in pair.src else pair.src
 
 
 def test_splits_share_no_source(data):
@@ -107,3 +117,38 @@ def test_moving_keeps_the_pairs(data):
     moved = data.to("cpu")
     assert moved.train.pairs is data.train.pairs
     assert torch.equal(moved.test.tgt, data.test.tgt)
+
+
+def mirrored(src):
+    plus = src.index("+")
+    return (*src[plus + 1 :], "+", *src[:plus])
+
+
+@pytest.mark.parametrize("name", [*TEXT_TASKS, "grammar"])
+def test_what_is_said_of_unseen_examples_is_true(name):
+    """The share that the task's words name, at the settings that a task begins with."""
+    facts = (TEXT_TASKS | CORPUS_TASKS)[name]
+    data = load(task_config(name).named(name), seed=0)
+    train, test = data.train.pairs, data.test.pairs
+    sources, targets = {pair.src for pair in train}, {pair.tgt for pair in train}
+    in_training = sum(pair.tgt in targets for pair in test) / len(test)
+    if name == "masked-words":
+        assert in_training == 0
+        in_training = sum(pair.src in sources for pair in test) / len(test)
+    elif name == "span-corruption":
+        assert not {whole(pair) for pair in train} & {whole(pair) for pair in test}
+        in_training = sum(pair.src in sources for pair in test) / len(test)
+    elif name != "grammar":
+        assert not sources & {pair.src for pair in test}
+    if name == "addition":
+        assert sum(mirrored(pair.src) in sources for pair in test) > 0.9 * len(test)
+        in_training = len(train) / 100**2
+    if name == "sentiment":
+        return  # three labels, all of them known
+    said = re.search(r"(\d+) %", facts.unseen)
+    assert in_training == pytest.approx(int(said[1]) / 100 if said else 0, abs=0.02)
+
+
+@pytest.mark.parametrize("name", [*TASK_FACTS])
+def test_every_task_says_what_is_new_in_an_unseen_example(name):
+    assert TASK_FACTS[name].unseen.endswith(".")

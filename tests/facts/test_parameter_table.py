@@ -38,7 +38,7 @@ def test_a_tied_weight_is_counted_once_and_says_whose_it_is():
     known = ARCHITECTURES["gpt2-small"]
     (output,) = [r for r in parameter_table(known.model, known.shape).rows if r.module == "output"]
     assert output.n_parameters == 0
-    assert output.tied_to == "src_embedding.table.weight"
+    assert output.tied_to == "token_embedding.table.weight"
     assert output.formula == "0 (tied)"
 
 

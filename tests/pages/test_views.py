@@ -153,7 +153,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("parameters", ParametersView(**SIZES), PAIR),
     ("walk", WalkView(**SIZES), PAIR),
     ("training-step", TrainingStepView(stage="loss"), {}),
-    ("training-step", TrainingStepView(show="run", stage="update"), KOREAN),
+    ("training-step", TrainingStepView(show="run", stage="update", weights="last"), KOREAN),
     ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
     ("walk", WalkView(source="book", step="scores"), {}),
     ("walk", WalkView(show="bert-base", block=6), {}),

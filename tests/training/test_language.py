@@ -127,3 +127,12 @@ def test_a_text_shorter_than_the_context_is_one_window():
     assert trainer.data.windows.length == 24
     assert trainer.objective.n_train == 1
     list(train(trainer))
+
+
+def test_an_epoch_of_overlapping_windows_reads_each_token_many_times():
+    windows = build(language("own-text")).data.windows
+    trainer = build(language("own-text"))
+    started = next(train(trainer))
+    # all windows together hold so many tokens, and the text holds so few
+    assert started.reads_per_epoch == len(windows) * windows.length / len(windows.ids) > 5
+    assert next(train(build(language("grammar")))).reads_per_epoch == 1

@@ -18,7 +18,6 @@ from tfm_core.training.events import (
     to_record,
 )
 from tfm_core.training.loop import TrainingDiverged, build, snapshot_steps, train
-from tfm_core.training.optimisation import learning_rate
 
 pytestmark = pytest.mark.quick
 
@@ -143,7 +142,7 @@ def test_schedules_rise_to_the_peak_and_do_not_rise_again(schedule):
     config = experiment(
         training={"schedule": schedule, "steps": 100, "warmup": 0.1, "learning_rate": 0.5}
     ).training
-    rates = [learning_rate(config, step) for step in range(1, 101)]
+    rates = [config.rate(step) for step in range(1, 101)]
     assert rates[9] == pytest.approx(0.5)
     assert rates[:10] == sorted(rates[:10])
     assert rates[9:] == sorted(rates[9:], reverse=True)
@@ -156,7 +155,7 @@ def test_inverse_square_root_is_the_papers():
     ).training
     for step in (1, 39, 40, 41, 1000):
         noam = min(step**-0.5, step * 40**-1.5)  # section 5.3, up to the constant
-        assert learning_rate(config, step) == pytest.approx(noam * 40**0.5)
+        assert config.rate(step) == pytest.approx(noam * 40**0.5)
 
 
 def test_a_loss_that_is_no_number_ends_in_a_sentence():

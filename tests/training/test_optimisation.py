@@ -11,7 +11,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.training.events import Measured
 from tfm_core.training.loop import build, train
 from tfm_core.training.models import new_model
-from tfm_core.training.optimisation import learning_rate, make_optimizer
+from tfm_core.training.optimisation import make_optimizer
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.record import UnknownVariant, resolve
 from tfm_core.variants.schedules import SCHEDULES
@@ -130,7 +130,7 @@ def test_any_two_optimisers_take_another_step(one, other, gradients):
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_the_rate_rises_to_its_peak_and_never_over_it(name):
     config = TrainingConfig(schedule=name, steps=100, warmup=0.1, learning_rate=0.5)
-    rates = [learning_rate(config, step) for step in range(1, 101)]
+    rates = [config.rate(step) for step in range(1, 101)]
     assert rates[9] == pytest.approx(0.5) == max(rates)
     assert rates[:10] == pytest.approx([0.05 * step for step in range(1, 11)])
     assert min(rates) > 0  # the last step still moves a little
@@ -147,10 +147,10 @@ def test_any_two_schedules_differ(one, other):
 
 def test_the_papers_schedule_falls_with_the_root_of_the_step():
     config = TrainingConfig(schedule="inverse-sqrt", steps=100, warmup=0.04, learning_rate=1.0)
-    assert learning_rate(config, 64) == pytest.approx(0.25)
+    assert config.rate(64) == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_no_warmup_starts_at_the_peak(name):
     config = TrainingConfig(schedule=name, steps=100, warmup=0.0, learning_rate=0.5)
-    assert learning_rate(config, 1) == pytest.approx(0.5)
+    assert config.rate(1) == pytest.approx(0.5)

@@ -16,12 +16,16 @@ N_DIGITS = range(1, 4)
 
 @dataclass(frozen=True, slots=True)
 class CaptionTaskFacts:
-    """Label and help of a caption task and the shape of its pictures."""
+    """Label and help of a caption task and the shape of its pictures.
+
+    unseen: what is new in an unseen example.
+    """
 
     label: str
     help: str
     image_size: int
     channels: int
+    unseen: str
     families: tuple[str, ...] = ("captioner",)
     answer: Literal["sequence"] = "sequence"
 
@@ -32,6 +36,7 @@ CAPTION_TASKS: dict[str, CaptionTaskFacts] = {
         N_("Say in words which handwritten digits a picture shows, and where they stand."),
         49,
         1,
+        N_("No handwritten digit is in two splits; captions are."),
     ),
 }
 

@@ -24,11 +24,15 @@ LONGEST_SENTENCE: dict[str, int] = {"words": 16, "characters": 110}
 
 @dataclass(frozen=True, slots=True)
 class CorpusTaskFacts:
-    """Label and help of a corpus, and which settings of CorpusTaskConfig say something about it."""
+    """Label and help of a corpus, and which settings of CorpusTaskConfig say something about it.
+
+    unseen: what is new in an unseen example.
+    """
 
     label: str
     help: str
     settings: tuple[str, ...]
+    unseen: str
     families: tuple[str, ...] = ("decoder-only",)
     answer: str = "text"
 
@@ -38,11 +42,19 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
         N_("Toy grammar"),
         N_("Write sentences of the toy English grammar, one token after the other."),
         ("unit", "n_train", "n_validation", "n_test"),
+        N_(
+            "Sentences are drawn one by one, as the lowest possible loss asks: 20 % of the unseen "
+            "ones, the short ones, are in training too.",
+        ),
     ),
     "own-text": CorpusTaskFacts(
         N_("A text"),
         N_("Continue a text: the first chapter of Alice in Wonderland, or one that you paste."),
         ("unit", "context", "text"),
+        N_(
+            "The first 80 % of the text are for training, the next 10 % for validation and the "
+            "last 10 % for the test.",
+        ),
     ),
 }
 

@@ -14,7 +14,8 @@ ImageTaskName = Literal["mnist-5000", "mnist", "fashion-mnist", "cifar-10"]
 class ImageTaskFacts:
     """Label and help of an image task, and the shape of its pictures.
 
-    n_train: pictures that are not for the test; validation is taken from them.
+    n_train: pictures that are not for the test; validation is taken from them. unseen: what is new
+    in an unseen example.
     """
 
     label: str
@@ -24,6 +25,7 @@ class ImageTaskFacts:
     class_names: tuple[str, ...]
     n_train: int
     n_test: int
+    unseen: str = N_("No picture is in two splits.")
     families: tuple[str, ...] = ("vit",)
     answer: Literal["label"] = "label"
 

@@ -15,6 +15,8 @@ CLS_ID = 1
 class TextShape:
     """Sizes of the vocabularies and the padding id, then what published models do at their ends.
 
+    pad_id: the token that fills rows up and is never attended to; None where no token does, as in
+    GPT-2, whose token 0 is "!".
     one_vocabulary: source and target words share one embedding table (both sizes are then equal).
     output_bias: the output layer has a bias where the model has biases (GPT-2's has none).
     head: ``tokens`` answers every position with a word; ``pooler`` is BERT's, a tanh layer on the
@@ -30,7 +32,7 @@ class TextShape:
 
     src_vocabulary: int
     tgt_vocabulary: int
-    pad_id: int = 0
+    pad_id: int | None = 0
     one_vocabulary: bool = False
     output_bias: bool = True
     head: str = "tokens"

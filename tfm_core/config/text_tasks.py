@@ -10,7 +10,7 @@ from tfm_core.sentences import N_
 
 TextTaskName = Literal[
     "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
-    "sentiment", "masked-words",
+    "sentiment", "masked-words", "span-corruption",
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word where it stands."""
@@ -24,6 +24,8 @@ class TextTaskFacts:
 
     ``max_src_len`` and ``max_tgt_len`` take the size and return tokens, without special tokens.
     ``families`` are the model families that can learn it, ``answer`` is what they answer.
+    ``unseen`` says what is new in an unseen example; its shares are those of the default settings.
+    ``hides``: words of a sentence are hidden; several may be right, and ``size`` is no length.
     """
 
     label: str
@@ -34,8 +36,10 @@ class TextTaskFacts:
     default_size: int
     max_src_len: Callable[[int], int]
     max_tgt_len: Callable[[int], int]
+    unseen: str
     families: tuple[str, ...] = SEQUENCE_FAMILIES
     answer: AnswerKind = "sequence"
+    hides: bool = False
 
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {
@@ -48,6 +52,10 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         1,
         lambda n: (16, 33)[n - 1],
         lambda n: (17, 34)[n - 1],
+        N_(
+            "No English sentence is in two splits; 10 % of the unseen ones have a Korean sentence "
+            "that training holds too, as the translation of another.",
+        ),
     ),
     "dates": TextTaskFacts(
         N_("Dates to ISO"),
@@ -58,6 +66,10 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         6,
         lambda n: (18, 18, 18, 22, 22, 33)[n - 1],
         lambda n: 10,
+        N_(
+            "No spelling of a date is in two splits; 38 % of the unseen ones are of a date that "
+            "training holds too, spelled otherwise.",
+        ),
     ),
     "numbers": TextTaskFacts(
         N_("Numbers"),
@@ -68,6 +80,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         4,
         lambda n: (1, 2, 5, 7, 8, 11)[n - 1],
         lambda n: n,
+        N_("No number is in two splits."),
     ),
     "copy": TextTaskFacts(
         N_("Copy"),
@@ -78,6 +91,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         10,
         lambda n: n,
         lambda n: n,
+        N_("No sequence is in two splits."),
     ),
     "reverse": TextTaskFacts(
         N_("Reverse"),
@@ -88,6 +102,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         10,
         lambda n: n,
         lambda n: n,
+        N_("No sequence is in two splits."),
     ),
     "sort": TextTaskFacts(
         N_("Sort"),
@@ -98,6 +113,10 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         10,
         lambda n: n,
         lambda n: n,
+        N_(
+            "No sequence is in two splits; 45 % of the unseen ones hold the same digits as one in "
+            "training, in another order.",
+        ),
     ),
     "addition": TextTaskFacts(
         N_("Addition"),
@@ -108,6 +127,10 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         2,
         lambda n: 2 * n + 1,
         lambda n: n + 1,
+        N_(
+            "No sum a + b is in two splits. With two digits training holds 93 % of all sums, so it "
+            "has the mirrored b + a of nearly every unseen one; with more digits of few.",
+        ),
     ),
     "sentiment": TextTaskFacts(
         N_("Sentiment"),
@@ -118,6 +141,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         2,
         lambda n: 8 * n - 1,
         lambda n: 1,
+        N_("No sentence is in two splits."),
         families=("encoder-only",),
         answer="label",
     ),
@@ -130,7 +154,31 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         15,
         lambda n: 16,
         lambda n: 16,
+        N_(
+            "No whole sentence is in two splits; 5 % of the unseen ones look the same as one in "
+            "training where the hidden words are gaps.",
+        ),
         families=("encoder-only",),
         answer="blanks",
+        hides=True,
+    ),
+    "span-corruption": TextTaskFacts(
+        N_("Span corruption"),
+        N_("Write the spans hidden from a toy English, each behind its sentinel (T5)."),
+        N_("Hidden, %"),
+        N_(
+            "Share of each sentence's words that is hidden, in spans of 2 on average; T5 hides "
+            "15 % of much longer texts, in spans of 3."
+        ),
+        range(10, 51),
+        30,
+        lambda n: 16,
+        lambda n: round(16 * n / 100) + max(1, round(round(16 * n / 100) / 2)) + 1,
+        N_(
+            "No whole sentence is in two splits; 19 % of the unseen ones look the same as one in "
+            "training where the hidden words are sentinels.",
+        ),
+        families=("encoder-decoder", "decoder-only", "recurrent"),
+        hides=True,
     ),
 }

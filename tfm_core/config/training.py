@@ -13,6 +13,9 @@ from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.schedules import SCHEDULES
 
+LOW = 0.1
+"""Of the peak learning rate: a rate that goes on where a schedule has ended, and shakes little."""
+
 
 class TrainingConfig(Config):
     """The settings of the training loop."""
@@ -153,6 +156,22 @@ class TrainingConfig(Config):
         if not isinstance(values, Mapping) or "weight_decay" in values:
             return values
         return {**values, "weight_decay": own_decay(values.get("optimizer"))}
+
+    def rate(self, step: int) -> float:
+        """Return the learning rate of a step, counted from 1."""
+        warm = max(1, round(self.warmup * self.steps))
+        return self.learning_rate * SCHEDULES[self.schedule].share(step, warm, self.steps)
+
+    def further(self, steps: int, *, stays_low: bool = False) -> Self:
+        """Return the training of a copy that goes on up to ``steps`` steps.
+
+        Its schedule is laid over all of them anew, so the rate jumps where the old one had ended.
+        stays_low: the rate is constant instead, at LOW of the peak.
+        """
+        if not stays_low:
+            return self.replace(steps=steps)
+        rate = LOW * self.learning_rate
+        return self.replace(steps=steps, schedule="constant", warmup=0.0, learning_rate=rate)
 
     @property
     def tested(self) -> Literal["best", "last"]:

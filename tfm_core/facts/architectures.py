@@ -65,7 +65,7 @@ def _gpt2(name: str, label: str, width: int, heads: int, layers: int, count: int
         activation="gelu_tanh", position="learned", max_len=1024, tie_embeddings=True,
     )  # fmt: skip
     shape = TextShape(
-        50257, 50257, one_vocabulary=True, output_bias=False, scale_embedding=False,
+        50257, 50257, pad_id=None, one_vocabulary=True, output_bias=False, scale_embedding=False,
         has_source=False,
     )  # fmt: skip
     return Architecture(name, label, model, shape, 0, 1024, count, "Radford et al. 2019")

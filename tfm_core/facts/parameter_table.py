@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from torch import nn
@@ -53,6 +55,31 @@ class ParameterTable:
         return _fold(self.rows)
 
 
+_PARTS = (  # what a module's name says -> what it is part of, in words
+    ("cross_attention", N_("cross-attention")),
+    ("attention", N_("self-attention")),
+    ("feed_forward", N_("the feed-forward layers")),
+    ("embedding", N_("the embeddings")),
+    ("positions", N_("the positions")),
+    ("stem", N_("the patch projection")),
+    ("output", N_("the output")),
+    ("head", N_("the output")),
+    ("norm", N_("the norms")),
+    ("encoder", N_("the recurrence")),  # what is left of a stack has no blocks
+    ("decoder", N_("the recurrence")),
+)
+
+
+def most_in(rows: Sequence[Row]) -> str:
+    """Say which part of a model holds the most parameters, with its share."""
+    sums: dict[str, float] = {}
+    for row in rows:
+        part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
+        sums[part] = sums.get(part, 0.0) + row.share
+    most = max(sums, key=sums.__getitem__)
+    return N_("The largest part here, {share:.0%}, is in {part}.", part=most, share=sums[most])
+
+
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
     """Return the model on the ``meta`` device: shapes and names, no numbers, no memory."""
     import torch  # late: a page that shows tables is painted before torch is loaded
@@ -65,8 +92,18 @@ def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
 
 @lru_cache(maxsize=64)
 def parameter_table(config: ModelConfig, shape: Shape) -> ParameterTable:
-    """Return the table of a model. Raises ValueError where config and shape do not fit."""
-    return table_of(laid_out(config, shape))
+    """Return the table of a model, with its family's names.
+
+    Raises ValueError where config and shape do not fit.
+    """
+    table, names = table_of(laid_out(config, shape)), own_names(config, shape)
+    rows = []
+    for row in table.rows:
+        module = own_name(row.module, names)
+        if module is not None:  # a table that stands under two names is said once
+            tied_to = (own_name(row.tied_to, names) or "") if row.tied_to else ""
+            rows.append(replace(row, module=module, tied_to=tied_to))
+    return ParameterTable(tuple(rows), table.total)
 
 
 def table_of(model: nn.Module) -> ParameterTable:

@@ -10,12 +10,17 @@ import torch
 from torch import Tensor
 
 
-def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+def is_token(ids: Tensor, pad_id: int | None) -> Tensor:
+    """Return ``(B, K)``: True where a token stands, everywhere where none is for padding (None)."""
+    return torch.ones_like(ids, dtype=torch.bool) if pad_id is None else ids != pad_id
+
+
+def padding_mask(ids: Tensor, pad_id: int | None) -> Tensor:
     """Return ``(B, 1, 1, K)``: every query may attend to every key that is not padding.
 
-    ids: (B, K) token ids.
+    ids: (B, K) token ids; pad_id: None where no token is for padding.
     """
-    return (ids != pad_id)[:, None, None, :]
+    return is_token(ids, pad_id)[:, None, None, :]
 
 
 def causal_mask(length: int, device: torch.device | None = None) -> Tensor:

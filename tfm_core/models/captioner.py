@@ -31,7 +31,7 @@ class Captioner(nn.Module):
         tgt_positions: nn.Module,
         decoder: Stack,
         output: nn.Linear,
-        pad_id: int,
+        pad_id: int | None,
         dropout: float = 0.0,
     ) -> None:
         """``positions`` are the patches', ``tgt_positions`` the words'."""

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from tfm_core.layers import recorder
+from tfm_core.layers.masks import is_token
 from tfm_core.layers.recurrent import AttentionRead, EncodedSource, RecurrentAttention
 from tfm_core.variants.cells import CELLS
 from tfm_core.variants.record import resolve
@@ -163,7 +164,7 @@ class RecurrentTranslator(nn.Module):
         bridge: nn.Linear,
         readout: nn.Linear,
         output: nn.Linear,
-        pad_id: int,
+        pad_id: int | None,
         has_cells: bool,
         dropout: float = 0.0,
     ) -> None:
@@ -180,7 +181,7 @@ class RecurrentTranslator(nn.Module):
 
     def encode(self, src: Tensor) -> EncodedSource:
         """Read the source (B, S)."""
-        keep = src != self.pad_id
+        keep = is_token(src, self.pad_id)
         memory, last = self.encoder(self.src_embedding(src), keep)
         prepared = self.decoder.cross_attention.prepare(memory)
         return EncodedSource(memory, keep[:, None], prepared, last)

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from tfm_core.layers import recorder
 from tfm_core.layers.blocks import Stack, tokens_at
-from tfm_core.layers.masks import causal_mask, padding_mask, window_mask
+from tfm_core.layers.masks import causal_mask, is_token, padding_mask, window_mask
 from tfm_core.layers.pooling import Pool
 from tfm_core.models.embedding import Segments, TokenEmbedding
 from tfm_core.models.recurrent import RecurrentTranslator
@@ -28,7 +28,7 @@ class Writer(Protocol):
     decoder: Stack
     output: nn.Linear
     dropout: nn.Dropout
-    pad_id: int
+    pad_id: int | None
     window: int
 
 
@@ -63,7 +63,7 @@ class EncoderDecoder(nn.Module):
         encoder: Stack,
         decoder: Stack,
         output: nn.Linear,
-        pad_id: int,
+        pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
     ) -> None:
@@ -106,7 +106,7 @@ class EncoderOnly(nn.Module):
         src_positions: nn.Module,
         encoder: Stack,
         output: nn.Module,
-        pad_id: int,
+        pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
         segments: Segments | None = None,
@@ -137,8 +137,10 @@ class EncoderOnly(nn.Module):
         """
         length = tgt_in.size(1) if self.pool is None else 1
         src = F.pad(src, (int(self.has_cls), 0), value=self.cls_id)
-        src = F.pad(src, (0, max(0, length - src.size(1))), value=self.pad_id)
-        mask = within(padding_mask(src, self.pad_id), src.size(1), self.window)
+        keep = is_token(src, self.pad_id)
+        slots = (0, max(0, length - src.size(1)))
+        src, keep = F.pad(src, slots, value=self.pad_id or 0), F.pad(keep, slots)
+        mask = within(keep[:, None, None, :], src.size(1), self.window)
         x = self.src_positions(self.src_embedding(src))
         x = self.dropout(x if self.segments is None else self.segments(x))
         is_whole = query_positions is None or recorder.active()  # who watches sees everything
@@ -146,7 +148,7 @@ class EncoderOnly(nn.Module):
             x = self.encoder(x, mask=mask)
         else:
             x = self.encoder.at(query_positions, x, mask=mask)
-        answering = x[:, :length] if self.pool is None else self.pool(x, src != self.pad_id)
+        answering = x[:, :length] if self.pool is None else self.pool(x, keep)
         out: Tensor = self.output(answering)
         recorder.record(self.output, answering=answering, logits=out)
         return out if query_positions is None or not is_whole else tokens_at(out, query_positions)
@@ -167,7 +169,7 @@ class DecoderOnly(nn.Module):
         positions: nn.Module,
         decoder: Stack,
         output: nn.Linear,
-        pad_id: int,
+        pad_id: int | None,
         window: int = 0,
         dropout: float = 0.0,
     ) -> None:
@@ -195,9 +197,9 @@ class DecoderOnly(nn.Module):
 
         Without a source (S = 0), as in a language model, the target is the whole sequence.
         """
-        lengths = (src != self.pad_id).sum(1, keepdim=True)  # (B, 1)
+        lengths = is_token(src, self.pad_id).sum(1, keepdim=True)  # (B, 1)
         if not src.size(1):
-            return self.tgt_embedding(tgt_in), tgt_in != self.pad_id, lengths
+            return self.tgt_embedding(tgt_in), is_token(tgt_in, self.pad_id), lengths
         positions = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]
         is_src = positions < lengths  # (B, S + T)
         from_src = positions.clamp(max=src.size(1) - 1).expand_as(is_src)
@@ -209,7 +211,7 @@ class DecoderOnly(nn.Module):
             self.src_embedding(src.gather(1, from_src)),
             self.tgt_embedding(tgt_in.gather(1, from_tgt)),
         )
-        keep = is_src | (is_tgt & (tgt_in.gather(1, from_tgt) != self.pad_id))
+        keep = is_src | (is_tgt & is_token(tgt_in.gather(1, from_tgt), self.pad_id))
         return x, keep, lengths
 
 

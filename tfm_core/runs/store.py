@@ -99,14 +99,16 @@ class RunStore:
         os.rename(self.root / _TRASH / run_id, self.root / run_id)
         return self.get(run_id)
 
-    def fork(self, run_id: str, *, steps: int, device: str | None = None) -> Run:
+    def fork(
+        self, run_id: str, *, steps: int, device: str | None = None, stays_low: bool = False
+    ) -> Run:
         """Copy a run that ended, so that the copy trains further, up to ``steps`` in all.
 
         The copy is stopped at its parent's last checkpoint and goes on through the queue's
         ``resume``, on the parent's device unless told otherwise (of a recorded run: the CPU).
         Raises ValueError, in a sentence, for a run that still trains or has no checkpoint, and
         where ``steps`` is not beyond the steps it has done. The copy of a run that stopped early
-        trains all its steps.
+        trains all its steps. stays_low: see ``TrainingConfig.further``.
         """
         parent = self.get(run_id)
         status = parent.status
@@ -121,10 +123,11 @@ class RunStore:
                 done=done,
             )
         old = parent.experiment
-        changes = {"steps": steps}
+        training = old.training.further(steps, stays_low=stays_low)
         if status.state == "finished" and done < old.training.steps:
-            changes["patience"] = 0  # it ran out of patience: the copy would stop at once
-        experiment = old.replace(training=old.training.replace(**changes).model_dump())
+            # it ran out of patience: the copy would stop at once
+            training = training.replace(patience=0)
+        experiment = old.replace(training=training.model_dump())
         device = device or ("cpu" if parent.meta.recorded else parent.meta.device)
         meta = dataclasses.replace(
             parent.meta, created=_now(), device=device, recorded=False, parent=parent.id

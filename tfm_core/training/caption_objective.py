@@ -16,6 +16,8 @@ _MEASURED_AT_ONCE = 125  # what is computed of more pictures does not fit a proc
 class CaptionObjective:
     """Next-word prediction; training pictures are composed anew, with digits a little changed."""
 
+    reads_per_epoch = 1.0
+
     def __init__(
         self, data: CaptionData, config: CaptionTaskConfig, *, label_smoothing: float = 0.0
     ) -> None:

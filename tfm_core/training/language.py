@@ -30,6 +30,10 @@ class LanguageObjective:
         assert isinstance(data.task, CorpusTask)
         self.data, self.task, self.label_smoothing = data, data.task, label_smoothing
         self.n_train = len(data.train) if data.windows is None else len(data.windows)
+        windows = data.windows
+        self.reads_per_epoch = (
+            1.0 if windows is None else len(windows) * windows.length / len(windows.ids)
+        )
         self.n_classes = len(data.task.tgt_vocabulary)
         self._lengths = (data.train.tgt != PAD).sum(1).cpu()
 

@@ -33,8 +33,8 @@ from tfm_core.training.events import (
     Step,
 )
 from tfm_core.training.models import mix, new_model
-from tfm_core.training.objectives import Objective
-from tfm_core.training.optimisation import learning_rate, make_optimizer
+from tfm_core.training.objectives import Objective, TextObjective
+from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.patience import Patience
 from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
@@ -181,7 +181,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
     config, step = trainer.experiment.training, trainer.step + 1
     model, optimizer, scaler = trainer.model, trainer.optimizer, trainer.scaler
-    rate = learning_rate(config, step)
+    rate = config.rate(step)
     for group in optimizer.param_groups:
         group["lr"] = rate
     seed = mix(trainer.experiment.seed, 2, step)
@@ -232,6 +232,8 @@ def _started(trainer: Trainer) -> Started:
         chance=1 / objective.n_classes,
         start_loss=math.log(objective.n_classes),
         floor=objective.loss_lower_bound(),
+        ceiling=objective.accuracy_upper_bound() if isinstance(objective, TextObjective) else None,
+        reads_per_epoch=objective.reads_per_epoch,
     )
 
 

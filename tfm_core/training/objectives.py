@@ -42,6 +42,7 @@ class Objective(Protocol):
 
     n_train: int
     n_classes: int
+    reads_per_epoch: float  # how often an epoch reads each token or picture; overlaps count
 
     def loss_and_metrics(
         self, model: nn.Module, indices: Tensor, generator: torch.Generator
@@ -60,6 +61,8 @@ class Objective(Protocol):
 
 class TextObjective:
     """Next-token prediction of the target given the source."""
+
+    reads_per_epoch = 1.0
 
     def __init__(
         self, data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
@@ -98,6 +101,10 @@ class TextObjective:
     def loss_lower_bound(self) -> float | None:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
         return smoothed_lower_bound(self.label_smoothing, self.n_classes)
+
+    def accuracy_upper_bound(self) -> float | None:
+        """Return the highest accuracy that the targets allow; None where all can be right."""
+        return None
 
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
@@ -156,6 +163,8 @@ def measure_tokens(
 
 class ImageObjective:
     """Classification of pictures."""
+
+    reads_per_epoch = 1.0
 
     def __init__(
         self, data: ImageData, config: ImageTaskConfig, *, label_smoothing: float = 0.0

@@ -1,4 +1,4 @@
-"""Optimisers and learning-rate schedules."""
+"""Optimisers: which there is, and which weights decay."""
 
 from __future__ import annotations
 
@@ -8,15 +8,8 @@ from torch import nn
 from tfm_core.config import TrainingConfig
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.record import resolve
-from tfm_core.variants.schedules import SCHEDULES
 
 _MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase)
-
-
-def learning_rate(config: TrainingConfig, step: int) -> float:
-    """Return the learning rate of a step, counted from 1."""
-    warm = max(1, round(config.warmup * config.steps))
-    return config.learning_rate * SCHEDULES[config.schedule].share(step, warm, config.steps)
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:

@@ -10,6 +10,7 @@ from tfm_core.inspect.attention.alignment import (
     can_be_scored,
     formed_at,
     score,
+    score_maps,
     score_over_training,
     scored_modules,
     true_cells,
@@ -79,6 +80,30 @@ def test_even_attention_has_the_share_of_chance():
     for result in found.values():
         assert result.share[0] == pytest.approx(result.chance, rel=1e-3)
         assert result.chance == pytest.approx((3 / 5 + 1 / 2 + 1 / 2 + 1) / 6)
+
+
+@pytest.mark.parametrize("window", [0, 3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_attention_that_is_even_over_all_a_row_may_attend_to_has_the_share_of_chance(
+    family, window
+):
+    """In one sequence that is also <bos> and what was written; a window narrows it."""
+    if family == "recurrent" and window:
+        return
+    experiment = text_experiment(family)
+    if window:
+        experiment = experiment.replace(model=experiment.model.model_dump() | {"window": window})
+    for module in scored_modules(experiment):
+        maps = [axes(experiment, item, module).may_attend for item in ITEMS]
+        rows, columns = np.max([each.shape for each in maps], axis=0)
+        weights = np.zeros((len(ITEMS), 1, rows, columns))
+        for padded, may in zip(weights, maps, strict=True):
+            even_row = may / np.maximum(may.sum(-1, keepdims=True), 1)
+            padded[0, : may.shape[0], : may.shape[1]] = even_row
+        found = score_maps(experiment, module, ITEMS, weights)
+        assert found.share[0] == pytest.approx(found.chance)
+        if family == "decoder-only" and not window:
+            assert found.chance < (3 / 5 + 1 / 2 + 1 / 2 + 1) / 6  # of the source alone
 
 
 def test_the_error_rate_is_that_of_och_and_ney():

@@ -2,12 +2,14 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from safetensors.torch import save_file
 
 from tests.models.variants import (
@@ -18,6 +20,8 @@ from tests.models.variants import (
     TEXT_VARIANTS,
     TGT_WORDS,
     VIT_VARIANTS,
+    S,
+    T,
     caption_batch,
     captioner_model,
     text_batch,
@@ -29,19 +33,29 @@ from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.inspect.source.file import source_code
+from tfm_core.inspect.source.layers import FORMS
 from tfm_core.models.build import build_model
+from tfm_core.probe.capture import capture
+from tfm_core.variants.positions import POSITIONS_OF_WORDS
 
 IMAGES = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(2))
 RUNNER = """
 import importlib.util, json, sys, torch
 for folder in json.load(open("cases.json")):
-    spec = importlib.util.spec_from_file_location("generated", f"{folder}/model.py")
-    generated = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generated)
-    model = generated.Model().eval()
-    model.load_state_dict(generated.load(f"{folder}/checkpoint.safetensors"))
-    with torch.no_grad():
-        torch.save(model(*torch.load(f"{folder}/inputs.pt")), f"{folder}/answer.pt")
+    answers = {}
+    for form in ("written", "fused"):
+        spec = importlib.util.spec_from_file_location("generated", f"{folder}/{form}.py")
+        generated = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(generated)
+        model = generated.Model().eval()
+        model.load_state_dict(generated.load(f"{folder}/checkpoint.safetensors"))
+        inputs = torch.load(f"{folder}/inputs.pt")
+        with torch.no_grad():
+            answers[form] = model(*inputs)
+            if form == "written":
+                again, answers["weights"] = model(*inputs, return_weights=True)
+                assert torch.equal(again, answers[form])
+    torch.save(answers, f"{folder}/answers.pt")
 assert not [name for name in sys.modules if name.startswith(("tfm_core", "safetensors"))]
 """
 
@@ -53,10 +67,19 @@ def _cases():
         same = family == "encoder-only" and settings.get("tie_embeddings")
         shape = TextShape(TGT_WORDS if same else SRC_WORDS, TGT_WORDS)
         yield f"{family} {settings}", text_model(family, **settings), config, shape, text_batch()
+    src, tgt_in = text_batch()
+    config = text_config("encoder-only")
+    few = (src[:, :3], tgt_in)  # more is answered than was read
+    yield "slots", text_model("encoder-only"), config, TextShape(SRC_WORDS, TGT_WORDS), few
     for head, settings in (("mean", {}), ("cls", {"position": "learned", "bias": False})):
         config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, **settings})
         shape = TextShape(SRC_WORDS, 7, head=head, n_labels=3)
         yield f"label {head}", build_model(config, shape), config, shape, text_batch()
+        shape = replace(shape, n_hidden=5)
+        yield f"label {head} hidden", build_model(config, shape), config, shape, text_batch()
+    config, shape = text_config("encoder-only"), TextShape(17, 17, one_vocabulary=True)
+    shape = replace(shape, head="states")
+    yield "states", build_model(config, shape), config, shape, text_batch()
     for settings in VIT_VARIANTS:
         config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
         yield f"vit {settings}", vit_model(**settings), config, ImageShape(6, 3, 5), (IMAGES,)
@@ -68,18 +91,66 @@ def _cases():
         config = ARCHITECTURES[name].model.replace(**SMALL)
         known = ARCHITECTURES[name].shape
         shape = replace(known, src_vocabulary=TGT_WORDS, tgt_vocabulary=TGT_WORDS)
-        src, tgt_in = text_batch()
         inputs = (src if shape.has_source else src[:, :0], tgt_in)
         yield name, build_model(config, shape), config, shape, inputs
+    bert = ARCHITECTURES["bert-base"]
+    for position in POSITIONS_OF_WORDS:
+        config = bert.model.replace(**SMALL, position=position)
+        shape = replace(bert.shape, src_vocabulary=TGT_WORDS, tgt_vocabulary=TGT_WORDS)
+        yield f"segments {position}", build_model(config, shape), config, shape, text_batch()
     for settings in ({}, {"position": "learned", "tie_embeddings": True}, {"window": 2}):
         config = MODEL_CONFIGS["decoder-only"].parse({**SMALL, **settings})
         shape = TextShape(TGT_WORDS, TGT_WORDS, one_vocabulary=True, has_source=False)
-        src, tgt_in = text_batch()
         inputs = (src[:, :0], tgt_in)
         yield f"language model {settings}", build_model(config, shape), config, shape, inputs
+    for family in ("encoder-decoder", "encoder-only", "decoder-only", "recurrent"):
+        shape = TextShape(SRC_WORDS, TGT_WORDS, pad_id=None)
+        config = text_config(family)
+        long = F.pad(tgt_in, (0, S - T), value=3)
+        yield f"no padding {family}", build_model(config, shape), config, shape, (src, long)
 
 
 CASES = list(_cases())
+
+
+def joined(inputs, shape):
+    """Source and target as the one sequence that a GPT reads, and where the target stands."""
+    src, tgt_in = inputs
+    ids = torch.zeros(len(src), src.size(1) + tgt_in.size(1), dtype=torch.long)
+    places = []
+    for row, (source, target) in enumerate(zip(src, tgt_in, strict=True)):
+        real = source if shape.pad_id is None else source[source != shape.pad_id]
+        written = target if shape.pad_id is None else target[target != shape.pad_id]
+        both = torch.cat([real, shape.src_vocabulary + written])
+        ids[row, : len(both)] = both
+        places.append((row, len(real), len(written)))
+    return ids, places
+
+
+def read_by_file(config, shape, inputs):
+    """What the generated model is called with: the inputs of its own family."""
+    if config.family == "encoder-only":
+        src, tgt_in = inputs
+        n_slots = 0 if shape.head != "tokens" else max(0, tgt_in.size(1) - src.size(1))
+        return (F.pad(src, (0, n_slots)),)
+    if config.family != "decoder-only":
+        return inputs
+    return (inputs[1] if shape.one_vocabulary else joined(inputs, shape)[0],)
+
+
+def of_family(config, shape, inputs, said, answer):
+    """What the engine's model and the file say of the same places, in one order."""
+    if config.family == "encoder-only" and shape.is_label:
+        return said[:, 0, -shape.n_labels :], answer
+    if config.family == "encoder-only" and shape.head in ("tokens", "states"):
+        return said, answer[:, : inputs[1].size(1)]
+    if config.family == "decoder-only" and not shape.one_vocabulary:
+        places = joined(inputs, shape)[1]
+        return (
+            torch.cat([said[row, :n] for row, _first, n in places]),
+            torch.cat([answer[row, first : first + n] for row, first, n in places]),
+        )
+    return said, answer
 
 
 @pytest.fixture(scope="module")
@@ -94,30 +165,55 @@ def answers(tmp_path_factory):
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(0.1 * torch.randn_like(parameter))
-        (folder / "model.py").write_text(source_code(config, shape), encoding="utf-8")
+        for form in FORMS:
+            text = source_code(config, shape, form=form)
+            (folder / f"{form}.py").write_text(text, encoding="utf-8")
         weights = {f"model/{key}": value.clone() for key, value in model.state_dict().items()}
         save_file(weights, folder / "checkpoint.safetensors", {"trainer": "{}"})
-        torch.save(inputs, folder / "inputs.pt")
+        torch.save(read_by_file(config, shape, inputs), folder / "inputs.pt")
     (root / "cases.json").write_text(json.dumps(folders))
     done = subprocess.run(
-        [sys.executable, "-c", RUNNER], cwd=root, capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-I", "-c", RUNNER],
+        cwd=root, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return [torch.load(f"{folder}/answer.pt") for folder in folders]
+    return [torch.load(f"{folder}/answers.pt") for folder in folders]
 
 
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
 def test_the_generated_file_says_what_the_model_says(answers, index):
-    _name, model, _config, _shape, inputs = CASES[index]
+    _name, model, config, shape, inputs = CASES[index]
     with torch.no_grad():
-        expected = model.eval()(*inputs)
-    torch.testing.assert_close(answers[index], expected, atol=1e-5, rtol=1e-4)
+        said = model.eval()(*inputs)
+    for form in FORMS:
+        expected, answer = of_family(config, shape, inputs, said, answers[index][form])
+        torch.testing.assert_close(answer, expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
-def test_the_generated_file_is_readable(index):
+def test_the_weights_of_every_layer_are_those_that_the_model_has(answers, index):
+    _name, model, config, shape, inputs = CASES[index]
+    with capture(model, only={"weights"}) as cache:
+        model(*inputs)
+    found = answers[index]["weights"]
+    known = cache.of("weights")
+    assert set(found) == set(known)
+    for name, weights in known.items():
+        theirs = found[name][:, None] if config.family == "recurrent" else found[name]
+        if config.family == "decoder-only" and not shape.one_vocabulary:
+            places = joined(inputs, shape)[1]
+            for row, first, n in places:  # behind the target the engine has its own filling
+                ours = weights[row, :, : first + n]
+                torch.testing.assert_close(theirs[row, :, : first + n], ours, atol=1e-5, rtol=1e-4)
+        else:
+            torch.testing.assert_close(theirs, weights, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("index", range(len(CASES)), ids=[case[0] for case in CASES])
+def test_the_generated_file_is_readable(index, form):
     _name, _model, config, shape, _inputs = CASES[index]
-    text = source_code(config, shape)
+    text = source_code(config, shape, form=form)
     assert max(map(len, text.splitlines())) <= 100
     imported = {
         alias.name.split(".")[0]
@@ -125,7 +221,14 @@ def test_the_generated_file_is_readable(index):
         if isinstance(node, ast.Import)
         for alias in node.names
     }
-    assert imported == {"json", "math", "sys", "torch"}
+    assert imported <= {"argparse", "json", "math", "torch"}
+    assert ("softmax(-1)" in text) == (form == "written" or config.family == "recurrent")
+    assert ("scaled_dot_product_attention" in text) == (
+        form == "fused" and config.family != "recurrent"
+    )
+    if config.family in ("decoder-only", "encoder-only"):
+        code = text.partition("NAMES = ")[0]
+        assert not re.search(r"\b(src|tgt)(_\w+)?\b", code)
 
 
 def test_the_file_runs_as_it_stands(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -9,10 +10,13 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.train import live_keys
 from pages.train.live_keys import seconds_left, speed
-from pages.ui import forecast
+from pages.ui import forecast, live_curves, show
 from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import damaged_run, made_run
+from tfm_core.config import to_json
+from tfm_core.presets import PRESETS
 from tfm_core.runs.status import STATES
 
 TRAIN = "train/page.py"
@@ -159,6 +163,75 @@ def test_a_copy_trains_further(busy_queue, open_page) -> None:
     (copy,) = (other for other in busy_queue.store.list() if other.meta.parent == run.id)
     assert copy.experiment.training.steps == 211 + 89
     assert app.query_params["run"] == copy.id
+
+
+def test_what_the_learning_rate_of_a_copy_does_is_said_and_can_be_kept_low(
+    busy_queue, open_page
+) -> None:
+    run = learned_run(busy_queue.store, "reverse")
+    last = run.folder / "checkpoints" / "last"
+    last.mkdir(parents=True, exist_ok=True)
+    (last / "checkpoint.safetensors").write_bytes(b"weights")
+    old = run.experiment.training.replace(steps=211)
+    ended = run.experiment.replace(training=old.model_dump())
+    (run.folder / "experiment.json").write_text(to_json(ended), encoding="utf-8")
+    app = open_page(TRAIN, run=run.id)
+    before = f"Learning rate: {old.rate(211):.2g} at step 211,"
+    app.number_input(key=f"run-more-{run.id}").set_value(211).run()
+    after = old.replace(steps=422).rate(212)
+    assert after > 100 * old.rate(211)
+    assert f"{before} {after:.2g} at the next. The schedule is laid over all 422" in said(app)
+    app.toggle(key=f"run-low-{run.id}").set_value(True).run()
+    assert f"{before} {old.learning_rate / 10:.2g} at the next. It stays there." in said(app)
+    app.number_input(key=f"run-more-{run.id}").set_value(1_000_000).run()
+    assert "must be at most" in said(app)
+    app.number_input(key=f"run-more-{run.id}").set_value(9).run()
+    app.button(key="run-further").click().run()
+    (copy,) = (other for other in busy_queue.store.list() if other.meta.parent == run.id)
+    training = copy.experiment.training
+    assert {training.rate(step) for step in range(1, 221)} == {old.learning_rate / 10}
+
+
+def test_the_floor_of_smoothed_targets_is_that_of_training_alone(store) -> None:
+    started = {"start_loss": 3.2, "floor": 0.739}
+    for task, smoothing, words in (
+        ("reverse", 0.0, "lowest possible: 0.74"),
+        ("reverse", 0.1, "lowest possible in training, smoothed: 0.74"),
+        ("masked-words", 0.1, "lowest possible: 0.74"),
+    ):
+        old = PRESETS[task].experiment
+        training = old.training.replace(label_smoothing=smoothing)
+        run = store.create(old.replace(training=training.model_dump()))
+        is_smoothed = live_curves._is_floor_smoothed(run)
+        marks = live_curves._loss_marks(started, is_smoothed=is_smoothed)
+        assert [mark.words for mark in marks] == ["guessing: 3.20", words]
+
+
+def test_a_text_says_how_often_it_was_read(store) -> None:
+    run = learned_run(store, "reverse")
+    curves = run.curves()
+    assert "epoch" in live_keys._progress_words(curves, run.status)
+    curves.started["reads_per_epoch"] = 62.1
+    times = show.count(curves.steps.last("epoch") * 62.1)
+    assert f"each token of the text read {times} times" in live_keys._progress_words(
+        curves, run.status
+    )
+
+
+def test_it_says_which_weights_were_tested(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    assert "Tested: the last weights, of step 211; with patience" in said(watch(run.id))
+    training = run.experiment.training.replace(patience=3)
+    patient = run.experiment.replace(training=training.model_dump())
+    (run.folder / "experiment.json").write_text(to_json(patient), encoding="utf-8")
+    best = int(run.curves().validation["step"][run.curves().best_validation()])
+    events = run.folder / "events.jsonl"
+    lines = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        if line.get("split") == "test":
+            line["step"] = best
+    events.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    assert f"Tested: the weights of step {best}, the best by validation" in said(watch(run.id))
 
 
 def test_a_damaged_run_is_a_sentence_and_a_way_out(store, watch) -> None:

@@ -8,6 +8,10 @@ Conventions. The decoder reads the target shifted right, so row 0 stands at <bos
 target token t is written: that row is held against the sources of token t. The row that writes
 <eos>, and tokens that come from no source token, have no truth and are not counted. Where a token
 has one source, its link is sure; where it has several, each is possible and none is sure.
+
+In one sequence ("sequence") a row may also attend to <bos> and to what was written so far. The
+share is of all its attention, and so is the share of even attention; the link is its strongest
+source token, even where most of the attention lies on none.
 """
 
 from __future__ import annotations
@@ -43,7 +47,8 @@ class AlignmentScore:
     """The heads of one module, every array (H,).
 
     share: of the attention, on true source words, 0 to 1. aer: alignment error rate, 0 is perfect.
-    chance: the share that even attention would have. n_tokens: target tokens that were counted.
+    chance: the share that even attention would have, over all that a row may attend to. n_tokens:
+    target tokens that were counted.
     """
 
     share: Floats
@@ -80,10 +85,11 @@ class AlignmentTally:
     _hits: npt.NDArray[np.int_] | int = 0
     _sure: int = 0
 
-    def add(self, weights: Floats, truth: Bools) -> None:
+    def add(self, weights: Floats, truth: Bools, even: Floats | None = None) -> None:
         """Count one example. weights: (H, T, S), truth: bool (T, S), row t = target token t.
 
-        Raises ValueError when the two do not fit.
+        even: (T, S), what even attention gives each source token; None: a share of 1 / S. Raises
+        ValueError when weights and truth do not fit.
         """
         if weights.shape[1:] != truth.shape:
             raise StudentError(
@@ -94,12 +100,12 @@ class AlignmentTally:
         n_sources = truth.sum(-1)
         counted, sure = n_sources > 0, n_sources == 1
         weights = np.asarray(weights[:, counted], np.float32)
+        self._even += float((truth / truth.shape[1] if even is None else truth * even).sum())
         truth, sure = truth[counted], sure[counted]
         links = weights.argmax(-1) if weights.size else np.zeros(weights.shape[:2], np.int_)
         hits = truth[np.arange(len(truth)), links]  # (H, T)
         self.n_tokens += len(truth)
         self._share = self._share + (weights * truth).sum((1, 2))
-        self._even += float((truth.sum(-1) / truth.shape[1]).sum())
         self._hits = self._hits + hits.sum(-1)
         self._sure_hits = self._sure_hits + (hits & sure).sum(-1)
         self._sure += int(sure.sum())
@@ -165,6 +171,14 @@ def rows_that_write(
     return weights[:, first : first + len(item["tgt"]), : len(item["src"])]
 
 
+def even_over_source(experiment: Experiment, item: Mapping[str, Any], module: str) -> Floats:
+    """Return (T, S): what a row that attends evenly to all it may gives each source token."""
+    may = axes(experiment, item, module).may_attend
+    even: Floats = may / np.maximum(may.sum(-1, keepdims=True), 1)
+    written = rows_that_write(experiment, item, module, even[None])
+    return np.asarray(written[0])
+
+
 def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str, AlignmentScore]:
     """Return the scores of every module that can be scored, on the examples of the probe."""
     return {
@@ -180,7 +194,8 @@ def score_maps(
     """Return the score of one module. weights: (P, H, Q, K), padded. Raises ValueError."""
     tally = AlignmentTally()
     for item, map_ in zip(items, weights, strict=True):
-        tally.add(rows_that_write(experiment, item, module, map_), true_cells(item))
+        even = even_over_source(experiment, item, module)
+        tally.add(rows_that_write(experiment, item, module, map_), true_cells(item), even)
     return tally.result()
 
 

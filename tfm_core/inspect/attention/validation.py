@@ -14,6 +14,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import (
     AlignmentScore,
     AlignmentTally,
+    even_over_source,
     rows_that_write,
     scored_modules,
     true_cells,
@@ -94,7 +95,9 @@ class _Tallies:
                 self.statistics[name].add(maps[name], relations)
         for name, tally in self.alignment.items():
             for item, map_ in zip(items, maps[name], strict=True):
-                tally.add(rows_that_write(self.experiment, item, name, map_), true_cells(item))
+                even = even_over_source(self.experiment, item, name)
+                rows = rows_that_write(self.experiment, item, name, map_)
+                tally.add(rows, true_cells(item), even)
 
 
 def _batches(

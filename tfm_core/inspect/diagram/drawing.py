@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.facts.parameter_table import parameter_table
 
 
@@ -33,7 +34,8 @@ class Drawing:
     def count(self, *modules: str) -> str:
         """Return the parameters below modules as a line of a label, or nothing."""
         rows = parameter_table(self.config, self.shape).rows
-        starts = tuple(f"{name}." for name in modules)
+        names = own_names(self.config, self.shape)
+        starts = tuple(f"{own_name(name, names)}." for name in modules)
         n = sum(row.n_parameters for row in rows if f"{row.module}.".startswith(starts))
         return f"\\n{n:,} parameters" if n else ""
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from tfm_core.config import CaptionerConfig, ModelConfig, RecurrentConfig, TransformerConfig
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.facts.compute import layers
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.facts.parameter_table import Row, parameter_table
 from tfm_core.inspect.source.file import source_code
 from tfm_core.sentences import N_
@@ -198,7 +199,8 @@ def _steps(stack: str, sublayer: str, *, is_pair: bool) -> tuple[str, ...]:
 
 def parameters_of(one: Part, config: ModelConfig, shape: Shape) -> tuple[Row, ...]:
     """Return the rows of the parameter table, folded or not, that belong to a part."""
-    wanted = tuple(f"{name}." for name in one.modules if name)
+    names = own_names(config, shape)
+    wanted = tuple(f"{own_name(name, names)}." for name in one.modules if name)
     table = parameter_table(config, shape)
     rows = {row.module: row for row in (*table.folded, *table.rows)}
     return tuple(

@@ -9,7 +9,7 @@ from tfm_core.inspect.source.parts import positions_class
 
 
 def output_bias(config: TransformerConfig, shape: TextShape) -> str:
-    """Return the argument that turns off the bias of the output layer; empty where it has one."""
+    """Return the argument that turns off the bias of the last layer; empty where it has one."""
     return "" if config.bias and shape.output_bias else ", bias=False"
 
 
@@ -25,33 +25,6 @@ def pooler(config: TransformerConfig) -> str:
     '''
     init = class_(head, f"self.dense = nn.Linear(D_MODEL, D_MODEL{bias})")
     return init + "\n" + method("def forward(self, x):", ["return self.dense(x[:, 0]).tanh()"])
-
-
-def label_output(config: TransformerConfig, shape: TextShape) -> str:
-    """Return the source of the class ``LabelOutput``."""
-    head = '''
-    class LabelOutput(nn.Module):
-        """Scores for the labels, the last words of the vocabulary; no other can be said."""
-
-        def __init__(self):
-            super().__init__()
-    '''
-    bias = output_bias(config, shape)
-    made, hidden = f"self.labels = nn.Linear(D_MODEL, N_LABELS{bias})", []
-    if shape.n_hidden:
-        made = (
-            f"self.hidden = nn.Linear(D_MODEL, N_HIDDEN{bias})\n"
-            f"self.labels = nn.Linear(N_HIDDEN, N_LABELS{bias})"
-        )
-        hidden = ["x = F.relu(self.hidden(x))"]
-    forward = [
-        *hidden,
-        "scores = self.labels(x)",
-        "lowest = torch.finfo(scores.dtype).min",
-        "return F.pad(scores, (TGT_WORDS - N_LABELS, 0), value=lowest)  # (B, 1, TGT_WORDS)",
-    ]
-    init = class_(head, made)
-    return f"{init}\n" + method("def forward(self, x):", forward)
 
 
 def positions(config: TransformerConfig, shape: Shape) -> str:

@@ -1,16 +1,19 @@
 """One standalone PyTorch file for exactly one configuration: readable, and it runs.
 
-It needs torch alone, has no branch that the configuration does not take, names its modules as the
-models here do, and can read the weights of a run.
+It needs torch alone, has no branch that the configuration does not take, names its modules as its
+family does, and can read the weights of a run. With what it carries of the run's data it answers
+pictures and sentences as they are.
 """
 
 from __future__ import annotations
 
+import re
 from textwrap import dedent
 
 from tfm_core.config import (
     FAMILIES,
     CaptionerConfig,
+    DecoderOnlyConfig,
     EncoderDecoderConfig,
     ModelConfig,
     RecurrentConfig,
@@ -25,9 +28,11 @@ from tfm_core.config.shape import (
     TextShape,
     patches_per_side,
 )
-from tfm_core.inspect.source import embedding, layers, models, recurrent
-from tfm_core.inspect.source import embedding as answers
-from tfm_core.inspect.source.functions import functions
+from tfm_core.facts.own_names import own_names
+from tfm_core.inspect.source import embedding, layers, models, recurrent, use
+from tfm_core.inspect.source.carried import Carried
+from tfm_core.inspect.source.functions import WEIGHTS, functions
+from tfm_core.inspect.source.layers import AttentionForm
 from tfm_core.inspect.source.pictures import patches
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
@@ -35,39 +40,46 @@ from tfm_core.variants.positions import POSITIONS
 SECTIONS = ("attention", "feed-forward", "block", "stack", "embedding", "model")
 
 
-def sections(config: ModelConfig) -> tuple[str, ...]:
-    """Return the names of the sections that the file of a model has, in order."""
-    return recurrent.SECTIONS if isinstance(config, RecurrentConfig) else SECTIONS
+def source_code(
+    config: ModelConfig,
+    shape: Shape,
+    *,
+    form: AttentionForm = "written",
+    data: Carried | None = None,
+) -> str:
+    """Return the whole file.
 
-
-def source_code(config: ModelConfig, shape: Shape) -> str:
-    """Return the whole file."""
+    form: how attention is written; a recurrent model's is always written out. data: what it carries
+    of a run's data; without it the file has no texts and no pictures to answer.
+    """
+    names = recurrent.SECTIONS if isinstance(config, RecurrentConfig) else SECTIONS
+    sections = [_section(config, shape, name, form) for name in names]
+    if data is not None:
+        sections[-1] += "\n" + use.method(config, shape, data)
     parts = [
-        _head(config, shape),
-        _constants(config, shape),
+        _constants(config, shape) + ("" if data is None else use.constants(config, shape, data)),
         *functions(config),
-        *(section(config, shape, name) for name in sections(config)),
-        _LOAD,
-        _main(config, shape),
+        *([] if data is None else use.functions(data)),
+        *sections,
+        _load(config, shape),
+        _main(config, shape, data),
     ]
-    return "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
+    body = "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
+    return f"{_head(config, form, body)}\n\n{body}"
 
 
-def section(config: ModelConfig, shape: Shape, name: str) -> str:
-    """Return the source of one of ``sections``, as it stands in the file."""
+def _section(config: ModelConfig, shape: Shape, name: str, form: AttentionForm) -> str:
     if isinstance(config, RecurrentConfig):
         assert isinstance(shape, TextShape)
         return recurrent.section(config, shape, name)
     if name == "embedding":
         return "\n\n".join(part for part in _embedding(config, shape) if part)
     if name == "model":
-        return models.model_class(config, shape)
-    made = {
-        "attention": layers.attention,
-        "feed-forward": layers.feed_forward,
-        "block": layers.block,
-        "stack": layers.stack,
-    }
+        return models.model_class(config, shape, form)
+    if name == "attention":
+        written = layers.attention(config, form)
+        return f"{written}\n\n{WEIGHTS}" if form == "written" else written
+    made = {"feed-forward": layers.feed_forward, "block": layers.block, "stack": layers.stack}
     return made[name](config)
 
 
@@ -84,23 +96,31 @@ def _embedding(config: TransformerConfig, shape: Shape) -> list[str]:
     assert isinstance(shape, TextShape)
     parts = [embedding.token_embedding(shape), embedding.positions(config, shape)]
     parts += [embedding.segments(config)] if shape.n_segments else []
-    parts += [answers.label_output(config, shape)] if shape.is_label else []
-    return parts + ([answers.pooler(config)] if shape.head == "pooler" else [])
+    return parts + ([embedding.pooler(config)] if shape.head == "pooler" else [])
 
 
-def _head(config: ModelConfig, shape: Shape) -> str:
+_SEEN = {
+    "written": "Ask for return_weights=True, and you get the attention of every layer too.",
+    "fused": "Attention is one call of PyTorch's fused kernel, which never has its weights.",
+}
+
+
+def _head(config: ModelConfig, form: AttentionForm, body: str) -> str:
+    """Return the docstring, and the imports that the body needs."""
     if isinstance(config, RecurrentConfig):
-        return recurrent.head(config)
-    label, sizes = (
-        FAMILIES[config.family].label,
-        f"d_model {config.d_model}, {config.n_heads} heads",
-    )
-    return (
-        f'"""{label}, {sizes}: exactly one configuration.\n\n'
-        "B batch, T tokens, H heads. Masks are bool, True = may attend. Needs torch only.\n"
-        '"""\n\n'
-        "import json\nimport math\nimport sys\n\n"
-        "import torch\nimport torch.nn.functional as F\nfrom torch import nn"
+        title, form = recurrent.title(config), "written"
+    else:
+        label = FAMILIES[config.family].label
+        title = (
+            f"{label}, d_model {config.d_model}, {config.n_heads} heads: exactly one "
+            "configuration.\n\n"
+            "B batch, T tokens, H heads. Masks are bool, True = may attend. Needs torch only."
+        )
+    wanted = ("argparse", "json", "math", "re")
+    imports = [f"import {name}" for name in wanted if re.search(rf"\b{name}\.", body)]
+    torch = ["import torch", *(["import torch.nn.functional as F"] if "F." in body else [])]
+    return "\n".join(
+        [f'"""{title}\n{_SEEN[form]}\n"""', "", *imports, "", *torch, "from torch import nn"]
     )
 
 
@@ -135,12 +155,13 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
         side = patches_per_side(shape.image_size, config.patch_size)
         values |= {"IMAGE": shape.image_size, "CHANNELS": shape.channels}
         values |= {"PATCH": config.patch_size, "SIDE": side, "N_TOKENS": side**2}
-        values |= {"TGT_WORDS": shape.tgt_vocabulary, "PAD": shape.pad_id}
+        values |= {"N_WORDS": shape.tgt_vocabulary, "PAD": shape.pad_id}
         values |= {"MAX_LEN": shape.tgt_len} if _has_length(config.text_position) else {}
     else:
         assert isinstance(shape, TextShape)
-        values |= {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
-        values["PAD"] = shape.pad_id
+        values |= models.vocabularies(config, shape)
+        if shape.pad_id is not None:
+            values["PAD"] = shape.pad_id
         if shape.is_label:
             values["N_LABELS"] = shape.n_labels
             values |= {"N_HIDDEN": shape.n_hidden} if shape.n_hidden else {}
@@ -165,48 +186,99 @@ def _assigned(values: dict[str, object]) -> str:
     return "".join(f"{name} = {value}\n" for name, value in values.items())
 
 
+def _load(config: ModelConfig, shape: Shape) -> str:
+    """Return the function that reads a checkpoint, and what is called otherwise there."""
+    names = own_names(config, shape)
+    if not names:
+        return _LOAD.format(named='name.removeprefix("model/")')
+    kept = [new for new in names.values() if new is not None]
+    lines = [f'    "{old}.": "{new or kept[0]}.",\n' for old, new in names.items()]
+    table = "".join(
+        ["NAMES = {  # of a part in the app's checkpoints: its name here\n", *lines, "}\n"]
+    )
+    load = _LOAD.format(named='own_name(name.removeprefix("model/"))')
+    return f"{table}\n\n{_NAMED}\n\n{load}"
+
+
+_NAMED = dedent('''\
+    def own_name(name):
+        """The name of a weight here, from its name in a checkpoint."""
+        for old, new in NAMES.items():
+            if name.startswith(old):
+                return new + name.removeprefix(old)
+        return name
+    ''')
 _LOAD = dedent('''\
     def load(path):
-        """Return the weights of a run's checkpoint.safetensors: JSON, then numbers."""
+        """The weights in the checkpoint.safetensors of a run: its head is JSON, then numbers."""
         with open(path, "rb") as file:
             header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
             data = bytearray(file.read())
-        weights = {}
+        weights = {{}}
         for name, entry in header.items():
             if name.startswith("model/"):
                 begin, end = entry["data_offsets"]
                 values = torch.frombuffer(data[begin:end], dtype=torch.float32)
-                weights[name.removeprefix("model/")] = values.reshape(entry["shape"])
+                weights[{named}] = values.reshape(entry["shape"])
         return weights
     ''')
 
 
-def _main(config: ModelConfig, shape: Shape) -> str:
-    if isinstance(shape, ImageShape):
-        inputs = ["images = torch.randn(2, CHANNELS, IMAGE, IMAGE)"]
-        call = "model(images)"
-    elif isinstance(shape, CaptionShape):
-        inputs = [
-            "images = torch.randn(2, CHANNELS, IMAGE, IMAGE)",
-            "tgt_in = torch.randint(PAD + 1, TGT_WORDS, (2, 5))",
-        ]
-        call = "model(images, tgt_in)"
-    else:
-        inputs = [
-            "src = torch.randint(PAD + 1, SRC_WORDS, (2, 7))"
-            if shape.has_source
-            else "src = torch.empty(2, 0, dtype=torch.long)",
-            "tgt_in = torch.randint(PAD + 1, TGT_WORDS, (2, 5))",
-        ]
-        call = "model(src, tgt_in)"
+def _main(config: ModelConfig, shape: Shape, data: Carried | None) -> str:
+    inputs, call = _tried(config, shape)
+    parse = ["parser = argparse.ArgumentParser()"]
+    if data is not None:
+        name, words = use.asked(data)
+        parse += [f'parser.add_argument("{name}", nargs="?", help="{words}")']
     lines = [
+        *parse,
+        'parser.add_argument("--checkpoint", help="checkpoint.safetensors of a run")',
+        "given = parser.parse_args()",
         "model = Model().eval()",
-        "if len(sys.argv) > 1:  # the checkpoint of a run",
-        "    model.load_state_dict(load(sys.argv[1]))",
+        "if given.checkpoint:",
+        "    model.load_state_dict(load(given.checkpoint))",
+    ]
+    shown = [
         *inputs,
         "with torch.no_grad():",
         f'    print("answer", tuple({call}.shape))',
         'print(f"{sum(p.numel() for p in model.parameters()):,} parameters")',
     ]
+    if data is None:
+        lines += shown
+    else:
+        answer = f"model.{data.verb}(given.{name})"
+        is_pair = data.verb in ("classify", "label")
+        lines += [
+            f"if given.{name} is None:",
+            *(f"    {line}" for line in shown),
+            "elif given.checkpoint:",
+            "    try:",
+            f'        print("{{}}, {{:.1%}} sure".format(*{answer}))'
+            if is_pair
+            else f"        print({answer})",
+            "    except (OSError, ValueError) as error:",
+            "        parser.error(str(error))",
+            "else:",
+            '    parser.error("without --checkpoint the weights are random")',
+        ]
     body = "\n".join(f"    {line}" for line in lines)
     return f'if __name__ == "__main__":\n{body}\n'
+
+
+def _tried(config: ModelConfig, shape: Shape) -> tuple[list[str], str]:
+    """Return lines that make something to read, and the call that reads it."""
+    images = "images = torch.randn(2, CHANNELS, IMAGE, IMAGE)"
+    if isinstance(shape, ImageShape):
+        return [images], "model(images)"
+    if isinstance(shape, CaptionShape):
+        return [images, "words = torch.randint(PAD + 1, N_WORDS, (2, 5))"], "model(images, words)"
+    first = "0" if shape.pad_id is None else "PAD + 1"
+    if isinstance(config, EncoderDecoderConfig | RecurrentConfig):
+        return [
+            f"src = torch.randint({first}, SRC_WORDS, (2, 7))",
+            f"tgt_in = torch.randint({first}, TGT_WORDS, (2, 5))",
+        ], "model(src, tgt_in)"
+    is_pair = isinstance(config, DecoderOnlyConfig) and not shape.one_vocabulary
+    words = "SOURCE_WORDS + TARGET_WORDS" if is_pair else "N_WORDS"
+    return [f"ids = torch.randint({first}, {words}, (2, 7))"], "model(ids)"

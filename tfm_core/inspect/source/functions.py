@@ -39,6 +39,13 @@ CAUSAL = dedent('''\
         return torch.ones(length, length, dtype=torch.bool, device=device).tril()
     ''')
 
+WEIGHTS = dedent('''\
+    def attention_weights(model):
+        """By layer: the weights of its last pass, (B, H, Q, K) for Q queries and K keys."""
+        parts = model.named_modules()
+        return {name: part.weights for name, part in parts if isinstance(part, MultiHeadAttention)}
+    ''')
+
 WINDOW = dedent('''\
     def window(length, device):
         """(length, length): a query sees keys at most WINDOW tokens away."""

@@ -1,12 +1,14 @@
-"""The layers of a generated file: attention, feed-forward, block, stack, positions, as text.
+"""The layers of a generated file: attention, feed-forward, block, stack, as text.
 
 Each function returns the source of one class with exactly what a configuration needs, no branch
-left to take. Module names are those of the models here, so that weights load by name.
+left to take. Attention comes in two ways of writing: its softmax in plain lines, which can show its
+weights, or one call of PyTorch's fused kernel, which never has them.
 """
 
 from __future__ import annotations
 
 from textwrap import dedent, indent
+from typing import Literal, get_args
 
 from tfm_core.config import TransformerConfig
 from tfm_core.inspect.source import projections
@@ -14,28 +16,36 @@ from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
 
+AttentionForm = Literal["written", "fused"]
+FORMS: tuple[AttentionForm, ...] = get_args(AttentionForm)
+
 CROSS = {"encoder-decoder", "captioner"}
 """The families whose decoder looks back at what an encoder read."""
+UNMASKED = {"vit"}
+"""The families in which every token may attend to every other, so that there is no mask."""
+PARTLY_MASKED = {"captioner"}
+"""The families in which some attention has a mask and some has none."""
 
 
-def attention(config: TransformerConfig) -> str:
+def attention(config: TransformerConfig, form: AttentionForm) -> str:
     """Return the source of multi-head attention, and of cross-attention if there is any."""
-    has_cross = config.family in CROSS
-    dropout = ", dropout_p=drop" if config.dropout else ""
-    names = ["x", *(["memory=None"] if has_cross else []), "mask=None"]
+    has_cross, is_masked = config.family in CROSS, config.family not in UNMASKED
+    names = ["x", *(["memory=None"] if has_cross else []), *_mask_argument(config)]
     inside = POSITIONS[config.position].inside
-    names += [] if inside is None else [f"{inside.argument}=None"]
+    if inside is not None:
+        names.append(f"{inside.argument}=None" if has_cross else inside.argument)
     made = f"\n{' ' * 16}".join(projections.made(config))
     project = (
         _cross_projection(config) if has_cross else "q, k, v = self.in_projection(x).chunk(3, -1)"
     )
     lines = [project, "q, k, v = split(q), split(k), split(v)  # (B, H, T, D_HEAD)"]
     if inside is not None and inside.turn is not None:
-        lines.append(f"if {inside.argument} is not None:\n    {inside.turn}")
-    if config.dropout:
-        lines.append("drop = DROPOUT if self.training else 0.0")
-    lines.append(_attend(config, dropout))
+        lines.append(
+            f"if {inside.argument} is not None:\n    {inside.turn}" if has_cross else inside.turn
+        )
+    lines.append(_written(config) if form == "written" else _fused(config))
     lines.append(projections.mixed(config))
+    mask = "; mask: bool, True = may attend" if is_masked else ""
     text = _class(
         f'''
         class MultiHeadAttention(nn.Module):
@@ -46,11 +56,18 @@ def attention(config: TransformerConfig) -> str:
                 {made}
 
             def forward(self, {", ".join(names)}):
-                """x: (B, T, D_MODEL); mask: bool, True = may attend."""
+                """x: (B, T, D_MODEL){mask}."""
         ''',
         "\n".join(lines),
     )
     return "\n\n".join(part for part in (projections.classes(config), text) if part)
+
+
+def _mask_argument(config: TransformerConfig) -> list[str]:
+    """Return the argument that takes a mask, as a list of one, or of none where none is made."""
+    if config.family in UNMASKED:
+        return []
+    return ["mask=None" if config.family in CROSS else "mask"]
 
 
 def _cross_projection(config: TransformerConfig) -> str:
@@ -69,19 +86,63 @@ def _cross_projection(config: TransformerConfig) -> str:
             k, v = F.linear(memory, weight[D_MODEL:], {other}).chunk(2, -1)""")
 
 
-def _attend(config: TransformerConfig, dropout: str) -> str:
-    call = "F.scaled_dot_product_attention(q, k, v, attn_mask={mask}" + dropout + ")"
+def _bias(config: TransformerConfig) -> str | None:
+    """Return the name of what positions add to the scores, None where they add nothing."""
     inside = POSITIONS[config.position].inside
-    if inside is None or inside.turn is not None:
-        return "heads = " + call.format(mask="mask")
-    bias = inside.argument
-    return dedent(f"""\
-        scores = mask if {bias} is None else {bias}
-        if {bias} is not None and mask is not None:  # finite, so that no row becomes NaN
-            scores = {bias}.masked_fill(~mask, torch.finfo({bias}.dtype).min)
-        heads = {call.format(mask="scores")}
-        if {bias} is not None and mask is not None:  # who may attend to nothing gets zeros
-            heads = heads.masked_fill(~mask.any(-1, keepdim=True), 0.0)""")
+    return None if inside is None or inside.turn is not None else inside.argument
+
+
+def _written(config: TransformerConfig) -> str:
+    """Return softmax(q k^T / sqrt(d_head)) v in plain lines; the weights are kept to be shown."""
+    lines = ["scores = q @ k.mT / math.sqrt(D_HEAD)  # (B, H, Q, K)"]
+    bias = _bias(config)
+    if bias is not None:
+        added = f"scores = scores + {bias}"
+        lines.append(f"if {bias} is not None:\n    {added}" if config.family in CROSS else added)
+    hide = "scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)"
+    zero = "weights = weights.masked_fill(~mask, 0.0)"
+    softmax = "weights = scores.softmax(-1)  # every row adds up to 1"
+    if config.family in UNMASKED:
+        lines.append(softmax)
+    elif config.family in PARTLY_MASKED:
+        lines += [f"if mask is not None:\n    {hide}", softmax]
+    else:
+        lines += [hide, softmax, f"{zero}  # a query that may attend to nothing gets zeros"]
+    lines.append("self.weights = weights.detach()  # for who asks to see them")
+    kept = "F.dropout(weights, DROPOUT, self.training)" if config.dropout else "weights"
+    return "\n".join([*lines, f"heads = {kept} @ v"])
+
+
+def _fused(config: TransformerConfig) -> str:
+    """Return one call of the fused kernel, which never lays the weights out in memory."""
+    drop = ", dropout_p=drop" if config.dropout else ""
+    first = ["drop = DROPOUT if self.training else 0.0"] if config.dropout else []
+    call = "F.scaled_dot_product_attention(q, k, v{mask}" + drop + ")"
+    bias = _bias(config)
+    if bias is None:
+        mask = "" if config.family in UNMASKED else ", attn_mask=mask"
+        return "\n".join([*first, "heads = " + call.format(mask=mask)])
+    if config.family in UNMASKED:
+        return "\n".join([*first, "heads = " + call.format(mask=f", attn_mask={bias}")])
+    hidden = f"{bias}.masked_fill(~mask, torch.finfo({bias}.dtype).min)"
+    zeros = "heads = heads.masked_fill(~mask.any(-1, keepdim=True), 0.0)"
+    if config.family not in CROSS:
+        lines = [
+            f"scores = {hidden}",
+            f"heads = {call.format(mask=', attn_mask=scores')}",
+            "# a query that may attend to nothing gets zeros",
+            zeros,
+        ]
+        return "\n".join([*first, *lines])
+    lines = [
+        "scores = mask",
+        f"if {bias} is not None:  # finite, so that no row becomes NaN",
+        f"    scores = {hidden}",
+        f"heads = {call.format(mask=', attn_mask=scores')}",
+        f"if {bias} is not None:  # who may attend to nothing gets zeros",
+        f"    {zeros}",
+    ]
+    return "\n".join([*first, *lines])
 
 
 def feed_forward(config: TransformerConfig) -> str:
@@ -118,10 +179,15 @@ def norm(config: TransformerConfig) -> str:
 def block(config: TransformerConfig) -> str:
     """Return the source of a block: its sublayers with residuals and norms in their order."""
     inside = POSITIONS[config.position].inside
-    arguments = "" if inside is None else f", {inside.argument}=None"
-    passed = "" if inside is None else f", {inside.argument}={inside.argument}"
     has_cross = config.family in CROSS
     another = "SharedNorm(self.self_attention_norm)" if config.shared_norm else norm(config)
+    arguments, passed = _mask_argument(config), []
+    passed = [] if config.family in UNMASKED else ["mask=mask"]
+    if has_cross:
+        arguments += ["memory=None", "memory_mask=None"]
+    if inside is not None:
+        arguments.append(f"{inside.argument}=None" if has_cross else inside.argument)
+        passed.append(f"{inside.argument}={inside.argument}")
     init = [
         "self.self_attention = MultiHeadAttention()",
         f"self.self_attention_norm = {norm(config)}",
@@ -139,12 +205,11 @@ def block(config: TransformerConfig) -> str:
         f"self.feed_forward_norm = {another}",
         *(["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []),
     ]
-    steps = [_sublayer(config, "self_attention", f"mask=mask{passed}")]
+    steps = [_sublayer(config, "self_attention", ", ".join(passed))]
     if has_cross:
         cross = _sublayer(config, "cross_attention", "memory, mask=memory_mask")
         steps.append("if self.has_cross:\n" + indent(cross, "    "))
     steps += [_sublayer(config, "feed_forward", ""), "return x"]
-    memory = ", memory=None, memory_mask=None" if has_cross else ""
     where = "before each sublayer" if config.norm_first else "after each sum"
     head = f'''
         class Block(nn.Module):
@@ -154,7 +219,7 @@ def block(config: TransformerConfig) -> str:
                 super().__init__()
         '''
     text = (_SHARED_NORM + "\n\n" if config.shared_norm else "") + _class(head, "\n".join(init))
-    return text + "\n" + _method(f"def forward(self, x, mask=None{memory}{arguments}):", steps)
+    return text + "\n" + _method(f"def forward({', '.join(['self', 'x', *arguments])}):", steps)
 
 
 _SHARED_NORM = dedent('''\
@@ -188,16 +253,16 @@ def stack(config: TransformerConfig) -> str:
     init = f"self.layers = nn.ModuleList({made} for _ in range(n_layers))"
     final = f"\nself.final_norm = {norm(config)}" if config.has_final_norm else ""
     inside = POSITIONS[config.position].inside
-    memory = ", memory, memory_mask" if has_cross else ""
-    passed, steps = "", []
+    given = ["x", *([] if config.family in UNMASKED else ["mask"])]
+    given += ["memory", "memory_mask"] if has_cross else []
+    steps = []
     if inside is not None:
-        passed = f", {inside.argument}={inside.argument}"
+        given.append(f"{inside.argument}={inside.argument}")
         steps = [f"{inside.argument} = {inside.made}"]
         if inside.init is not None:
             is_causal = "has_cross" if has_cross else str(config.family == "decoder-only")
             init += f"\nself.relative = {inside.init.format(is_causal=is_causal)}"
-    call = f"block(x, mask{memory}{passed})"
-    steps.append(f"for block in self.layers:\n    x = {call}")
+    steps.append(f"for block in self.layers:\n    x = block({', '.join(given)})")
     steps.append("return self.final_norm(x)" if config.has_final_norm else "return x")
     head = f'''
         class Stack(nn.Module):
@@ -206,8 +271,11 @@ def stack(config: TransformerConfig) -> str:
             def __init__(self, n_layers{", has_cross=False" if has_cross else ""}):
                 super().__init__()
         '''
-    arguments = ", memory=None, memory_mask=None" if has_cross else ""
-    forward = _method(f"def forward(self, x, mask=None{arguments}):", steps)
+    arguments = [
+        *_mask_argument(config),
+        *(["memory=None", "memory_mask=None"] if has_cross else []),
+    ]
+    forward = _method(f"def forward({', '.join(['self', 'x', *arguments])}):", steps)
     return _class(head, init + final) + "\n" + forward
 
 

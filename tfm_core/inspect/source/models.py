@@ -1,4 +1,8 @@
-"""The model classes of a generated file, one for each family, as text."""
+"""The model classes of a generated file, one for each family, as text.
+
+Each has the names of its own family: an encoder-decoder reads a source and writes a target, a GPT
+and a BERT read ids.
+"""
 
 from __future__ import annotations
 
@@ -11,62 +15,81 @@ from tfm_core.config import (
     TransformerConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import Shape, TextShape
+from tfm_core.config.shape import CaptionShape, Shape, TextShape
 from tfm_core.inspect.source import pictures
 from tfm_core.inspect.source.embedding import output_bias
-from tfm_core.inspect.source.layers import method
-from tfm_core.inspect.source.parts import adds, model, placed
+from tfm_core.inspect.source.layers import AttentionForm, method
+from tfm_core.inspect.source.parts import adds, answered, called, kept, model, placed
 
 
-def model_class(config: TransformerConfig, shape: Shape) -> str:
+def model_class(config: TransformerConfig, shape: Shape, form: AttentionForm) -> str:
     """Return the source of the class ``Model``."""
     if isinstance(config, ViTConfig):
-        return pictures.vit(config)
+        return pictures.vit(config, form)
     if isinstance(config, CaptionerConfig):
-        return pictures.captioner(config)
+        assert isinstance(shape, CaptionShape)
+        return pictures.captioner(config, shape, form)
     assert isinstance(shape, TextShape)
     if isinstance(config, EncoderDecoderConfig):
-        return _encoder_decoder(config, shape)
+        return _encoder_decoder(config, shape, form)
     if isinstance(config, DecoderOnlyConfig):
-        return _decoder_only(config, shape)
+        return _decoder_only(config, shape, form)
     assert isinstance(config, EncoderOnlyConfig)
-    return _encoder_only(config, shape)
+    return _encoder_only(config, shape, form)
 
 
-def _output(config: TextModelConfig, shape: TextShape, tied: str) -> list[str]:
-    lines = [f"self.output = nn.Linear(D_MODEL, TGT_WORDS{output_bias(config, shape)})"]
+def vocabularies(config: TextModelConfig, shape: TextShape) -> dict[str, int]:
+    """Return the sizes of the vocabularies by their names in the file."""
+    if isinstance(config, DecoderOnlyConfig):
+        if shape.one_vocabulary:
+            return {"N_WORDS": shape.tgt_vocabulary}
+        return {"SOURCE_WORDS": shape.src_vocabulary, "TARGET_WORDS": shape.tgt_vocabulary}
+    if isinstance(config, EncoderOnlyConfig):
+        answers = {_answers(shape): shape.tgt_vocabulary} if shape.head == "tokens" else {}
+        return {"N_WORDS": shape.src_vocabulary} | answers
+    return {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
+
+
+def _answers(shape: TextShape) -> str:
+    """Return what an encoder-only model answers with: its own words, or others."""
+    return "N_WORDS" if shape.mask_id or shape.one_vocabulary else "N_ANSWERS"
+
+
+def _output(config: TextModelConfig, shape: TextShape, tied: str, words: str) -> list[str]:
+    lines = [f"self.output = nn.Linear(D_MODEL, {words}{output_bias(config, shape)})"]
     if config.is_tied(shape):
         lines.append(f"self.output.weight = self.{tied}.table.weight  # tied: one matrix, two uses")
     return lines
-
-
-def _embeddings(shape: TextShape) -> list[str]:
-    tgt = "self.src_embedding" if shape.one_vocabulary else "TokenEmbedding(TGT_WORDS)"
-    return ["self.src_embedding = TokenEmbedding(SRC_WORDS)", f"self.tgt_embedding = {tgt}"]
 
 
 def _within(config: TextModelConfig, mask: str, length: str) -> str:
     return f"{mask} & window({length}, x.device)" if config.window else mask
 
 
-def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
-    init = _embeddings(shape)
+def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape, form: AttentionForm) -> str:
+    tgt = "self.src_embedding" if shape.one_vocabulary else "TokenEmbedding(TGT_WORDS)"
+    init = ["self.src_embedding = TokenEmbedding(SRC_WORDS)", f"self.tgt_embedding = {tgt}"]
     if adds(config.position):
         init += ["self.src_positions = Positions()", "self.tgt_positions = Positions()"]
     init += [
         "self.encoder = Stack(N_ENCODER_LAYERS)",
         "self.decoder = Stack(N_DECODER_LAYERS, has_cross=True)",
     ]
-    init += _output(config, shape, "tgt_embedding")
+    init += _output(config, shape, "tgt_embedding", "TGT_WORDS")
+    keep, future = kept("src", shape.pad_id), "causal(tgt_in.size(1), x.device)"
+    if shape.pad_id is not None:
+        future = f"(tgt_in != PAD)[:, None, None, :] & {future}"
     encode = [
-        "keep = (src != PAD)[:, None, None, :]  # (B, 1, 1, S): padding is not attended to",
+        "# (B, 1, 1, S): padding is not attended to",
+        f"keep = ({keep})[:, None, None, :]",
         f"x = {placed(config, 'src_positions', 'self.src_embedding(src)')}",
         f"return self.encoder(x, {_within(config, 'keep', 'src.size(1)')}), keep",
     ]
+    mask = _within(config, "mask", "tgt_in.size(1)")
     decode = [
         f"x = {placed(config, 'tgt_positions', 'self.tgt_embedding(tgt_in)')}",
-        "mask = (tgt_in != PAD)[:, None, None, :] & causal(tgt_in.size(1), x.device)",
-        f"x = self.decoder(x, {_within(config, 'mask', 'tgt_in.size(1)')}, memory, memory_mask)",
+        f"mask = {future}",
+        f"x = self.decoder(x, {mask}, memory, memory_mask)",
         "return self.output(x)  # (B, T, TGT_WORDS)",
     ]
     return model(
@@ -75,47 +98,58 @@ def _encoder_decoder(config: EncoderDecoderConfig, shape: TextShape) -> str:
         method("def encode(self, src):", encode),
         method("def decode(self, tgt_in, memory, memory_mask):", decode),
         method(
-            "def forward(self, src, tgt_in):", ["return self.decode(tgt_in, *self.encode(src))"]
+            called(form, "src", "tgt_in"),
+            answered(form, "self.decode(tgt_in, *self.encode(src))", "(B, T, TGT_WORDS)"),
         ),
         has_dropout=config.dropout > 0,
     )
 
 
-def _encoder_only(config: EncoderOnlyConfig, shape: TextShape) -> str:
-    init = ["self.src_embedding = TokenEmbedding(SRC_WORDS)"]
-    init += ["self.src_positions = Positions()"] if adds(config.position) else []
+def _encoder_only(config: EncoderOnlyConfig, shape: TextShape, form: AttentionForm) -> str:
+    init = ["self.token_embedding = TokenEmbedding(N_WORDS)"]
+    init += ["self.positions = Positions()"] if adds(config.position) else []
     init += ["self.segments = Segments()"] if shape.n_segments else []
     init += ["self.encoder = Stack(N_LAYERS)"]
     if shape.head == "pooler":
         init += ["self.output = Pooler()"]
     elif shape.is_label:
-        init += ["self.output = LabelOutput()"]
+        init += _label_layers(config, shape)
     elif shape.head != "states":
-        init += _output(config, shape, "src_embedding")
-    embedded = "self.src_embedding(src)"
-    if shape.n_segments:
-        embedded = f"self.segments(self.src_positions({embedded}))"
-        inside = f"self.dropout({embedded})" if config.dropout else embedded
-    else:
-        inside = placed(config, "src_positions", embedded)
-    slots = [
-        f"length = tgt_in.size(1)  # {_why_length(shape)}",
-        "src = F.pad(src, (0, max(0, length - src.size(1))), value=PAD)",
-    ]
-    cls = ["src = F.pad(src, (1, 0), value=CLS)"] if shape.has_cls else []
+        init += _output(config, shape, "token_embedding", _answers(shape))
+    mask = _within(config, "keep[:, None, None, :]", "ids.size(1)")
     forward = [
-        *(cls if shape.is_label else slots),
-        "keep = (src != PAD)[:, None, None, :]",
-        f"x = {inside}",
-        f"x = self.encoder(x, {_within(config, 'keep', 'src.size(1)')})",
-        *_read(shape),
-    ]
+        *(["ids = F.pad(ids, (1, 0), value=CLS)  # what answers stands in front"]
+          if shape.has_cls else []),
+        f"keep = {kept('ids', shape.pad_id)}  # (B, T): padding is not attended to",
+        f"x = {_embedded(config, shape)}",
+        f"x = self.encoder(x, {mask})",
+        *_read(shape, form),
+    ]  # fmt: skip
     return model(
         f"Reads everything at once and {_says(shape)}.",
         init,
-        method("def forward(self, src, tgt_in):", forward),
+        method(called(form, "ids"), forward),
         has_dropout=config.dropout > 0,
     )
+
+
+def _embedded(config: EncoderOnlyConfig, shape: TextShape) -> str:
+    """Return the expression of what goes into the encoder."""
+    if not shape.n_segments:
+        return placed(config, "positions", "self.token_embedding(ids)")
+    x = "self.token_embedding(ids)"
+    x = f"self.positions({x})" if adds(config.position) else x
+    return f"self.dropout(self.segments({x}))" if config.dropout else f"self.segments({x})"
+
+
+def _label_layers(config: EncoderOnlyConfig, shape: TextShape) -> list[str]:
+    bias = output_bias(config, shape)
+    if not shape.n_hidden:
+        return [f"self.output = nn.Linear(D_MODEL, N_LABELS{bias})"]
+    return [
+        f"self.hidden = nn.Linear(D_MODEL, N_HIDDEN{bias})",
+        f"self.output = nn.Linear(N_HIDDEN, N_LABELS{bias})",
+    ]
 
 
 def _says(shape: TextShape) -> str:
@@ -128,73 +162,56 @@ def _says(shape: TextShape) -> str:
         return "gives the vectors of all tokens"
     if shape.mask_id:
         return "answers every position, also the hidden ones, in one pass"
-    return "answers every position in one pass"
+    if shape.one_vocabulary:
+        return "answers every position in one pass"
+    return "answers every position in one pass, padding too"
 
 
-def _why_length(shape: TextShape) -> str:
-    """Return what an encoder-only model needs the target's length for."""
-    if shape.head in ("pooler", "states"):
-        return "the content of tgt_in is not seen"
-    if shape.mask_id:
-        return "each position answers for itself; the content of tgt_in is not seen"
-    return "a slot for each answer; the content of tgt_in is not seen"
-
-
-def _read(shape: TextShape) -> list[str]:
+def _read(shape: TextShape, form: AttentionForm) -> list[str]:
     """Return the lines from the encoder's vectors to the answer."""
     if shape.head == "states":
-        return ["return x[:, :length]  # the vectors of all tokens"]
+        return answered(form, "x", "(B, T, D_MODEL)")
     if shape.pooling is None:
-        return ["return self.output(x[:, :length])"]
-    *lines, pooled = (line.format(x="x", keep="(src != PAD)") for line in shape.pooling.of_words)
-    return [*lines, f"return self.output({pooled})"]
+        sizes = "(B, D_MODEL)" if shape.head == "pooler" else f"(B, T, {_answers(shape)})"
+        return answered(form, "self.output(x)", sizes)
+    *lines, pooled = (line.format(x="x", keep="keep") for line in shape.pooling.of_words)
+    read = f"F.relu(self.hidden({pooled}))" if shape.n_hidden else pooled
+    return [*lines, *answered(form, f"self.output({read})[:, 0]", "(B, N_LABELS)")]
 
 
-def _decoder_only(config: DecoderOnlyConfig, shape: TextShape) -> str:
-    init = _embeddings(shape)
+def _decoder_only(config: DecoderOnlyConfig, shape: TextShape, form: AttentionForm) -> str:
+    if shape.one_vocabulary:
+        words, tied, embedded = "N_WORDS", "token_embedding", "self.token_embedding(ids)"
+        init = ["self.token_embedding = TokenEmbedding(N_WORDS)"]
+        methods = []
+        says = "Reads a text from left to right and answers each position with the next token."
+    else:
+        words, tied, embedded = "TARGET_WORDS", "target_embedding", "self.embed(ids)"
+        init = [
+            "self.source_embedding = TokenEmbedding(SOURCE_WORDS)",
+            "self.target_embedding = TokenEmbedding(TARGET_WORDS)",
+        ]
+        embed = [
+            "source = self.source_embedding(ids.clamp(max=SOURCE_WORDS - 1))",
+            "target = self.target_embedding((ids - SOURCE_WORDS).clamp(min=0))",
+            "return torch.where((ids < SOURCE_WORDS)[..., None], source, target)",
+        ]
+        methods = [method("def embed(self, ids):", embed)]
+        says = (
+            "Reads source and target as one sequence, ids of the target counted on from "
+            "SOURCE_WORDS."
+        )
     init += ["self.positions = Positions()"] if adds(config.position) else []
-    init += ["self.decoder = Stack(N_LAYERS)"]
-    init += _output(config, shape, "tgt_embedding")
-    if not shape.has_source:
-        return _language(config, init)
+    init += ["self.decoder = Stack(N_LAYERS)", *_output(config, shape, tied, words)]
+    mask = "mask = causal(ids.size(1), ids.device)"
+    if shape.pad_id is not None:
+        mask = f"mask = (ids != PAD)[:, None, None, :] & {mask.removeprefix('mask = ')}"
     forward = [
-        "# the target follows the source directly, without padding between them",
-        "lengths = (src != PAD).sum(1, keepdim=True)",
-        "positions = torch.arange(src.size(1) + tgt_in.size(1), device=src.device)[None]",
-        "is_src = positions < lengths",
-        "from_src = positions.clamp(max=src.size(1) - 1).expand_as(is_src)",
-        "from_tgt = positions - lengths",
-        "is_tgt = (from_tgt >= 0) & (from_tgt < tgt_in.size(1))",
-        "from_tgt = from_tgt.clamp(0, tgt_in.size(1) - 1)",
-        "source = self.src_embedding(src.gather(1, from_src))",
-        "target = self.tgt_embedding(tgt_in.gather(1, from_tgt))",
-        "x = torch.where(is_src[..., None], source, target)",
-        "keep = is_src | (is_tgt & (tgt_in.gather(1, from_tgt) != PAD))",
-        "mask = keep[:, None, None, :] & causal(positions.size(1), x.device)",
-        f"x = {placed(config, 'positions', 'x')}",
-        f"x = self.decoder(x, {_within(config, 'mask', 'positions.size(1)')})",
-        "answers = lengths + torch.arange(tgt_in.size(1), device=src.device)",
-        "return self.output(x.gather(1, answers[..., None].expand(-1, -1, D_MODEL)))",
+        mask,
+        f"x = {placed(config, 'positions', embedded)}",
+        f"x = self.decoder(x, {_within(config, 'mask', 'ids.size(1)')})",
+        *answered(form, "self.output(x)", f"(B, T, {words}): what comes next"),
     ]
     return model(
-        "Reads source and target as one sequence, each token seeing only the past.",
-        init,
-        method("def forward(self, src, tgt_in):", forward),
-        has_dropout=config.dropout > 0,
-    )
-
-
-def _language(config: DecoderOnlyConfig, init: list[str]) -> str:
-    forward = [
-        "# src is empty, (B, 0): a language model continues what it has read so far",
-        "mask = (tgt_in != PAD)[:, None, None, :] & causal(tgt_in.size(1), tgt_in.device)",
-        f"x = {placed(config, 'positions', 'self.tgt_embedding(tgt_in)')}",
-        f"x = self.decoder(x, {_within(config, 'mask', 'tgt_in.size(1)')})",
-        "return self.output(x)",
-    ]
-    return model(
-        "Reads a text from left to right and answers each position with the next token.",
-        init,
-        method("def forward(self, src, tgt_in):", forward),
-        has_dropout=config.dropout > 0,
+        says, init, *methods, method(called(form, "ids"), forward), has_dropout=config.dropout > 0
     )

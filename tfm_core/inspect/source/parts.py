@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tfm_core.config import TransformerConfig
-from tfm_core.inspect.source.layers import class_, method
+from tfm_core.inspect.source.layers import AttentionForm, class_, method
 from tfm_core.variants.positions import POSITIONS
 
 
@@ -25,6 +25,27 @@ def positions_class(name: str, position: str, length: str) -> str:
     head += "\n            def __init__(self):\n                super().__init__()"
     init = class_(head, added.init.format(length=length))
     return init + "\n" + method("def forward(self, x):", [added.forward])
+
+
+def kept(ids: str, pad_id: int | None) -> str:
+    """Return an expression that is True where a token stands, and False at padding, (B, T)."""
+    return f"torch.ones_like({ids}, dtype=torch.bool)" if pad_id is None else f"{ids} != PAD"
+
+
+def called(form: AttentionForm, *arguments: str) -> str:
+    """Return the head of ``forward``; the weights can be asked for where they are written out."""
+    more = ["return_weights=False"] if form == "written" else []
+    return f"def forward({', '.join(['self', *arguments, *more])}):"
+
+
+def answered(form: AttentionForm, logits: str, sizes: str) -> list[str]:
+    """Return the last lines of ``forward``; sizes: of the answer, for a comment."""
+    if form == "fused":
+        return [f"return {logits}  # {sizes}"]
+    return [
+        f"answer = {logits}  # {sizes}",
+        "return (answer, attention_weights(self)) if return_weights else answer",
+    ]
 
 
 def placed(config: TransformerConfig, name: str, x: str, position: str | None = None) -> str:

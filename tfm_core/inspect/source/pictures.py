@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tfm_core.config import CaptionerConfig, ViTConfig
-from tfm_core.inspect.source.layers import class_, method
-from tfm_core.inspect.source.parts import adds, model, placed
+from tfm_core.config.shape import CaptionShape
+from tfm_core.inspect.source.layers import AttentionForm, class_, method
+from tfm_core.inspect.source.parts import adds, answered, called, kept, model, placed
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.stems import STEMS
 
@@ -30,7 +31,7 @@ def patches(config: ViTConfig | CaptionerConfig) -> str:
     return cut if own is None else f"{cut}\n\n{own}"
 
 
-def vit(config: ViTConfig) -> str:
+def vit(config: ViTConfig, form: AttentionForm) -> str:
     """Return the source of a Vision Transformer."""
     pooling = POOLINGS[config.pooling]
     init = [_stem(config)]
@@ -42,47 +43,47 @@ def vit(config: ViTConfig) -> str:
         forward.append("x = torch.cat([self.cls.expand(x.size(0), -1, -1), x], 1)")
     forward += [
         f"x = self.encoder({placed(config, 'positions', 'x')})",
-        f"return self.head({pooling.of_patches.format(x='x')})  # (B, N_CLASSES)",
+        *answered(form, f"self.head({pooling.of_patches.format(x='x')})", "(B, N_CLASSES)"),
     ]
     return model(
         "A picture is a sentence of patches; an encoder reads it, one vector tells the class.",
         init,
-        method("def forward(self, images):", forward),
+        method(called(form, "images"), forward),
         has_dropout=config.dropout > 0,
     )
 
 
-def captioner(config: CaptionerConfig) -> str:
+def captioner(config: CaptionerConfig, shape: CaptionShape, form: AttentionForm) -> str:
     """Return the source of a captioner."""
     init = [_stem(config)]
     init += ["self.positions = Positions()"] if adds(config.position) else []
-    init += ["self.tgt_embedding = TokenEmbedding(TGT_WORDS)"]
-    init += ["self.tgt_positions = WordPositions()"] if adds(config.text_position) else []
+    init += ["self.word_embedding = TokenEmbedding(N_WORDS)"]
+    init += ["self.word_positions = WordPositions()"] if adds(config.text_position) else []
     bias = "" if config.bias else ", bias=False"
     init += [
         "self.encoder = Stack(N_ENCODER_LAYERS)",
         "self.decoder = Stack(N_DECODER_LAYERS, has_cross=True)",
-        f"self.output = nn.Linear(D_MODEL, TGT_WORDS{bias})",
+        f"self.output = nn.Linear(D_MODEL, N_WORDS{bias})",
     ]
     encode = [
         "x = self.stem(images)  # (B, patches, D_MODEL)",
         f"return self.encoder({placed(config, 'positions', 'x')})",
     ]
-    words = placed(config, "tgt_positions", "self.tgt_embedding(tgt_in)", config.text_position)
+    words = placed(config, "word_positions", "self.word_embedding(words)", config.text_position)
     decode = [
         f"x = {words}",
-        "mask = (tgt_in != PAD)[:, None, None, :] & causal(tgt_in.size(1), x.device)",
+        f"mask = ({kept('words', shape.pad_id)})[:, None, None, :] & causal(x.size(1), x.device)",
         "x = self.decoder(x, mask, memory)  # every word may look at every patch",
-        "return self.output(x)  # (B, T, TGT_WORDS)",
+        "return self.output(x)  # (B, T, N_WORDS)",
     ]
     return model(
         "The encoder reads the patches of a picture; the decoder describes it.",
         init,
         method("def encode(self, images):", encode),
-        method("def decode(self, tgt_in, memory):", decode),
+        method("def decode(self, words, memory):", decode),
         method(
-            "def forward(self, images, tgt_in):",
-            ["return self.decode(tgt_in, self.encode(images))"],
+            called(form, "images", "words"),
+            answered(form, "self.decode(words, self.encode(images))", "(B, T, N_WORDS)"),
         ),
         has_dropout=config.dropout > 0,
     )

@@ -7,19 +7,19 @@ from textwrap import dedent, indent
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.source.embedding import TOKEN_EMBEDDING
+from tfm_core.inspect.source.parts import kept
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
 
 SECTIONS = ("embedding", "encoder", "attention", "decoder", "model")
 
 
-def head(config: RecurrentConfig) -> str:
-    """Return the docstring and the imports of the file."""
+def title(config: RecurrentConfig) -> str:
+    """Return what the file says of itself."""
     cell, score = CELLS[config.cell].label, ALIGNMENT_SCORES[config.attention].label.lower()
     return (
-        f'"""{cell} encoder and decoder of {config.d_model}, {score} attention: exactly one '
-        'configuration.\n\nB batch, S source tokens, T target tokens. Needs torch only.\n"""\n\n'
-        "import json\nimport math\nimport sys\n\nimport torch\nfrom torch import nn"
+        f"{cell} encoder and decoder of {config.d_model}, {score} attention: exactly one "
+        "configuration.\n\nB batch, S source tokens, T target tokens. Needs torch only."
     )
 
 
@@ -32,7 +32,7 @@ def constants(config: RecurrentConfig, shape: TextShape) -> dict[str, object]:
     if config.dropout:
         values["DROPOUT"] = config.dropout
     words = {"SRC_WORDS": shape.src_vocabulary, "TGT_WORDS": shape.tgt_vocabulary}
-    return values | words | {"PAD": shape.pad_id}
+    return values | words | ({} if shape.pad_id is None else {"PAD": shape.pad_id})
 
 
 PLACED = dedent('''\
@@ -120,7 +120,8 @@ def _attention(config: RecurrentConfig) -> str:
         ("def forward(self, states, source):",
          ["memory, mask, prepared, last = source",
           "scores = self.score(states, prepared).masked_fill(~mask, -1e9)",
-          "return scores.softmax(-1) @ memory  # (B, T, D_MODEL)"]),
+          "weights = scores.softmax(-1)  # (B, T, S), every row adds up to 1",
+          "return weights @ memory, weights  # (B, T, D_MODEL)"]),
     )  # fmt: skip
     return f"{score}\n\n{attend}"
 
@@ -140,16 +141,17 @@ def _additive(config: RecurrentConfig) -> str:
     start += ["cells = [torch.zeros_like(h) for h in first]"] if cell.has_memory else []
     lines = [
         *start,
-        "tops, contexts = [], []",
+        "tops, contexts, looks = [], [], []",
         "for token in x.unbind(1):  # each step needs the one before it",
-        "    context = self.cross_attention(hidden[-1][:, None], source)[:, 0]",
-        "    x = torch.cat([token, context], -1)",
+        "    context, weights = self.cross_attention(hidden[-1][:, None], source)",
+        "    x = torch.cat([token, context[:, 0]], -1)",
         "    for i, step in enumerate(self.steps):",
         *(f"        {line}" for line in step),
         "        x = hidden[i]",
         "    tops.append(x)",
         "    contexts.append(context)",
-        "return torch.stack(tops, 1), torch.stack(contexts, 1)",
+        "    looks.append(weights)",
+        "return torch.stack(tops, 1), torch.cat(contexts, 1), torch.cat(looks, 1)",
     ]
     init = ["self.cross_attention = Attention()", f"self.steps = nn.ModuleList({cells})"]
     return _module(
@@ -163,7 +165,7 @@ def _luong(config: RecurrentConfig) -> str:
     lines = ["hidden = torch.stack(first)", "tops = self.steps(x, hidden)[0]"]
     if CELLS[config.cell].has_memory:
         lines[1] = "tops = self.steps(x, (hidden, torch.zeros_like(hidden)))[0]"
-    lines.append("return tops, self.cross_attention(tops, source)")
+    lines.append("return tops, *self.cross_attention(tops, source)")
     return _module(
         "Decoder", "Steps first, then asks: all target tokens at once.",
         ["self.cross_attention = Attention()",
@@ -187,7 +189,7 @@ def _model(config: RecurrentConfig, shape: TextShape) -> str:
     ]
     init += ["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []
     encode = [
-        "keep = src != PAD",
+        f"keep = {kept('src', shape.pad_id)}",
         "memory, last = self.encoder(self.src_embedding(src), keep)",
         "prepared = self.decoder.cross_attention.score.prepare(memory)",
         "return memory, keep[:, None], prepared, last",
@@ -196,13 +198,15 @@ def _model(config: RecurrentConfig, shape: TextShape) -> str:
         "source = self.encode(src)",
         "first = self.bridge(source[-1]).tanh().chunk(N_LAYERS, -1)  # the decoder's first states",
         f"x = {drop('self.tgt_embedding(tgt_in)')}",
-        "tops, contexts = self.decoder(x, source, first)",
+        "tops, contexts, weights = self.decoder(x, source, first)",
         "x = self.readout(torch.cat([tops, contexts], -1)).tanh()",
-        f"return self.output({drop('x')})  # (B, T, TGT_WORDS)",
+        f"answer = self.output({drop('x')})  # (B, T, TGT_WORDS)",
+        'return (answer, {"decoder.cross_attention": weights}) if return_weights else answer',
     ]
     return _module(
         "Model", "Two recurrent networks, and attention between them.", init,
-        ("def encode(self, src):", encode), ("def forward(self, src, tgt_in):", forward),
+        ("def encode(self, src):", encode),
+        ("def forward(self, src, tgt_in, return_weights=False):", forward),
     )  # fmt: skip
 
 

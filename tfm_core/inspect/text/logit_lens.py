@@ -43,13 +43,14 @@ def lens_logits(model: DecoderOnly, src: Tensor, tgt_in: Tensor) -> Tensor:
     """
     import torch
 
+    from tfm_core.layers.masks import is_token
     from tfm_core.probe.capture import capture
 
     with capture(model, only={"input", "residual"}) as cache:
         model(src, tgt_in)
         depths = [cache["decoder.input"]]
         depths += [cache[f"decoder.layers.{i}.residual"] for i in range(len(model.decoder.layers))]
-        first = int((src != model.pad_id).sum())
+        first = int(is_token(src, model.pad_id).sum())
         norm = model.decoder.final_norm
         logits = []
         for stream in depths:  # one by one, as the model does it: so the last is equal to the bit

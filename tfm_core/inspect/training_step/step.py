@@ -23,7 +23,6 @@ from tfm_core.training import checkpoints
 from tfm_core.training.loop import Trainer, build
 from tfm_core.training.models import mix
 from tfm_core.training.objectives import StepMetrics
-from tfm_core.training.optimisation import learning_rate
 
 MOST_PARAMETERS = 5_000_000
 MOST_ROWS = 256
@@ -108,7 +107,7 @@ def scheduled_rate(trainer: Trainer) -> float:
     config = trainer.experiment.training
     if trainer.step >= config.steps:
         return config.learning_rate
-    return learning_rate(config, trainer.step + 1)
+    return config.rate(trainer.step + 1)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
         attention.projections(view),
         attention.split(view),
         weights.scores(view),
-        weights.masking(view, ("causal",) if is_causal else ("padding",)),
+        weights.masking(view, (_hidden(subject.shape, is_causal=is_causal),)),
         weights.softmax(view),
         attention.weighted_sum(view),
         attention.merge(view),
@@ -48,6 +48,13 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
     if subject.shape.head == "states":
         return tuple(made)
     return (*made, answer.logits(view), answer.whole(subject, example))
+
+
+def _hidden(shape: TextShape, *, is_causal: bool) -> str:
+    """Return the topic on what the mask hides."""
+    if shape.pad_id is None:
+        return "causal-no-padding"
+    return "causal" if is_causal else "padding"
 
 
 def _first_view(subject: Subject, layer: int, example: int) -> BlockView:
@@ -81,6 +88,13 @@ def heads(view: BlockView) -> WalkStep:
                 n_heads=n_heads,
                 d_head=d_head,
             ),
+            wrong={
+                d_model: N_("That is the whole vector; each head gets a part of it."),
+                d_model * n_heads: N_("The heads share the vector out; they do not repeat it."),
+                n_heads: N_("That is how many heads there are."),
+            },
+            hint=N_("The heads share d_model out evenly: divide it."),
+            shapes=("per_head",),
         ),
         names={"H": n_heads, "d_model": d_model},
     )  # fmt: skip

@@ -1,0 +1,159 @@
+"""How a generated file cuts a text into tokens and joins tokens into a text, task by task, as text.
+
+Each is what ``TextTask.tokenize`` and ``join_tgt`` do, in lines that need nothing but ``re``; they
+are tested against them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from textwrap import dedent
+
+from tfm_core.config import CaptionTaskConfig, CorpusTaskConfig, TextTaskConfig
+from tfm_core.data.text.dates import MONTHS, WEEKDAYS
+from tfm_core.data.text.english_korean import SUFFIXES
+from tfm_core.data.text.korean_words import FULL_STOP_ENDING
+from tfm_core.data.vocabulary import MASK
+from tfm_core.variants.languages import LANGUAGES
+from tfm_core.variants.record import resolve
+
+MOST_COLUMNS = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """cut: the source of ``cut(text)``; join: of ``joined(words)``; lists: of what both look up."""
+
+    cut: str
+    join: str
+    lists: str = ""
+
+
+def listed(name: str, values: Iterable[str], opened: str = "[", closed: str = "]") -> str:
+    """Return an assignment of many values, in lines that are not too long."""
+    lines, line = [f"{name} = {opened}"], "   "
+    for value in values:
+        word = f" {json.dumps(value, ensure_ascii=False)},"
+        if len(line) + len(word) > MOST_COLUMNS:
+            lines, line = [*lines, line], "   "
+        line += word
+    return "\n".join([*lines, line, closed, ""])
+
+
+def cut_by(expression: str, doc: str) -> str:
+    """Return the source of ``cut``."""
+    return f'def cut(text):\n    """{doc}"""\n    return {expression}\n'
+
+
+def joined_by(separator: str, doc: str) -> str:
+    """Return the source of ``joined``, with a separator between two words."""
+    return f'def joined(words):\n    """{doc}"""\n    return "{separator}".join(words)\n'
+
+
+WORDS = cut_by(
+    r're.sub(r"[\s.,!?;]+", " ", text.lower()).split()', "Words, in any case, without signs."
+)
+_MASKED = dedent(f'''\
+    def cut(text):
+        """Words, in any case, without signs; ___ is a hidden one."""
+        words = re.sub(r"[\\s.,!?;]+", " ", text.lower()).split()
+        return ["{MASK}" if re.fullmatch("_{{2,}}", word) else word for word in words]
+    ''')
+_SPANS = dedent('''\
+    def cut(text):
+        """Words, in any case, without signs; ___ is a hidden span: the first becomes sentinel 0."""
+        words = re.sub(r"[\\s.,!?;]+", " ", text.lower()).split()
+        n = 0
+        for at, word in enumerate(words):
+            if re.fullmatch(r"_{2,}|<extra_id_\\d+>", word):
+                words[at], n = f"<extra_id_{n}>", n + 1
+        return words
+    ''')
+_SENTIMENT = dedent('''\
+    def cut(text):
+        """Words, in any case, without signs; short forms are written out."""
+        text = re.sub("(is|was)n['’]t", r"\\1 not", text.lower())
+        return re.sub(r"[\\s.,!?;]+", " ", text).split()
+    ''')
+_NUMBERS = cut_by(
+    r're.sub(r"[-\s,.]+", " ", text.lower()).split()', "Words, with or without hyphens."
+)
+_SYMBOLS = cut_by(r'list(re.sub(r"[\s,;]+", "", text.lower()))', "Single symbols.")
+_SUM = cut_by(r'list(re.sub(r"\s+", "", text).removesuffix("="))', "Characters, without spaces.")
+_DATES = dedent('''\
+    def cut(text):
+        """Characters; names of months and days begin with a capital letter, all else is small."""
+
+        def cased(found):
+            name = found[0].capitalize()
+            return name if name in NAMES else name.lower()
+
+        return list(re.sub("[A-Za-z]+", cased, " ".join(text.split()).removesuffix(".")))
+    ''')
+_SENTENCE = dedent(f'''\
+    def joined(words):
+        """A sentence; a word that stayed hidden is ___."""
+        text = " ".join(words).replace("{MASK}", "___")
+        return f"{{text[:1].upper()}}{{text[1:]}}."
+    ''')
+_RUNNING = dedent('''\
+    def joined(words):
+        """Words with spaces between them, signs without."""
+        text = re.sub(r" *\\n *", "\\n", " ".join(words))
+        text = re.sub(r" ([.,;:!?)\\]’”])", r"\\1", text)
+        return re.sub(r"([(\\[‘“]) ", r"\\1", text)
+    ''')
+_PLAIN = joined_by("", "Without spaces.")
+_SPACED = joined_by(" ", "With spaces.")
+
+
+def _suffixed(doc: str, ending: str | None) -> str:
+    """Return the source of a ``joined`` whose SUFFIXES stand behind a word without a space."""
+    text = '"".join(word if word in SUFFIXES else f" {word}" for word in words).strip()'
+    head = f'def joined(words):\n    """{doc}"""\n'
+    if ending is None:
+        return f"{head}    return {text}\n"
+    end = f'return f"{{text}}." if words[-1:] == ["{ending}"] else text'
+    return f"{head}    text = {text}\n    {end}\n"
+
+
+_KOREAN = _suffixed("Particles and endings join the word before them.", FULL_STOP_ENDING)
+
+SPELLINGS: dict[str, Spelling] = {
+    "english-korean": Spelling(WORDS, _KOREAN, listed("SUFFIXES", sorted(SUFFIXES), "{", "}")),
+    "dates": Spelling(
+        _DATES,
+        _PLAIN,
+        listed("NAMES", [*MONTHS, *WEEKDAYS, *dict.fromkeys(m[:3] for m in MONTHS)], "{", "}"),
+    ),
+    "numbers": Spelling(_NUMBERS, _PLAIN),
+    "copy": Spelling(_SYMBOLS, _SPACED),
+    "reverse": Spelling(_SYMBOLS, _SPACED),
+    "sort": Spelling(_SYMBOLS, _SPACED),
+    "addition": Spelling(_SUM, _PLAIN),
+    "sentiment": Spelling(_SENTIMENT, _SPACED),
+    "masked-words": Spelling(_MASKED, _SENTENCE),
+    "span-corruption": Spelling(_SPANS, _SPACED),
+}
+"""How each text task is cut and joined, by its name in the configuration."""
+
+
+def spelling_of(task: TextTaskConfig | CorpusTaskConfig | CaptionTaskConfig) -> Spelling:
+    """Return how the texts of a task are cut and joined; captions are only joined."""
+    if isinstance(task, CaptionTaskConfig):
+        suffixes = resolve(LANGUAGES[task.language].grammar).joined
+        return Spelling(
+            "",
+            _suffixed("Some words join the one before them.", None),
+            listed("SUFFIXES", sorted(suffixes), "{", "}"),
+        )
+    if isinstance(task, TextTaskConfig):
+        return SPELLINGS[task.name]
+    if task.unit == "characters":
+        return Spelling(cut_by("list(text)", "Characters."), _PLAIN)
+    if task.name == "grammar":
+        return Spelling(WORDS, _RUNNING)
+    tokens = r"""re.findall(r"\w+(?:['’\-]\w+)*|\n|[^\w\s]", text)"""
+    return Spelling(cut_by(tokens, "Words, signs and line breaks."), _RUNNING)
