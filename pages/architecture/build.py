@@ -1,7 +1,6 @@
 """Build: the diagram, equations and code of exactly one model."""
 
-from pages.architecture import build_view, diagram
-from pages.i18n import _
+from pages.architecture import build_view, diagram, model_file
 from pages.ui import model_choice, show
 
 show.header("build")
@@ -10,4 +9,5 @@ build_view.facts(chosen)
 if chosen.name == model_choice.DRAFT:
     build_view.editor(chosen)
 diagram.view(chosen)
-build_view.code(chosen, _("Show the code"))
+model_file.structure(chosen)
+model_file.view(chosen)

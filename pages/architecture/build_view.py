@@ -1,4 +1,4 @@
-"""The ends of the Build page: the model's size, its settings, and the whole file."""
+"""The beginning of the Build page: the model's size and its settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from pages.ui.fields import settings_of
 from pages.ui.model_choice import Chosen
 from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import macs
-from tfm_core.inspect.source import file as source
 
 _EDITOR = "build-editor"
 
@@ -70,27 +69,3 @@ def editor(chosen: Chosen) -> None:
         controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
         if chosen.by_task is not None:
             free_sizes.editor(chosen.by_task, chosen.problem)
-
-
-def code(chosen: Chosen, title: str) -> None:
-    """Offer the whole model as one file that runs with torch alone."""
-    text = source.source_code(chosen.model, chosen.shape)
-    st.header(title, anchor=False)
-    words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
-    if chosen.experiment is not None:  # a published model has no run here
-        words += _(
-            "; `--checkpoint` and the path of a run's `checkpoints/last/checkpoint.safetensors` "
-            "give it the run's weights"
-        )
-    st.markdown(f"{words}.")
-    st.download_button(
-        _("Download model.py"), text, "model.py", "text/x-python", icon=":material/download:"
-    )
-    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
-        _("{n} lines of PyTorch").format(n=len(text.splitlines())),
-        icon=":material/code:",
-        key="build-code",
-        on_change="rerun",
-    )
-    if whole.open:
-        whole.code(text, language="python")

@@ -1,5 +1,8 @@
 """Build and Parameters through the frame, with drafts, runs and models to scale."""
 
+import re
+import shlex
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,6 +12,7 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.data.shape import data_shape
+from tfm_core.data.text import text_task
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
@@ -283,3 +287,71 @@ def test_the_link_to_copy_opens_the_page_as_it_is(open_page):
     app = open_page("architecture/parameters.py", show="gpt2-small", versus="vit-b")
     query = parse_qs(urlsplit(app.sidebar.code[0].value).query)
     assert query == {"show": ["gpt2-small"], "versus": ["vit-b"]}
+
+
+def shown_code(app):
+    """Every block of code on the page."""
+    return [one.value for one in app.code]
+
+
+@pytest.mark.parametrize("name", ["gpt2-small", "vit-b", "bert-base"])
+def test_the_structure_is_printed_beside_the_diagram(open_page, name):
+    app = open_page("architecture/build.py", show=name)
+    app.session_state["build-printed"] = True
+    app.run()
+    assert not app.exception
+    (text,) = [text for text in shown_code(app) if text.startswith("Model(")]
+    layers = {"gpt2-small": "decoder", "vit-b": "encoder", "bert-base": "encoder"}[name]
+    assert f"({layers}): Stack(" in text
+    assert "(0-11): 12 x Block(" in text
+    assert not re.search("src|tgt|source|target", text)
+
+
+@pytest.fixture
+def recorded(store, monkeypatch, tmp_path):
+    """The runs that come with the app, in the store of the pages."""
+    monkeypatch.setattr(runs_access.store(), "recorded", RunStore(tmp_path / "other").recorded)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_file_of_a_run_comes_with_the_command_that_uses_its_weights(open_page):
+    app = open_page("architecture/build.py", show="run", run="recorded-korean")
+    app.session_state["build-code"] = True
+    app.run()
+    assert not app.exception
+    (command,) = [text for text in shown_code(app) if text.startswith("python model.py")]
+    _python, file, flag, path, sentence = shlex.split(command)
+    assert (file, flag) == ("model.py", "--checkpoint")
+    assert Path(path).is_file()
+    whole = next(text for text in shown_code(app) if text.startswith('"""Encoder-decoder'))
+    assert "def translate(self, sentence):" in whole
+    assert '"고양이"' in whole
+    assert "weights = scores.softmax(-1)" in whole
+    assert text_task(PRESETS["translate"].experiment.task).tokenize(sentence)
+    app.session_state["build-code"] = True
+    app.button_group(key="build-attention-form").set_value("fused").run()
+    whole = next(text for text in shown_code(app) if text.startswith('"""Encoder-decoder'))
+    assert "F.scaled_dot_product_attention(" in whole
+    assert "softmax(-1)" not in whole
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_run_of_pictures_offers_its_mean_and_a_picture(open_page):
+    app = open_page("architecture/build.py", show="run", run="recorded-digits")
+    app.session_state["build-code"] = True
+    app.run()
+    assert not app.exception
+    assert "It carries the mean and the deviation" in said(app)
+    assert any("MEAN, STD = [0.13" in text for text in shown_code(app))
+    labels = [one.proto.label for one in app.get("download_button")]
+    assert "A picture to try" in labels
+    assert any(label.startswith("Weights (") for label in labels)
+
+
+def test_gpt2_has_its_own_names_in_the_table(open_page):
+    app = open_page("architecture/parameters.py", show="gpt2-small")
+    modules = list(app.dataframe[0].value["module"])
+    assert modules[0] == "token_embedding.table"
+    assert not [name for name in modules if "src" in name or "tgt" in name]
+    tied = dict(zip(modules, app.dataframe[0].value["tied to"], strict=True))
+    assert tied["output"] == "token_embedding.table.weight"

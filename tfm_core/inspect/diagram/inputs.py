@@ -44,7 +44,7 @@ def _last_layer(drawing: Drawing, answers: int) -> tuple[str, str]:
     if isinstance(shape, ImageShape):
         label = f"Linear\\n{d_model} x {shape.n_classes}{drawing.count('head')}"
         return label, f"(B, {shape.n_classes})"
-    count = drawing.count("output")
+    count = drawing.count("hidden", "output")
     if isinstance(shape, TextShape) and shape.head == "pooler":
         return f"Pooler: first token, tanh{count}", f"(B, {d_model})"
     if isinstance(shape, TextShape) and shape.is_label:
