@@ -18,7 +18,7 @@ from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.presets import PRESETS
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 PATHS = ["architecture/build.py", "architecture/parameters.py"]
 
@@ -182,6 +182,25 @@ def test_a_recorded_run_shows_its_weights_before_and_after(open_page, store, mon
     assert "The standard deviation went from" in said(app)
 
 
+def test_a_recorded_run_shows_what_goes_into_its_activation(open_page, store, monkeypatch):
+    monkeypatch.setattr(runs_access.store(), "recorded", RECORDED)
+    app = open_page("architecture/parameters.py", run="recorded-digits")
+    app.session_state["parameters-tab"] = "Activation"
+    app.run()
+    assert not app.exception
+    assert "This model takes **GELU**" in said(app)
+    assert list(app.table[0].value.index) == ["encoder.layers.0", "encoder.layers.1"]
+
+
+def test_a_model_without_a_feed_forward_layer_has_no_activation(open_page):
+    app = open_page()
+    app.session_state["draft"] = PRESETS["translate-additive"].experiment.model_dump()
+    app.session_state["parameters-tab"] = "Activation"
+    app.run().switch_page("architecture/parameters.py").run()
+    assert not app.exception
+    assert "no feed-forward layer" in said(app)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
     parameter_table.cache_clear()
@@ -197,7 +216,7 @@ def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
     assert not calls
 
 
-@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights"])
+@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights", "Activation"])
 def test_every_tab_is_drawn_when_it_is_open(open_page, tab):
     app = open_page("architecture/parameters.py")
     app.session_state["parameters-tab"] = tab
