@@ -7,7 +7,7 @@ show.header("build")
 chosen = model_choice.chosen(is_edited=True)
 build_view.facts(chosen)
 if chosen.name == model_choice.DRAFT:
-    build_view.editor()
+    build_view.editor(chosen)
 diagram.view(chosen)
 model_file.structure(chosen)
 model_file.view(chosen)

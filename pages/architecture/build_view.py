@@ -5,9 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, show, state
+from pages.ui import controls, drafts, free_sizes, show, state
 from pages.ui.fields import settings_of
 from pages.ui.model_choice import Chosen
+from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import macs
 
 _EDITOR = "build-editor"
@@ -22,8 +23,8 @@ def facts(chosen: Chosen) -> None:
     work = sum(
         macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len).values()
     )
-    words = _("**{n}** parameters · **{macs}** multiply-accumulates for one full example").format(
-        n=f"{total:,}", macs=show.count(work)
+    words = _("**{n}** parameters · **{macs}** multiply-accumulates for {example}").format(
+        n=f"{total:,}", macs=show.count(work), example=_example(chosen)
     )
     if known.n_parameters == total and known.source:
         words += _(" · :green[:material/check: the published count], {source}").format(
@@ -32,9 +33,25 @@ def facts(chosen: Chosen) -> None:
     elif known.source:
         words += f" · {_(known.source)}"
     st.markdown(words)
+    if known.note:
+        st.caption(_(known.note))
 
 
-def editor() -> None:
+def _example(chosen: Chosen) -> str:
+    """Say what one example is: so many tokens, or a picture."""
+    known, shape = chosen.architecture, chosen.shape
+    if isinstance(shape, ImageShape):
+        return _("one picture")
+    if isinstance(shape, CaptionShape):
+        return _("one picture and its {tgt} tokens").format(tgt=known.tgt_len)
+    if not shape.has_source:
+        return _("one example of {tgt} tokens").format(tgt=known.tgt_len)
+    if shape.is_label or shape.head in ("pooler", "states"):
+        return _("one example of {src} tokens").format(src=known.src_len)
+    return _("one example of {src} + {tgt} tokens").format(src=known.src_len, tgt=known.tgt_len)
+
+
+def editor(chosen: Chosen) -> None:
     """Draw the architecture's settings; what does not fit together stands beside its control."""
     draft = state.draft()
     checked = drafts.check(draft)
@@ -50,3 +67,5 @@ def editor() -> None:
             controls.complaint(sentence)
         settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
         controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
+        if chosen.by_task is not None:
+            free_sizes.editor(chosen.by_task, chosen.problem)

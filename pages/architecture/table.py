@@ -31,6 +31,8 @@ def metrics(chosen: Chosen) -> None:
     elif known.source:
         words += f" · {_(known.source)}"
     st.markdown(words)
+    if known.note:
+        st.caption(_(known.note))
 
 
 def compare(chosen: Chosen, other: Chosen) -> None:

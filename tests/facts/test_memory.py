@@ -171,7 +171,8 @@ def test_the_memory_of_a_step_is_the_peak_of_the_allocator(name, tmp_path):
     found = of_run(experiment, n_parameters)
     assert found.weights == BYTES * n_parameters
     measured = peak_of(steps, tmp_path) + found.weights
-    assert found.total == pytest.approx(measured, rel=0.1)
+    # of a very small model the gradients that come and go are more than that
+    assert found.total == pytest.approx(measured, rel=0.1 if n_parameters > 10_000 else 0.15)
 
 
 @pytest.mark.parametrize("name", list(OPTIMISERS))

@@ -16,6 +16,7 @@ from tfm_core.data.text import text_task
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -97,6 +98,60 @@ def test_two_runs_are_compared_and_the_link_keeps_both(open_page, store):
     assert again.selectbox(key="model-compare").value == f"run:{second.id}"
     older = open_page("architecture/parameters.py", **(link | {"versus": "run"}))
     assert older.selectbox(key="model-compare").value == f"run:{first.id}"
+
+
+@pytest.mark.parametrize("path", [*PATHS, "walk/page.py"])
+@pytest.mark.parametrize("name", [known.name for known in FROM_TEXTS])
+def test_every_model_of_the_study_texts_is_shown_with_its_note(open_page, path, name):
+    known = ARCHITECTURES[name]
+    app = open_page(path, show=name)
+    assert not app.exception
+    assert not app.error
+    assert known.label in app.selectbox(key="model-choice").options
+    if path in PATHS:
+        assert known.note in said(app)
+        assert f"**{parameter_table(known.model, known.shape).total:,}** parameters" in said(app)
+    else:
+        assert "shapes only, no numbers" in said(app)
+
+
+def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page):
+    app = open_page("architecture/build.py")
+    app.session_state["draft"] = PRESETS["translate"].experiment.model_dump()
+    app.run()
+    assert "for one example of 16 + 18 tokens" in said(app)
+    app.number_input(key="setting:src_vocabulary").set_value(10_000)
+    app.number_input(key="setting:tgt_vocabulary").set_value(8_000)
+    app.number_input(key="setting:src_len").set_value(20)
+    app.number_input(key="setting:tgt_len").set_value(25).run()
+    assert not app.exception
+    assert "for one example of 20 + 25 tokens" in said(app)
+    link = {name: app.query_params[name] for name in app.query_params}
+    assert link["src_vocabulary"] == "10000"
+    shown = said(app).partition("** parameters")[0]
+    again = open_page("architecture/build.py", **link)
+    assert said(again).partition("** parameters")[0] == shown
+    app.switch_page("walk/page.py").run()
+    assert not app.exception
+    assert "shapes only, no numbers" in said(app)
+    app.switch_page("speed/page.py").run()  # what trains has the sizes of its task
+    assert not app.exception
+    assert "laid out by its shapes only" not in said(app)
+    app.switch_page("architecture/build.py").run()
+    app.selectbox(key="model-choice").set_value("gpt2-small").run()
+    assert "src_vocabulary" not in app.query_params
+
+
+def test_lengths_that_a_learned_table_cannot_hold_are_said_beside_them(open_page):
+    app = open_page("architecture/build.py")
+    app.session_state["draft"] = PRESETS["gpt-grammar"].experiment.model_dump()
+    app.run()
+    app.number_input(key="setting:tgt_len").set_value(65).run()
+    assert not app.exception
+    assert "Sequences of 65 tokens need as many rows" in said(app)
+    app.number_input(key="setting:tgt_len").set_value(33).run()
+    assert "Sequences of" not in said(app)
+    assert "for one example of 33 tokens" in said(app)
 
 
 def test_two_models_are_compared_in_words(open_page):

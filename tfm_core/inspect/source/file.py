@@ -166,6 +166,7 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
             values["PAD"] = shape.pad_id
         if shape.is_label:
             values["N_LABELS"] = shape.n_labels
+            values |= {"N_HIDDEN": shape.n_hidden} if shape.n_hidden else {}
         if shape.has_cls:
             values["CLS"] = CLS_ID
         if _has_length(config.position):
