@@ -22,7 +22,8 @@ class Started:
 
     chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
     such guessing; floor: the lowest loss that the targets allow, None where unknown;
-    reads_per_epoch: how often an epoch reads each token, more than once where windows overlap.
+    reads_per_epoch: how often an epoch reads each token, more than once where windows overlap;
+    remark: what a person should know of the data.
     """
 
     step: int
@@ -34,6 +35,7 @@ class Started:
     start_loss: float
     floor: float | None
     reads_per_epoch: float = 1.0
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.data.download import Progress
+from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
@@ -238,6 +239,7 @@ def _started(trainer: Trainer) -> Started:
         start_loss=math.log(objective.n_classes),
         floor=objective.loss_lower_bound(),
         reads_per_epoch=objective.reads_per_epoch,
+        remark=trainer.data.remark if isinstance(trainer.data, ImageData) else None,
     )
 
 
