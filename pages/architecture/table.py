@@ -8,9 +8,10 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import page_table, show, state
 from pages.ui.model_choice import Chosen
+from tfm_core.config.shape import TextShape
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
-from tfm_core.facts.parameter_table import Row, parameter_table
+from tfm_core.facts.parameter_table import Row, most_in, parameter_table
 from tfm_core.inspect.attention.weights import Histogram, has_weights, weight_histograms
 from tfm_core.plots import parameters as plots
 from tfm_core.runs.run import Run
@@ -30,6 +31,8 @@ def metrics(chosen: Chosen) -> None:
     elif known.source:
         words += f" · {_(known.source)}"
     st.markdown(words)
+    if known.note:
+        st.caption(_(known.note))
 
 
 def compare(chosen: Chosen, other: Chosen) -> None:
@@ -41,12 +44,22 @@ def compare(chosen: Chosen, other: Chosen) -> None:
             with column:
                 st.markdown(f"**{_(one.label)}**")
                 st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
-                st.metric(_("One full example"), show.count(sum(work.values())) + " MAC")
+                st.metric(_example(one), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)
         if changes:
             st.markdown("\n".join(f"- {_(sentence)}" for sentence in changes))
         else:
             st.caption(_("Both are the same model."))
+
+
+def _example(one: Chosen) -> str:
+    """Say what an example is that the arithmetic is counted for."""
+    src, tgt = one.architecture.src_len, one.architecture.tgt_len
+    if not isinstance(one.shape, TextShape):
+        return _("One picture") if not tgt else _("One picture and {n} words").format(n=tgt)
+    if src and tgt:
+        return _("One example of {src} + {tgt} tokens").format(src=src, tgt=tgt)
+    return _("One example of {n} tokens").format(n=src or tgt)
 
 
 def table(chosen: Chosen) -> None:
@@ -69,21 +82,24 @@ def table(chosen: Chosen) -> None:
         st.caption(_("No module has “{words}” in its name.").format(words=words.strip()[:40]))
         return
     frame = _frame(matching)
-    hidden = {"kind"} | ({"trainable"} if frame["trainable"].all() else set())  # nothing to tell
+    order = ["parameters", "share", "module", "formula", "shape"]  # a phone shows the first three
+    if not frame["trainable"].all():
+        order.insert(3, "trainable")
     st.dataframe(
         frame,
         hide_index=True,
-        column_order=[name for name in frame.columns if name not in hidden],
+        column_order=order,
         column_config={
-            "module": st.column_config.TextColumn(_("Module"), width=340),
-            "shape": st.column_config.TextColumn(_("Shape")),
-            "parameters": st.column_config.NumberColumn(_("Parameters"), format="localized"),
-            "formula": st.column_config.TextColumn(_("How it comes about")),
-            "share": st.column_config.ProgressColumn(
-                _("Share"), format="percent", min_value=0, max_value=1
+            "module": st.column_config.TextColumn(_("Module"), width=338),
+            "shape": st.column_config.TextColumn(_("Shape"), width=198),
+            "parameters": st.column_config.NumberColumn(
+                _("Parameters"), format="localized", width=100
             ),
-            "trainable": st.column_config.CheckboxColumn(_("Trainable")),
-            "tied to": st.column_config.TextColumn(_("Tied to")),
+            "formula": st.column_config.TextColumn(_("How it comes about"), width=218),
+            "share": st.column_config.ProgressColumn(
+                _("Share"), format="percent", min_value=0, max_value=1, width=112
+            ),
+            "trainable": st.column_config.CheckboxColumn(_("Trainable"), width=80),
         },
     )
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -102,8 +118,10 @@ def table(chosen: Chosen) -> None:
         )
     show.figure(
         plots.treemap(known.folded, known.total, state.theme()),
-        _("Areas are parameters. See where most of them are: in wide models in the feed-forward "
-          "layers, in small ones with many words in the embeddings. A click goes inside."),
+        _("Areas are parameters. {most} In wide models the feed-forward layers hold most; in small "
+          "ones with many words, the embeddings. A click goes inside.").format(
+            most=_(most_in(known.folded))
+        ),
         key="parameters-treemap",
     )  # fmt: skip
 
@@ -115,7 +133,10 @@ def _frame(rows: list[Row]) -> pd.DataFrame:
             "kind": [row.kind for row in rows],
             "shape": [row.shape for row in rows],
             "parameters": [row.n_parameters for row in rows],
-            "formula": [row.formula for row in rows],
+            "formula": [
+                _("0, tied to {module}").format(module=row.tied_to) if row.tied_to else row.formula
+                for row in rows
+            ],
             "share": [row.share for row in rows],
             "trainable": [row.is_trainable for row in rows],
             "tied to": [row.tied_to for row in rows],

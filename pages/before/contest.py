@@ -9,7 +9,8 @@ from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _
 from pages.ui import comparison, run_actions, runs_access, show, state
-from tfm_core.config import TEXT_TASKS
+from tfm_core.config import TEXT_TASKS, TextTaskConfig
+from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import Contest, CrossAttentionAtStep
 from tfm_core.plots import before as plots
@@ -109,14 +110,32 @@ def _table(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> N
     """Show one column a model, one row a figure; a dash where there is none yet."""
     columns = {_(SHORT[name]): _column(run, looks[name]) for name, run in contest.runs.items()}
     st.table(pd.DataFrame(columns, index=[_(words) for words in FIGURES]))
+    _conclude(contest, looks)
     st.caption(_words(contest))
 
 
-def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
-    curves, status = runs_access.curves(run), run.status
+def _conclude(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> None:
+    """Say who is better, by these very figures."""
+    whole = {name: _whole(run) for name, run in contest.runs.items()}
+    right = {_(SHORT[name]): share for name, share in whole.items() if share is not None}
+    looked = {_(SHORT[name]): look.share for name, look in looks.items() if look and look.is_scored}
+    task = contest.experiment.task_as(TextTaskConfig)
+    is_live = comparison.is_live(contest.runs.values())
+    n = task.n_validation if is_live else task.n_test
+    said = [conclusions.most_right(right, n), conclusions.best_aligned(looked, right, n)]
+    words = " ".join(_(sentence) for sentence in said if sentence is not None)
+    if words:
+        st.markdown(_("So far: {words}").format(words=words) if is_live else words)
+
+
+def _whole(run: Run) -> float | None:
+    curves = runs_access.curves(run)
     whole = curves.test.last("sequence_accuracy")
-    if whole is None:
-        whole = curves.validation.last("sequence_accuracy")
+    return curves.validation.last("sequence_accuracy") if whole is None else whole
+
+
+def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
+    status, whole = run.status, _whole(run)
     scored = look if look is not None and look.is_scored else None
     return [
         "–" if whole is None else show.percent(whole),

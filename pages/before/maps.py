@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import page_table, run_words, show, state
+from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import HEADS, Contest, CrossAttentionAtStep
 from tfm_core.plots.attention import head_map
@@ -77,7 +78,8 @@ def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> Non
     st.caption(
         _(
             "Rows write, columns are read: the row of a token writes the token **after** it. "
-            "Orange frames are the true source words. Do the strong cells fill the frames?"
+            "Orange frames are the true source words. Do the strong cells fill the frames? Counted "
+            "over all sentences of the probe it is said below each map."
         )
     )
 
@@ -121,6 +123,7 @@ def _map(name: str, run: Run, look: CrossAttentionAtStep, index: int) -> None:
         words = _("Step {step}: this task has no true source words.").format(step=f"{look.step:,}")
     else:
         words += _(" (even attention: {even}).").format(even=show.percent(look.even))
+        words += " " + _(conclusions.strongest(*look.strongest_true))
     if len(look.weights[index]) > 1:
         words += _(" Head {head}.").format(head=look.head + 1)
     show.live_figure(figure, words, key=f"before-map-{name}")

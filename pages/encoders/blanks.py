@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,12 +11,16 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
-from pages.ui import show, state, typed
+from pages.ui import run_actions, show, state, typed
 from pages.ui.typed import escape
+from tfm_core.config import TextTaskConfig
+from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled
+from tfm_core.machine import slowness
 from tfm_core.plots import reading as plots
+from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
 MAX_TEXT = 200
@@ -29,6 +34,9 @@ EXAMPLES = (
     "A white ___ sees ___ apple.",
 )
 _TEXT = "encoders-gaps"
+_SPANS = "span-corruption"
+_SEED = 8
+"""Of a sentence of which two spans are hidden."""
 
 
 def view() -> None:
@@ -36,12 +44,32 @@ def view() -> None:
     st.markdown(content("encoders_blanks"))
     st.session_state.setdefault(_TEXT, EXAMPLES[0])
     encoders_run.show_with("masked-words", core.fills_blanks, _draw)
+    _spans()
+
+
+def _spans() -> None:
+    """Tell of T5, which hides spans and writes them, with an example and the way to its preset."""
+    st.header(_("Hidden spans, written out: T5"), anchor=False, divider="grey")
+    st.markdown(content("encoders_spans"))
+    preset = PRESETS[_SPANS]
+    task = text_task(preset.experiment.task_as(TextTaskConfig))
+    pair = task.sample(random.Random(_SEED))
+    source, target = escape(task.join_src(pair.src)), escape(task.join_tgt(pair.tgt))
+    st.markdown(f"{source}  \n:gray[:material/subdirectory_arrow_right:] **{target}**")
+    time = show.duration(preset.seconds * slowness())
+    if st.button(
+        _("Train it and watch, about {time}").format(time=time),
+        icon=":material/play_arrow:",
+        key="encoders-train-spans",
+    ):
+        run_actions.start_preset(_SPANS)
 
 
 def _draw(run: Run) -> None:
     text = encoders_run.sentence(
         _("Your sentence, ___ for a hidden word"),
         EXAMPLES,
+        core.words_of(run),
         key=_TEXT,
         buttons="encoders-gaps",
     )

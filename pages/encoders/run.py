@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
@@ -88,11 +89,24 @@ def _train(name: str) -> None:
             st.rerun()
 
 
-def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> str:
-    """Ask for a sentence, kept under ``key``, with examples that one press fills in."""
+def sentence(
+    label: str, examples: Sequence[str], words: Sequence[str], *, key: str, buttons: str
+) -> str:
+    """Ask for a sentence, kept under ``key``, with examples and words that one press fills in.
+
+    words: all that the run knows; one that is pressed takes the place of the first that it does
+    not know, or comes at the end.
+    """
+    pressed = f"{buttons}-words"
 
     def take(example: str) -> None:
         st.session_state[key] = example
+
+    def put() -> None:
+        word = st.session_state[pressed]
+        st.session_state[pressed] = None
+        if word is not None:
+            st.session_state[key] = with_word(str(st.session_state[key]), word, words)
 
     text = st.text_input(
         label,
@@ -102,4 +116,21 @@ def sentence(label: str, examples: Sequence[str], *, key: str, buttons: str) -> 
     with st.container(horizontal=True, gap="small"):
         for index, example in enumerate(examples):
             st.button(example, key=f"{buttons}-{index}", on_click=take, args=(example,))
+        with st.popover(
+            _("The {n} words it knows").format(n=len(words)), icon=":material/dictionary:"
+        ):
+            st.pills(
+                _("A press puts a word into the sentence"),
+                sorted(words),
+                key=pressed,
+                on_change=put,
+            )
     return text
+
+
+def with_word(text: str, word: str, known: Sequence[str]) -> str:
+    """Put a word in the place of the first unknown one of a text, or at its end."""
+    for found in re.finditer(r"[^\W\d_]+(?:[’'][^\W\d_]+)?", text):
+        if found[0].lower() not in known and not re.search("[’']", found[0]):
+            return text[: found.start()] + word + text[found.end() :]
+    return f"{text.rstrip(' .')} {word}".lstrip()

@@ -37,7 +37,7 @@ def view() -> None:
 
 def _draw(run: Run) -> None:
     text = encoders_run.sentence(
-        _("Your sentence"), EXAMPLES, key=_TEXT, buttons="encoders-example"
+        _("Your sentence"), EXAMPLES, core.words_of(run), key=_TEXT, buttons="encoders-example"
     )
     try:
         sentence = _kept(run.folder, trained.checkpoint_mark(run), typed.within(text, MAX_TEXT))
@@ -83,7 +83,7 @@ def _rule(sentence: SentenceReading) -> str:
     ]
     return _(
         "The rule says **{label}**, the model **{said}** {mark}\n\n"
-        "Worth of the clauses: {worths}; what counts adds up to **{worth:+d}**.\n\n"
+        "Value of each clause: {worths}; what counts adds up to **{worth:+d}**.\n\n"
         "The words that decide, marked ▸ below: {deciding}"
     ).format(
         label=rule.label,
@@ -143,24 +143,12 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
     except ValueError as error:
         show.problem(error)
         return
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_order=("change", "rule", "model", "agrees", "sure", "sentence"),  # narrow: in sight
-        column_config={
-            "change": _("Change"),
-            "sentence": st.column_config.TextColumn(_("Sentence"), width="large"),
-            "rule": _("Rule"),
-            "model": _("Model"),
-            "agrees": st.column_config.TextColumn("✓", width="small"),
-            "sure": st.column_config.ProgressColumn(
-                _("Sure"),
-                help=_("The probability that the model gives to its answer."),
-                min_value=0,
-                max_value=1,
-                format="percent",
-            ),
-        },
+    show.facts(
+        [
+            (row.change, row.sentence, row.rule, f"{row.model} {row.agrees} {row.sure:.0%}")
+            for row in table.itertuples()
+        ],
+        [_("Change"), _("Sentence"), _("Rule"), _("Model, how sure")],
     )
     st.caption(
         _("Minimal pairs: a model that counts good and bad words alone cannot tell these apart.")

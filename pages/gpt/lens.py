@@ -7,6 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import show, state, typed
 from tfm_core.inspect.attention import trained
+from tfm_core.inspect.conclusions import settled
 from tfm_core.inspect.text.gpt_reading import LensReading, look_through
 from tfm_core.inspect.text.logit_lens import lens_logits
 from tfm_core.inspect.text.surprisal import example_text
@@ -41,6 +42,7 @@ def figure(run: Run, text: str) -> None:
         ),
         key="gpt-lens-map",
     )
+    st.markdown(_(settled([row[:MOST_SHOWN] for row in looked.says])))
 
 
 @st.cache_data(show_spinner=False, max_entries=32)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import streamlit as st
 
 from pages.i18n import _
 from pages.ui import comparison, page_table, run_words, runs_access, show, state, way_back
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
+from tfm_core.inspect.conclusions import beyond, most_right
 from tfm_core.inspect.positions import race as position_race
 from tfm_core.inspect.positions.race import Extrapolation, Race
 from tfm_core.plots import position_race as plots
@@ -143,6 +145,10 @@ def _curves(race: Race) -> None:
         _("Unseen examples, measured while training: which kind learns the task, and how fast."),
         key="positions-race-curves",
     )
+    last = {label: float(shares[-1]) for label, _steps, shares in series.values()}
+    words = most_right(last, getattr(race.experiment.task, "n_validation", 0))
+    if words is not None:
+        st.markdown(_(words))
 
 
 def _measure(experiment: Experiment) -> tuple[str, str]:
@@ -189,6 +195,15 @@ def _beyond(race: Race) -> None:
         ).format(n=position_race.PER_LENGTH),
         key="positions-race-beyond",
     )
+    at = {
+        label: float(tokens[-1])
+        for label, _lengths, tokens in series.values()
+        if np.isfinite(tokens[-1])
+    }
+    longest = int(next(iter(lines.values())).lengths[-1])
+    words = beyond(at, position_race.PER_LENGTH, longest, trained)
+    if words is not None:
+        st.markdown(_(words))
 
 
 @st.cache_data(show_spinner=False, max_entries=64)

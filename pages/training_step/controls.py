@@ -9,8 +9,9 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.training_step import state
+from pages.training_step.link import LAST, WEIGHTS
 from pages.training_step.state import MOST_STEPS, ModelAtStep
-from pages.ui import model_choice, show
+from pages.ui import model_choice, show, view_link
 from pages.ui.model_choice import Chosen
 from tfm_core.plots import training_step as plots
 
@@ -22,7 +23,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 def pick() -> Chosen | None:
     """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
-    chosen = model_choice.chosen()
+    chosen = model_choice.chosen(is_trained=True)
     if chosen.experiment is None:
         st.info(
             _("A published model is laid out by its shapes only. Choose the configuration being "
@@ -33,12 +34,33 @@ def pick() -> Chosen | None:
     return chosen
 
 
+def is_last(chosen: Chosen) -> bool:
+    """Choose the weights of a run: its first, where there is all to learn, or its last."""
+    if chosen.run is None or not chosen.run.has_checkpoint:
+        view_link.forget([WEIGHTS])
+        return False
+    picked = view_link.choice(
+        _("Weights"),
+        WEIGHTS,
+        help=_(
+            "A run that has finished has little left to learn: its losses and gradients are almost "
+            "nothing, and so is what a mistake does to them."
+        ),
+    )
+    return picked == LAST
+
+
 def where(chosen: Chosen, model_at: ModelAtStep) -> None:
     """Say which weights these are, and which step comes next. Raises ValueError."""
     step = state.with_trainer(model_at, lambda trainer: trainer.step)
     n = len(model_at.rates)
     if model_at.checkpoint:
         words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
+    elif chosen.run is not None:
+        words = _(
+            "The first weights that the seed of this run draws, from which all is still to learn; "
+            "the next step is **step {next}**."
+        )
     else:
         words = _("The first weights of this configuration; the next step is **step {next}**.")
     words = words.format(next=f"{step + 1:,}")

@@ -23,8 +23,17 @@ STAGE = view_link.named(
 )
 
 
+FIRST, LAST = "first", "last"
+WEIGHTS = view_link.named(
+    "weights",
+    {FIRST: N_("First weights"), LAST: N_("Last checkpoint")},
+    key="training-step-weights",
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TrainingStepView(ModelView):
     """What the page shows."""
 
     stage: str = view_link.linked(STAGE)
+    weights: str = view_link.linked(WEIGHTS)

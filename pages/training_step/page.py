@@ -16,7 +16,7 @@ def page() -> None:
     chosen = controls.pick()
     if chosen is None:
         return
-    model_at = state.model_at_step(chosen)
+    model_at = state.model_at_step(chosen, is_last=controls.is_last(chosen))
     try:
         with st.spinner(_("The step …"), show_time=False):
             controls.where(chosen, model_at)

@@ -44,11 +44,14 @@ class ModelAtStep:
         return f"{self.checkpoint} {self.mark} {self.text}"
 
 
-def model_at_step(chosen: Chosen) -> ModelAtStep:
-    """Return where the session stands with a model that can be trained."""
+def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:
+    """Return where the session stands with a model that can be trained.
+
+    is_last: from the run's last checkpoint, where it has one, and not from its first weights.
+    """
     assert chosen.experiment is not None
     text, checkpoint, mark = to_json(chosen.experiment), "", 0
-    if chosen.run is not None and chosen.run.has_checkpoint:
+    if is_last and chosen.run is not None and chosen.run.has_checkpoint:
         checkpoint = str(chosen.run.folder / "checkpoints" / "last")
         mark = trained.checkpoint_mark(chosen.run)
     model_at = ModelAtStep(text, checkpoint, mark)

@@ -46,7 +46,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     )
     st.dataframe(frame, hide_index=True, height=38 + 35 * len(frame))
     difference = abs(by_hand - real)
-    words = _("`torch.optim` made **{real:.8g}** of it; by hand it is {hand:.8g}: {d:.2g} apart.")
+    words = _("`torch.optim` gives **{real:.8g}**; by hand it is {hand:.8g}: {d:.2g} apart.")
     is_same = difference <= 1e-6 + 1e-4 * abs(real)
     show_it = st.success if is_same else st.warning
     show_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import streamlit as st
@@ -11,12 +12,14 @@ import streamlit as st
 from pages.i18n import _
 from pages.training_step import state
 from pages.training_step.state import ModelAtStep
+from pages.ui import show
 from tfm_core.config import Experiment
 from tfm_core.variants.optimisers import OPTIMISERS
 
 if TYPE_CHECKING:
     from tfm_core.inspect.training_step.functional import TwoWays
     from tfm_core.inspect.training_step.mistakes import Argmax, Noisy, Piled, Softmaxed
+    from tfm_core.inspect.training_step.wrong_blocks import FourAxes, Mistake, WrongBlock
     from tfm_core.training.loop import Trainer
 
 T = TypeVar("T")
@@ -58,13 +61,24 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
 
 
 def mistakes(model_at: ModelAtStep) -> None:
-    """Show four mistakes, made on a copy just now."""
+    """Show mistakes of the loop and of the model's code, made on a copy just now."""
     from tfm_core.inspect.training_step import mistakes as made
+    from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, mm_on_four_axes
+
+    st.subheader(_("In the training loop"), anchor=False)
 
     _mistake(model_at, 0, made.argmax_before_loss, _argmax)
     _mistake(model_at, 1, made.forgotten_zero_grad, _zero_grad)
     _mistake(model_at, 2, made.softmax_before_loss, _softmax)
     _mistake(model_at, 3, made.forgotten_eval, _eval)
+    st.subheader(_("In the code of a block"), anchor=False)
+    st.caption(
+        _("The first block of this model with its own weights, on the next batch; its twin is the "
+          "same but for the mistake. No dropout.")
+    )  # fmt: skip
+    _mistake(model_at, 4, mm_on_four_axes, _four_axes)
+    for number, mistake in enumerate(BLOCK_MISTAKES.values(), 5):
+        _mistake(model_at, number, mistake.make, partial(_block, mistake))
 
 
 def _mistake(
@@ -110,6 +124,38 @@ def _softmax(result: Softmaxed) -> None:
             wrong=result.wrong_loss, right=result.right_loss, floor=result.floor,
             n=f"{result.n_classes:,}", wrong_norm=result.wrong_norm, right_norm=result.right_norm,
         )
+    )  # fmt: skip
+
+
+def _four_axes(result: FourAxes) -> None:
+    st.markdown(_("**`mm` on tensors of four axes**"))
+    st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
+    st.markdown(
+        _("Queries are {query}, turned keys {key}: batch and heads in front. `mm` takes two "
+          "matrices; `q @ k.transpose(-2, -1)` gives {scores}.").format(
+            query=result.query, key=result.key, scores=result.scores
+        )
+    )  # fmt: skip
+    st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
+
+
+def _block(mistake: Mistake, result: WrongBlock) -> None:
+    st.markdown(f"**{_(mistake.title)}**")
+    st.code(f"{mistake.right}  # right\n\n{mistake.wrong}", "python", wrap_lines=True)
+    numbers = [
+        " ".join(f"{value:+.3f}" for value in values) for values in (result.right, result.wrong)
+    ]
+    show.facts(
+        [
+            (_("right"), f"{result.n_right:,}", f"`{numbers[0]}`"),
+            (_("by mistake"), f"{result.n_wrong:,}", f"`{numbers[1]}`"),
+        ],
+        ["", _("parameters of the block"), _("out, first token")],
+    )
+    st.markdown(
+        _("The outputs lie up to **{apart:.3g}** apart; the right one has the standard deviation "
+          "{spread:.3g}.").format(apart=result.apart, spread=result.spread)
+        + " " + _(result.fact)
     )  # fmt: skip
 
 

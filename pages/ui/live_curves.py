@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.i18n import _, language
 from pages.ui import runs_access, show
+from tfm_core.config.text_tasks import TextTaskFacts
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -38,6 +39,12 @@ def part(run: Run) -> None:
         show.live_figure(
             accuracy,
             _(
+                "Accuracy: how much is right, between the lines of guessing and of a perfect "
+                "reader: where several words fit what is hidden, nobody can always tell which one "
+                "stood there."
+            )
+            if getattr(run.experiment.task.facts, "hides", False)
+            else _(
                 "Accuracy: how much is right, against the line of guessing. Whole sequences are "
                 "right only when every token is."
             )
@@ -144,8 +151,9 @@ def _is_floor_smoothed(run: Run) -> bool:
 
     That of hidden words is the reader's who knows, whatever training smooths.
     """
+    facts = run.experiment.task.facts
     is_smoothed = run.experiment.training.label_smoothing > 0
-    return is_smoothed and run.experiment.task.facts.answer != "blanks"
+    return is_smoothed and isinstance(facts, TextTaskFacts) and not facts.hides
 
 
 def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> list[ReferenceLine]:
@@ -166,7 +174,11 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
 
 
 def _chance_marks(started: dict[str, object]) -> list[ReferenceLine]:
-    chance = started.get("chance")
-    if not isinstance(chance, float):
-        return []
-    return [ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance)))]
+    chance, ceiling = started.get("chance"), started.get("ceiling")
+    marks = []
+    if isinstance(chance, float):
+        marks.append(ReferenceLine(chance, _("guessing: {x}").format(x=show.percent(chance))))
+    if isinstance(ceiling, float):
+        words = _("a perfect reader: {x}").format(x=show.percent(ceiling))
+        marks.append(ReferenceLine(ceiling, words))
+    return marks

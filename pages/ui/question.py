@@ -48,44 +48,61 @@ def _move(label: str, icon: str, shortcut: str, to: str, is_end: bool) -> None:
     )
 
 
-def is_guessed(step: WalkStep, subject_name: str, example: int) -> bool:
-    """Return whether the shapes behind the step may be shown: they are asked for in some steps."""
-    asks_shape = any(option.startswith("(") for option in step.question.options)
-    return not asks_shape or _name(step, subject_name, example) in walk_state.answers()
+def is_revealed(step: WalkStep, subject_name: str, example: int) -> bool:
+    """Return whether what the step asks for may be seen: it was answered, or its answer shown."""
+    return walk_state.is_revealed(_name(step, subject_name, example))
 
 
 def _name(step: WalkStep, subject_name: str, example: int) -> str:
     return f"{subject_name} {step.name} {example}"
 
 
-def shapes(step: WalkStep, subject: Subject, *, with_after: bool) -> None:
-    """Show the tensors before and after, their axes named and with their numbers."""
+def shapes(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
+    """Show the tensors before and after: axes, sizes and first numbers; not what is asked for."""
+    hidden = frozenset[str]() if is_revealed else step.hidden_shapes
+    secret = frozenset[str]() if is_revealed else step.hidden
+
+    def lines(tensors: Sequence[Seen]) -> list[str]:
+        return [
+            f"`{one.name}` {_(one.label)}  \n`( ? )`"
+            if one.name in hidden
+            else _shape(one, example, with_numbers=one.name not in secret)
+            for one in tensors
+        ]
+
     with st.container(border=True):
         if step.before:
-            st.markdown("\n\n".join([f":grey[{_('Before')}]", *map(_shape, step.before)]))
-        if with_after:
-            st.markdown("\n\n".join([f":grey[{_('After')}]", *map(_shape, step.after)]))
-        else:
-            hidden = [f"`{one.name}` {_(one.label)}  \n`( ? )`" for one in step.after]
-            st.markdown("\n\n".join([f":grey[{_('After: predict it below')}]", *hidden]))
-        st.caption(_legend(step, subject))
+            st.markdown("\n\n".join([f":grey[{_('Before')}]", *lines(step.before)]))
+        asked = [one for one in step.extra if one.name in step.question.shapes]
+        made = [*step.after, *asked]
+        is_asked = hidden & {one.name for one in made}
+        after = _("After: predict it below") if is_asked else _("After")
+        st.markdown("\n\n".join([f":grey[{after}]", *lines(made)]))
+        st.caption(_legend(step, subject, hidden))
 
 
-def _shape(tensor: Seen) -> str:
+def _shape(tensor: Seen, example: int, *, with_numbers: bool) -> str:
+    from tfm_core.inspect.walk.steps import first_numbers
+
     sizes = ", ".join(f"{size:,}" for size in tensor.shape)
+    if len(tensor.shape) == 1:
+        sizes += ","
     axes = ", ".join(tensor.axes)
-    return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**"
+    numbers = first_numbers(tensor, example) if with_numbers else ""
+    shown = f"  \n:small[:grey[{_('numbers')} {numbers}]]" if numbers else ""
+    return f"`{tensor.name}` {_(tensor.label)}  \n`({axes})` = **({sizes})**{shown}"
 
 
-def _legend(step: WalkStep, subject: Subject) -> str:
+def _legend(step: WalkStep, subject: Subject, hidden: frozenset[str]) -> str:
     from tfm_core.inspect.walk.steps import axis_words
 
     said = axis_words(subject.reader)
-    used = dict.fromkeys(axis for one in (*step.before, *step.after) for axis in one.axes)
+    visible = [one for one in (*step.before, *step.after) if one.name not in hidden]
+    used = dict.fromkeys(axis for one in visible for axis in one.axes)
     return " · ".join(f"**{axis}** {_(said[axis])}" for axis in used)
 
 
-def words(step: WalkStep, subject: Subject, names: Sequence[str]) -> None:
+def words(step: WalkStep, subject: Subject, names: Sequence[str], *, is_revealed: bool) -> None:
     """Show the line of PyTorch, and the paragraph that is true of this model's settings.
 
     names: of all steps of the walk, in order, to which paragraphs refer as ``{step:split}``.
@@ -99,10 +116,13 @@ def words(step: WalkStep, subject: Subject, names: Sequence[str]) -> None:
         "d_ff": getattr(config, "d_ff", 0),
         "window": getattr(config, "window", 0),
         "norm_eps": f"{getattr(config, 'norm_eps', 0):g}",
+        "dropout": f"{getattr(config, 'dropout', 0):g}",
         **{f"step:{name}": number for number, name in enumerate(names, 1)},
     }
     known = paragraphs(language())
-    st.markdown(" ".join(_filled(known[topic], facts) for topic in step.topics))
+    kept_back = () if is_revealed else step.question.topics
+    said = [_filled(known[topic], facts) for topic in step.topics if topic not in kept_back]
+    st.markdown(" ".join(said))
 
 
 @cache
@@ -134,22 +154,29 @@ def ask(asked: Question, name: str) -> None:
             given = _input(asked, f"walk-answer-{hash(name)}")
             with st.container(horizontal=True):
                 pressed = st.form_submit_button(_("Check"), type="primary")
-                revealed = st.form_submit_button(_("Show the answer"), type="tertiary")
+                shown = st.form_submit_button(_("Show the answer"), type="tertiary")
         if pressed and given is None:
             st.caption(_("Choose or type an answer first."))
         elif pressed and given is not None:
-            is_right = asked.is_right(given)
-            walk_state.answered(name, is_right=is_right)
-            if is_right:
-                st.success(_("Right. {because}").format(because=_(asked.because)))
-            else:
-                st.warning(
-                    _("Not {given}: think again, or let it be shown.").format(given=_(str(given)))
-                )
-        elif revealed:
-            walk_state.answered(name, is_right=False)
-            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
+            walk_state.answered(name, given, is_right=asked.is_right(given))
+        elif shown:
+            walk_state.shown(name)
+        _verdict(asked, name)
         _score()
+
+
+def _verdict(asked: Question, name: str) -> None:
+    """Say whether the last answer is right and why; it stays while the question does."""
+    last = walk_state.last_answer(name)
+    if last is None:
+        if walk_state.is_revealed(name):
+            st.info(f"**{_(asked.answer)}**. {_(asked.because)}")
+    elif asked.is_right(last):
+        st.success(_("Right. {because}").format(because=_(asked.because)))
+    else:
+        rule = _("Not {given}. {why} Think again, or let the answer be shown.")
+        given = _(last) if isinstance(last, str) else f"{last:g}"
+        st.warning(rule.format(given=given, why=_(asked.why_not(last))))
 
 
 def _input(asked: Question, key: str) -> str | float | None:

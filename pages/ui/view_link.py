@@ -109,15 +109,17 @@ def one_of(names: Iterable[object]) -> str:
 class Choice(Parameter[str]):
     """One of some names; ``first`` is "" where nothing may be chosen.
 
-    labels: name -> the words on the screen; links of earlier said those.
+    labels: name -> the words on the screen; links of earlier said those. renamed: words that stood
+    on the screen then -> the name.
     """
 
     names: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def parse(self, text: str) -> str:
         """Return the name; a label of earlier is one too."""
-        name = name_of(text, self.labels)
+        name = self.renamed.get(text) or name_of(text, self.labels)
         if name not in (*self.names, self.first):
             raise Unfit(one_of(self.names))
         return name

@@ -13,6 +13,7 @@ from pages.ui.view_link import Choice, Unfit, one_of, whole
 _STEP = "walk-step"
 _PLACE = "walk-place"
 _ANSWERS = "walk-answers"
+_GIVEN, _REVEALED = "walk-given", "walk-revealed"
 STEP = "step"  # in the link
 
 
@@ -86,6 +87,36 @@ def answers() -> dict[str, bool]:
     return given
 
 
-def answered(question: str, *, is_right: bool) -> None:
-    """Count an answer; only the first one to a question counts."""
+def answered(question: str, given: str | float, *, is_right: bool) -> None:
+    """Keep an answer; only the first one to a question counts. A right one reveals."""
     answers().setdefault(question, is_right)
+    _last()[question] = given
+    if is_right:
+        _revealed().add(question)
+
+
+def shown(question: str) -> None:
+    """Reveal the answer; a question that was not answered before counts as not known."""
+    answers().setdefault(question, False)
+    _last().pop(question, None)
+    _revealed().add(question)
+
+
+def last_answer(question: str) -> str | float | None:
+    """Return what was answered last; None before that, and where the answer was shown."""
+    return _last().get(question)
+
+
+def is_revealed(question: str) -> bool:
+    """Return whether the question was answered rightly, or its answer shown."""
+    return question in _revealed()
+
+
+def _last() -> dict[str, str | float]:
+    given: dict[str, str | float] = st.session_state.setdefault(_GIVEN, {})
+    return given
+
+
+def _revealed() -> set[str]:
+    names: set[str] = st.session_state.setdefault(_REVEALED, set())
+    return names

@@ -6,14 +6,20 @@ from dataclasses import dataclass
 
 from pages.i18n import N_
 from pages.ui import view_link, walk_state
-from pages.ui.model_choice import ModelView
-from pages.ui.view_link import Number, Text
+from pages.ui.model_choice import SizedModelView
+from pages.ui.view_link import Choice, Number, Text
 
 MINE, BOOK = "mine", "book"
-SOURCE = view_link.named(
+SOURCE = Choice(
     "walk-source",
-    {MINE: N_("A model of mine"), BOOK: N_("The example of the texts")},
+    first=MINE,
+    names=(MINE, BOOK),
+    labels={MINE: N_("A model of mine"), BOOK: N_("Textbook example")},
+    renamed={"The example of the texts": BOOK},
     old=("source",),
+)
+POSITION = view_link.named(
+    "walk-positions", {"learned": N_("Learned"), "sinusoidal": N_("Sinusoidal")}
 )
 
 
@@ -22,9 +28,13 @@ BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
 
 
 @dataclass(frozen=True, slots=True)
-class WalkView(ModelView):
-    """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says."""
+class WalkView(SizedModelView):
+    """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
+
+    position: the kind of the textbook example; a model of one's own has its own.
+    """
 
     source: str = view_link.linked(SOURCE)
+    position: str = view_link.linked(POSITION)
     step: str = view_link.linked(STEP)
     block: int = view_link.linked(BLOCK)

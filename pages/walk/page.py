@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import question, show, view_link, walk_state
-from pages.walk import old_links, picture, source, tensor
+from pages.walk import functions, old_links, picture, source, tensor
 
 
 def page() -> None:
@@ -35,23 +35,25 @@ def page() -> None:
         st.caption(_("Inside `{block}`").format(block=step.block))
     told, seen = st.columns(2, gap="medium")
     with told:
-        area = st.container()
-        question.words(step, subject, names)
+        above = st.container()
         question.question(step, name, example)
-        with area:  # drawn last: an answer just given reveals the shapes
-            question.shapes(step, subject, with_after=question.is_guessed(step, name, example))
+        is_revealed = question.is_revealed(step, name, example)
+        with above:  # drawn last: an answer just given reveals what it asked for
+            question.shapes(step, subject, example, is_revealed=is_revealed)
+            question.words(step, subject, names, is_revealed=is_revealed)
     with seen:
-        if step.name == "patches":
+        if is_revealed and step.name == "patches":
             picture.cut(subject, example)
-        if step.name == "whole":
+        if is_revealed and step.name == "whole":
             picture.written(subject, example)
         over = st.container()
-        tensor.tensor(step, subject, example)
-        if step.name == "softmax":
+        tensor.tensor(step, subject, example, is_revealed=is_revealed)
+        if is_revealed and step.name == "softmax":
             tensor.mistake(subject, step, example)
-        if step.name == "cross-attention":
+        if is_revealed and step.name == "cross-attention":
             with over:  # drawn last: it shows the head that is chosen for the map
                 picture.looks(subject, step, example)
+        functions.used(step)
 
 
 page()

@@ -1,4 +1,4 @@
-"""Which model the walk goes through: the user's, trained or not, or the example of the texts."""
+"""Which model the walk goes through: the user's, trained or not, or the textbook example."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
-from pages.walk.link import BOOK, MINE, SOURCE
+from pages.walk.link import BOOK, MINE, POSITION, SOURCE
 from tfm_core.config import Experiment
+from tfm_core.facts.architecture import Architecture
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -33,22 +34,29 @@ def pick() -> tuple[str, Subject]:
             key=SOURCE.query,
             persist_state="session",
             help=_(
-                "The example: 128 sentences of 28 and 29 tokens, d_model 512, 8 heads. It is laid "
-                "out by its shapes alone and costs nothing."
+                "The textbook example: a batch of 128, 28 source and 29 target tokens, d_model "
+                "512, 8 heads. Its numbers are those of one pair of sentences."
             ),
         )
     view_link.warn(unknown)
     view_link.say(SOURCE, picked or MINE)
-    if picked == BOOK:
-        return BOOK, _book()
     with right:
+        if picked == BOOK:
+            position = view_link.choice(
+                _("Its positions"),
+                POSITION,
+                help=_("Texts add either: a learned row for each position, or fixed waves."),
+            )
+            return f"{BOOK} {position}", _book(position)
         chosen = model_choice.chosen()
     return _of(chosen)
 
 
 def _of(chosen: Chosen) -> tuple[str, Subject]:
     if chosen.experiment is None:
-        return chosen.name, _published(chosen.name)
+        known = chosen.architecture
+        key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
+        return key, _by_shape(key, known.batch, known)
     if chosen.run is not None and chosen.run.has_checkpoint:
         path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
         walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
@@ -57,26 +65,28 @@ def _of(chosen: Chosen) -> tuple[str, Subject]:
     return text, _untrained(text)
 
 
-@st.cache_resource(show_spinner=False)
-def _book() -> Subject:
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _book(position: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
-    from tfm_core.inspect.walk.subject import book_example
+    from tfm_core.inspect.walk.subject import BOOK_SEED, book_example
 
-    note = N_("The example of the texts: shapes only, on PyTorch's meta device, without numbers.")
-    return with_note(book_example(), note)
+    note = N_(
+        "Batch 128, 28 → 29 tokens, 512 wide, 8 heads of 64, 6 + 6 blocks. The shapes are those of "
+        "the batch; the numbers are one pair's, with random ids and weights from seed {seed}.",
+        seed=BOOK_SEED,
+    )
+    return with_note(book_example(position, with_numbers=True), note)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _published(name: str) -> Subject:
-    from tfm_core.facts.architectures import ARCHITECTURES
+def _by_shape(key: str, batch: int, _known: Architecture) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import by_shape
 
-    known = ARCHITECTURES[name]
     walked = by_shape(
-        known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
+        _known.model, _known.shape, batch=batch, src_len=_known.src_len, tgt_len=_known.tgt_len
     )
-    return with_note(walked, N_("A published model at its real size: shapes only, no numbers."))
+    return with_note(walked, N_("A model at its real size: shapes only, no numbers."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

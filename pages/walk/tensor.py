@@ -57,17 +57,25 @@ def layer_picker(subject: Subject) -> int:
     return index
 
 
-def tensor(step: WalkStep, subject: Subject, example: int) -> None:
-    """Show one tensor of the step, cut as the user likes."""
-    every = {one.name: one for one in (*step.after, *step.extra, *step.before)}
-    first = step.shown or step.after[0].name
+def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool) -> None:
+    """Show one tensor of the step, cut as the user likes; not what is still to be predicted."""
+    hidden = frozenset[str]() if is_revealed else step.hidden
+    every = {one.name: one for one in step.tensors if one.name not in hidden}
+    if hidden & {one.name for one in step.tensors}:
+        waiting = ", ".join(f"`{one.name}`" for one in step.tensors if one.name in hidden)
+        st.caption(
+            _("Predict first: {names} can be seen once you have answered.").format(names=waiting)
+        )
+    if not every:
+        return
     names = list(every)
+    first = step.shown if step.shown in every else names[0]
     name = st.selectbox(
         _("Tensor"),
         names,
         index=names.index(first),
         format_func=lambda one: f"{one}: {_(every[one].label)}",
-        key=f"walk-tensor-{step.name}-{len(names)}",
+        key=f"walk-tensor-{step.name}-{len(names)}-{is_revealed}",
     )
     chosen = every[name]
     if not chosen.has_values:
@@ -105,11 +113,16 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
     for index in picked_axes(chosen):
         axis, size = chosen.axes[index], chosen.shape[index]
         if axis != "B" and size > 1:
-            label = {"H": _("Head"), "C": _("Channel")}.get(axis, axis)
+            counted = {"H": _("Head"), "C": _("Channel")}  # from 1, positions from 0
+            tokens = subject.tokens(chosen.words[index], example)
+            options = [
+                str(i + 1) if axis in counted else f"{i}: {tokens[i]}" if tokens else str(i)
+                for i in range(size)
+            ]
             at[axis] = st.selectbox(
-                label,
+                counted.get(axis, axis),
                 range(size),
-                format_func=lambda i: str(i + 1),
+                format_func=options.__getitem__,
                 key=f"walk-{axis}-{size}",
                 persist_state="session",
             )
@@ -123,8 +136,9 @@ def _slice(chosen: Seen, subject: Subject, example: int) -> Slice:
 
 
 def _range(label: str, size: int) -> tuple[int, int]:
-    first, last = st.slider(label, 1, size, (1, min(size, _MOST)), key=f"walk-range-{label}-{size}")
-    return first - 1, min(last, first - 1 + _MOST)
+    most = min(size, _MOST)
+    first, last = st.slider(label, 0, size - 1, (0, most - 1), key=f"walk-range-{label}-{size}")
+    return first, min(last + 1, first + _MOST)
 
 
 def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[list[str], list[str]]:
@@ -135,7 +149,7 @@ def _names(chosen: Seen, cut: Slice, subject: Subject, example: int) -> tuple[li
         if chosen.axes[0] == "B" and len(chosen.axes) == 2:
             tokens = None if list_name not in {"vocabulary", "classes"} else tokens
         positions = range(start, start + size)
-        names.append([f"{axis} {i + 1}: {tokens[i] if tokens else i + 1}" for i in positions])
+        names.append([f"{axis} {i}: {tokens[i] if tokens else i}" for i in positions])
     return names[0], names[1]
 
 
@@ -146,6 +160,7 @@ def chosen_head(subject: Subject) -> int:
 
 def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     """Show what dividing by sqrt(d_model) would do to a head's weights."""
+    subject = subject.looked_at
     if not subject.is_real:
         return
     from tfm_core.inspect.walk.scale import scales
@@ -154,7 +169,7 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
     head = chosen_head(subject)
     both = scales(subject, f"{step.block}.self_attention", example, head)
     weights = next(one for one in step.after if one.name == "weights")
-    names = subject.tokens(weights.words[-2], example) or []
+    names = subject.tokens(weights.words[-2], example) or map(str, range(weights.shape[-2]))
     figure = plots.entropies(
         both.right_bits.numpy(),
         both.wrong_bits.numpy(),

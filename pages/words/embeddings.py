@@ -12,6 +12,7 @@ from pages.ui import offers, runs_access, show, state, view_link
 from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core.inspect.attention.trained import checkpoint_mark
+from tfm_core.inspect.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
 from tfm_core.inspect.text import embeddings
 from tfm_core.inspect.text.embeddings import EmbeddingTable
@@ -100,6 +101,13 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
 def _alike(table: EmbeddingTable, index: int) -> None:
     st.header(_("Words that grew alike"), anchor=False)
     order = by_class(table.classes)
+    before, after = (
+        embeddings.class_likeness(table.values[at], table.classes, table.n_special)
+        for at in (0, -1)
+    )
+    words = classes_apart(before, after, table.steps[-1])
+    if words is not None:
+        st.markdown(_(words))
     for column, at, title in zip(
         st.columns(2), (0, -1), (_("Before training"), _("After training")), strict=True
     ):

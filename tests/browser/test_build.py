@@ -45,8 +45,8 @@ def test_a_click_on_a_block_shows_its_code_and_leads_into_its_steps(open_tab: Op
     block(tab, "Encoder blocks 1 to 2: feed-forward").click()
     expect(tab.main.locator("pre", has_text="class FeedForward").first).to_be_visible()
     block(tab, "Encoder blocks 1 to 2: self-attention").click()
-    tab.main.get_by_role("link", name="Step 8: Scores").click()
-    expect(tab.main.get_by_text("8 · Scores", exact=True).first).to_be_visible()
+    tab.main.get_by_role("link", name="Step 8: Scores, scaled").click()
+    expect(tab.main.get_by_text("8 · Scores, scaled", exact=True).first).to_be_visible()
 
 
 def test_the_diagram_is_walked_by_keys_and_the_list_says_the_same(open_tab: OpenTab) -> None:

@@ -31,13 +31,17 @@ BRIGHTNESS = """Math.max(...getComputedStyle(document.querySelector('[data-testi
     .backgroundColor.match(/\\d+/g).map(Number))"""
 
 
-@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
 @pytest.mark.parametrize("path", PAGES.values(), ids=PAGES)
-def test_a_page_is_drawn_whole_in_both_themes(
-    open_tab: OpenTab, path: str, viewport: dict[str, int]
-) -> None:
-    tab = open_tab(path, viewport=viewport, color_scheme="light")
-    for theme, comparison in (("light", ">"), ("dark", "<")):
+def test_a_page_is_drawn_whole_narrow_and_wide_in_both_themes(open_tab: OpenTab, path: str) -> None:
+    """It is opened on a phone: nearly every other test opens its page wide."""
+    tab = open_tab(path, viewport=PHONE, color_scheme="light")
+    for viewport, theme, comparison in (
+        (PHONE, "light", ">"),
+        (PHONE, "dark", "<"),
+        (DESKTOP, "dark", "<"),
+        (DESKTOP, "light", ">"),
+    ):
+        tab.page.set_viewport_size(viewport)
         tab.page.emulate_media(color_scheme=theme)
         tab.page.wait_for_function(f"{BRIGHTNESS} {comparison} 128")
         tab.settle()

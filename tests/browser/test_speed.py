@@ -10,7 +10,7 @@ from tests.browser.conftest import OpenTab
 
 pytestmark = pytest.mark.browser
 
-STEP = "training-step?run=recorded-korean&stage="
+STEP = "training-step?run=recorded-korean&weights=last&stage="
 
 
 def test_a_comparison_is_measured_and_read(open_tab: OpenTab) -> None:

@@ -1,4 +1,4 @@
-"""The walk: forward and back, predictions, slices, and the example of the texts."""
+"""The walk: forward and back, predictions, slices, and the textbook example."""
 
 import re
 from urllib.parse import urlencode
@@ -25,7 +25,7 @@ def test_next_and_back_go_from_step_to_step_and_the_link_keeps_it(open_tab: Open
     tab = open_tab("walk?run=recorded-korean&step=split")
     at_step(tab, "7 · Split into heads")
     tab.main.get_by_role("button", name=re.compile("^.*Next")).click()
-    at_step(tab, "8 · Scores")
+    at_step(tab, "8 · Scores, scaled")
     expect(tab.page).to_have_url(re.compile(r"\bstep=scores\b"))
     tab.main.get_by_role("button", name=re.compile("^.*Back")).click()
     at_step(tab, "7 · Split into heads")
@@ -50,7 +50,7 @@ def test_a_shape_is_hidden_until_it_is_predicted(open_tab: OpenTab) -> None:
 
 def test_the_numbers_are_those_of_the_head_that_is_chosen(open_tab: OpenTab) -> None:
     tab = open_tab("walk?run=recorded-korean&step=10")
-    at_step(tab, "10 · Scale and softmax")
+    at_step(tab, "10 · Softmax")
     before = tab.plotly(MAP, VALUES)
     tab.pick("Head", "3")
     tab.await_plotly(MAP, f"{VALUES} !== arg", before)
@@ -62,9 +62,9 @@ def test_the_numbers_are_those_of_the_head_that_is_chosen(open_tab: OpenTab) -> 
 
 def test_the_example_of_the_texts_is_one_press_away(open_tab: OpenTab) -> None:
     tab = open_tab("walk?step=3")
-    tab.choose("The example of the texts")
+    tab.choose("Textbook example")
     expect(tab.main.get_by_text("(128, 28)").first).to_be_visible()
-    expect(tab.main.get_by_text("Shapes only").first).to_be_visible()
+    expect(tab.main.get_by_text("the numbers are one pair").first).to_be_visible()
     expect(tab.page).to_have_url(re.compile("walk-source=book"))
 
 
@@ -85,6 +85,8 @@ def test_a_block_of_a_captioner_leads_to_where_its_words_look(open_tab: OpenTab)
     tab.main.get_by_role("button", name=name, exact=True).click()
     tab.main.get_by_role("link", name="Step 19: Decoder: cross-attention").click()
     at_step(tab, "19 · Decoder: cross-attention")
+    expect(tab.main.get_by_text("Predict first:")).to_be_visible()
+    tab.button("Show the answer").click()
     expect(tab.main.locator(LOOKS)).to_be_visible()
     tab.page.wait_for_function(f"() => {LOOKED}.length > 0")
     before = tab.page.evaluate(LOOKED)

@@ -5,6 +5,7 @@ import torch
 
 from tfm_core.config import CORPUS_TASKS, TASK_FACTS, TEXT_TASKS, TextTaskConfig, task_config
 from tfm_core.data.load import load
+from tfm_core.data.text.span_corruption import SENTINELS, whole
 from tfm_core.data.text_data import encode_src, load_text, shares
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD
 
@@ -24,7 +25,13 @@ def data(config):
 
 def sources(split):
     """What no two pairs share: the sources, and where words are hidden, the sentences."""
-    return {pair.tgt if MASK in pair.src else pair.src for pair in split.pairs}
+    return {told_apart(pair) for pair in split.pairs}
+
+
+def told_apart(pair):
+    if SENTINELS[0] in pair.src:
+        return whole(pair)
+    return pair.tgt if MASK in pair.src else pair.src
 
 
 def test_splits_share_no_source(data):
@@ -127,6 +134,9 @@ def test_what_is_said_of_unseen_examples_is_true(name):
     in_training = sum(pair.tgt in targets for pair in test) / len(test)
     if name == "masked-words":
         assert in_training == 0
+        in_training = sum(pair.src in sources for pair in test) / len(test)
+    elif name == "span-corruption":
+        assert not {whole(pair) for pair in train} & {whole(pair) for pair in test}
         in_training = sum(pair.src in sources for pair in test) / len(test)
     elif name != "grammar":
         assert not sources & {pair.src for pair in test}

@@ -5,7 +5,7 @@ import pytest
 
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.compute import PARTS
-from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.facts.parameter_table import most_in, parameter_table
 from tfm_core.plots.compute import bars, growth
 from tfm_core.plots.parameters import histograms, treemap
 
@@ -31,6 +31,42 @@ def test_bars_and_curves_leave_out_what_is_nothing():
     figure = growth([1, 2], {name: [v, 4 * v] for name, v in values.items()}, "length", "GMAC")
     assert [line.name for line in figure.data] == ["scores", "output"]
     assert figure.data[0].y.dtype == np.float32
+
+
+def test_parts_that_grow_alike_are_one_line_with_both_names():
+    parts = {"projections": [1.0, 4.0], "scores": [1.0, 8.0], "feed-forward": [1.0, 4.0]}
+    figure = growth([1, 2], parts, "length", "GMAC")
+    assert [line.name for line in figure.data] == ["projections = feed-forward", "scores"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_output_is_told_from_the_frame_and_every_area_has_an_edge(theme):
+    known = ARCHITECTURES["transformer-base"]
+    table = parameter_table(known.model, known.shape)
+    (tree,) = treemap(table.folded, table.total, theme).data
+    colours = dict(zip(tree.ids, tree.marker.colors, strict=True))
+    assert tree.marker.line.width > 0
+    assert len({colours["model"], colours["encoder"], colours["decoder.layers"]}) == 1
+    leaves = set(tree.ids) - set(tree.parents)
+    assert colours["model"] not in {colours[leaf] for leaf in leaves}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("gpt2-xl", "The largest part here, 63%, is in the feed-forward layers."),
+        ("vit-b", "is in the feed-forward layers"),
+    ],
+)
+def test_the_part_with_most_parameters_is_named(name, words):
+    known = ARCHITECTURES[name]
+    assert words in most_in(parameter_table(known.model, known.shape).folded)
+
+
+def test_a_model_of_many_words_and_little_else_holds_most_in_its_embedding():
+    rows = parameter_table(ARCHITECTURES["gpt2-small"].model, ARCHITECTURES["gpt2-small"].shape)
+    few = [row for row in rows.folded if "feed_forward" not in row.module]
+    assert "is in the embeddings" in most_in(few)
 
 
 def test_a_histogram_shows_before_and_after():

@@ -10,12 +10,12 @@ from tfm_core.plots.walk import cut_picture, entropies, tensor_map
 def test_the_hover_has_the_exact_value_and_says_what_is_masked(theme):
     values = np.array([[0.123456789, np.nan], [-2.0, 5.0]])
     figure = tensor_map(
-        values, ["Q 1: a", "Q 2: b"], ["K 1: c", "K 2: d"], row_title="Q", column_title="K",
+        values, ["Q 0: a", "Q 1: b"], ["K 0: c", "K 1: d"], row_title="Q", column_title="K",
         theme=theme,
     )  # fmt: skip
     assert tuple(figure.data[0].hovertext[0]) == (
-        "Q 1: a<br>K 1: c<br><b>0.123457</b>",
-        "Q 1: a<br>K 2: d<br><b>masked</b>",
+        "Q 0: a<br>K 0: c<br><b>0.123457</b>",
+        "Q 0: a<br>K 1: d<br><b>masked</b>",
     )
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-5, 5)
     assert figure.layout.yaxis.autorange == "reversed"

@@ -8,6 +8,8 @@ from tfm_core.training.events import Step
 from tfm_core.training.loop import build, train
 
 STEPS = 150
+LEARNED = 0.1
+"""Nats: the loss below which a batch is known by heart, and nothing more needs to be trained."""
 MORE_STEPS = {"masked-words": 400}  # other words are hidden at each step
 
 
@@ -23,7 +25,7 @@ MORE_STEPS = {"masked-words": 400}  # other words are hidden at each step
 def test_one_batch_of_text_is_learned_by_heart(family, task):
     last = learn(family, task, {"n_train": 8})
     assert last.accuracy == 1.0
-    assert last.loss < 0.1
+    assert last.loss < LEARNED
 
 
 @pytest.mark.parametrize("stem", ["patches", "conv"])
@@ -31,7 +33,7 @@ def test_one_batch_of_text_is_learned_by_heart(family, task):
 def test_one_batch_of_pictures_is_learned_by_heart(task, stem):
     last = learn("vit", task, {"shift": 0.0}, {"stem": stem})
     assert last.accuracy == 1.0
-    assert last.loss < 0.1
+    assert last.loss < LEARNED
 
 
 @pytest.mark.parametrize("language", ["english", "korean"])
@@ -41,7 +43,7 @@ def test_one_batch_of_captions_is_learned_by_heart(language):
         "captioner", "captions", {"n_train": 8, "n_digits": 3, "language": language, **still}
     )
     assert last.accuracy == 1.0
-    assert last.loss < 0.1
+    assert last.loss < LEARNED
 
 
 def learn(family, task, task_settings, model_settings=None):
@@ -61,5 +63,10 @@ def learn(family, task, task_settings, model_settings=None):
     )
     trainer = build(chosen)
     trainer.objective.n_train = 8  # the same batch again and again
-    steps = [event for event in train(trainer) if isinstance(event, Step)]
-    return steps[-1]
+    last = None
+    for event in train(trainer):
+        if isinstance(event, Step):
+            last = event
+            if last.accuracy == 1.0 and last.loss < LEARNED:
+                break
+    return last

@@ -10,7 +10,7 @@ from tfm_core.sentences import N_
 
 TextTaskName = Literal[
     "english-korean", "dates", "numbers", "copy", "reverse", "sort", "addition",
-    "sentiment", "masked-words",
+    "sentiment", "masked-words", "span-corruption",
 ]  # fmt: skip
 AnswerKind = Literal["sequence", "label", "blanks"]
 """What is answered: a sequence up to <eos>, one label, or each hidden word where it stands."""
@@ -25,6 +25,7 @@ class TextTaskFacts:
     ``max_src_len`` and ``max_tgt_len`` take the size and return tokens, without special tokens.
     ``families`` are the model families that can learn it, ``answer`` is what they answer.
     ``unseen`` says what is new in an unseen example; its shares are those of the default settings.
+    ``hides``: words of a sentence are hidden; several may be right, and ``size`` is no length.
     """
 
     label: str
@@ -38,6 +39,7 @@ class TextTaskFacts:
     unseen: str
     families: tuple[str, ...] = SEQUENCE_FAMILIES
     answer: AnswerKind = "sequence"
+    hides: bool = False
 
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {
@@ -158,5 +160,25 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         ),
         families=("encoder-only",),
         answer="blanks",
+        hides=True,
+    ),
+    "span-corruption": TextTaskFacts(
+        N_("Span corruption"),
+        N_("Write the spans hidden from a toy English, each behind its sentinel (T5)."),
+        N_("Hidden, %"),
+        N_(
+            "Share of each sentence's words that is hidden, in spans of 2 on average; T5 hides "
+            "15 % of much longer texts, in spans of 3."
+        ),
+        range(10, 51),
+        30,
+        lambda n: 16,
+        lambda n: round(16 * n / 100) + max(1, round(round(16 * n / 100) / 2)) + 1,
+        N_(
+            "No whole sentence is in two splits; 19 % of the unseen ones look the same as one in "
+            "training where the hidden words are sentinels.",
+        ),
+        families=("encoder-decoder", "decoder-only", "recurrent"),
+        hides=True,
     ),
 }

@@ -19,6 +19,7 @@ from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.download import Progress
 from tfm_core.data.moving import moved
 from tfm_core.data.text import Pair, TextTask, text_task
+from tfm_core.data.text.span_corruption import whole
 from tfm_core.data.vocabulary import BOS, EOS, PAD
 
 
@@ -103,16 +104,22 @@ def _drawn(task: TextTask, n: int, rng: random.Random) -> tuple[list[Pair], int]
     if every is not None:
         rng.shuffle(every)
         return every[:n], len(every)
-    has_blanks = _answer(task) == "blanks"
     by_source: dict[tuple[str, ...], Pair] = {}
     n_draws = 0
     while len(by_source) < n:  # ends: more than 2 n sources exist, and each may be drawn
         pair = task.sample(rng)
         n_draws += 1
-        by_source.setdefault(pair.tgt if has_blanks else pair.src, pair)
+        by_source.setdefault(_told_apart(task, pair), pair)
     pairs = list(by_source.values())
     rng.shuffle(pairs)  # the rare short ones were found first; every split gets its share of them
     return pairs, n_draws
+
+
+def _told_apart(task: TextTask, pair: Pair) -> tuple[str, ...]:
+    """Return what no two pairs share: the source, or the sentence of which words are hidden."""
+    if not TEXT_TASKS[task.name].hides:
+        return pair.src
+    return pair.tgt if _answer(task) == "blanks" else whole(pair)
 
 
 def _answer(task: TextTask) -> str:

@@ -34,6 +34,7 @@ from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import POSITIONS
 from tfm_core.variants.precisions import PRECISIONS
+from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.stems import STEMS
 
 BYTES = 4  # of one number in fp32
@@ -321,7 +322,7 @@ def _last_block(config: TransformerConfig, length: int, asking: int) -> Kept:
 
 def _last_norm(config: TransformerConfig, length: int, read: int | None = None) -> Kept:
     """Return what is kept behind a stack; post-norm, its last output is that of its last block."""
-    if config.norm_first:
+    if config.has_final_norm:
         return _norm(config, length, read)
     return Kept(products=(length if read is None else read) * config.d_model)
 
@@ -359,6 +360,8 @@ def _logits(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> in
         return shape.n_classes
     if isinstance(shape, TextShape) and shape.head == "pooler":
         return config.d_model
+    if isinstance(shape, TextShape) and shape.head == "states":
+        return (tgt_len or src_len) * config.d_model
     if isinstance(shape, TextShape) and shape.is_label:
         return shape.n_labels
     words = tgt_len or (shape.tgt_len if isinstance(shape, CaptionShape) else src_len)
@@ -370,7 +373,8 @@ def _multiplied(config: ModelConfig, shape: Shape) -> int:
     if isinstance(config, RecurrentConfig):
         return 0
     d, (n_encoder, n_decoder) = config.d_model, layers(config)
-    block = 4 * d * d + ACTIVATIONS[config.activation].n_matrices * d * config.d_ff
+    n_square = 3 + PROJECTIONS[config.projections].has_output
+    block = n_square * d * d + ACTIVATIONS[config.activation].n_matrices * d * config.d_ff
     has_cross = isinstance(config, EncoderDecoderConfig | CaptionerConfig)
     output = d * _logits(config, shape, 0, 1)
-    return (n_encoder + n_decoder) * block + n_decoder * has_cross * 4 * d * d + output
+    return (n_encoder + n_decoder) * block + n_decoder * has_cross * n_square * d * d + output

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tfm_core.config import ModelConfig
 from tfm_core.config.shape import Shape
 from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.sentences import N_
 
 if TYPE_CHECKING:
     from torch import nn
@@ -52,6 +53,31 @@ class ParameterTable:
     def folded(self) -> tuple[Row, ...]:
         """The rows with the equal blocks of a stack in one."""
         return _fold(self.rows)
+
+
+_PARTS = (  # what a module's name says -> what it is part of, in words
+    ("cross_attention", N_("cross-attention")),
+    ("attention", N_("self-attention")),
+    ("feed_forward", N_("the feed-forward layers")),
+    ("embedding", N_("the embeddings")),
+    ("positions", N_("the positions")),
+    ("stem", N_("the patch projection")),
+    ("output", N_("the output")),
+    ("head", N_("the output")),
+    ("norm", N_("the norms")),
+    ("encoder", N_("the recurrence")),  # what is left of a stack has no blocks
+    ("decoder", N_("the recurrence")),
+)
+
+
+def most_in(rows: Sequence[Row]) -> str:
+    """Say which part of a model holds the most parameters, with its share."""
+    sums: dict[str, float] = {}
+    for row in rows:
+        part = next((words for name, words in _PARTS if name in row.module), N_("the rest"))
+        sums[part] = sums.get(part, 0.0) + row.share
+    most = max(sums, key=sums.__getitem__)
+    return N_("The largest part here, {share:.0%}, is in {part}.", part=most, share=sums[most])
 
 
 def laid_out(config: ModelConfig, shape: Shape) -> nn.Module:
@@ -126,6 +152,9 @@ def times(sizes: Iterable[int]) -> str:
 
 def _formula(name: str, module: nn.Module, counted: Sequence[nn.Parameter]) -> str:
     """Return the count as it comes about; the input projections are three matrices in one."""
+    if name.endswith("in_projection") and counted[0].ndim == 4:  # a matrix a head
+        _three, heads, d, _d = counted[0].shape
+        return f"3 x {heads} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
     if name.endswith("in_projection"):
         d = counted[0].shape[1]
         return f"3 x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")

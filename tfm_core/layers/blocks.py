@@ -22,6 +22,20 @@ from tfm_core.layers.relative import Relative
 from tfm_core.variants.norms import NORM_EPS
 
 
+class SharedNorm(nn.Module):
+    """Another sublayer's norm, used here too; a module of its own, so that captures differ."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        """Use the same scale and shift as ``norm``."""
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x: (B, T, d_model) to the same shape."""
+        out: Tensor = self.norm(x)
+        return out
+
+
 class Block(nn.Module):
     """Self-attention, cross-attention if ``has_cross``, and feed-forward.
 
@@ -42,20 +56,30 @@ class Block(nn.Module):
         norm_first: bool = False,
         bias: bool = True,
         eps: float = NORM_EPS,
+        attend: Callable[[], MultiHeadAttention] | None = None,
+        has_shared_norm: bool = False,
     ) -> None:
-        """Raise ValueError when n_heads does not divide d_model."""
+        """attend: makes each attention, where it is not the usual one of these sizes.
+
+        has_shared_norm: whether all sublayers use one norm. Raise ValueError when n_heads does not
+        divide d_model.
+        """
         super().__init__()
         self.norm_first = norm_first
-        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, bias=bias)
+        attend = attend or partial(MultiHeadAttention, d_model, n_heads, dropout=dropout, bias=bias)
+        self.self_attention = attend()
         self.self_attention_norm = make_norm(norm, d_model, eps)
+        another: Callable[[], nn.Module] = partial(make_norm, norm, d_model, eps)
+        if has_shared_norm:
+            another = partial(SharedNorm, self.self_attention_norm)
         if has_cross:
-            self.cross_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, bias=bias)
-            self.cross_attention_norm = make_norm(norm, d_model, eps)
+            self.cross_attention = attend()
+            self.cross_attention_norm = another()
         self.has_cross = has_cross
         self.feed_forward = FeedForward(
             d_model, d_ff, activation=activation, dropout=dropout, bias=bias
         )
-        self.feed_forward_norm = make_norm(norm, d_model, eps)
+        self.feed_forward_norm = another()
         self.dropout = nn.Dropout(dropout)
 
     def forward(

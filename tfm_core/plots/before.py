@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import BLUE, GREEN, GREY, VERMILION
-from tfm_core.plots.positions import MARGIN, axes
+from tfm_core.plots.positions import MARGIN, axes, from_zero
 from tfm_core.plots.thinning import thin
 from tfm_core.sentences import N_
 
@@ -29,6 +29,7 @@ def race(series: Mapping[str, tuple[str, Floats, Floats]], x_title: str, y_title
         _line(figure, name, label, np.asarray(x)[kept], np.asarray(y)[kept],
               f"{x_title} %{{x:,}}: %{{y:.1%}}")  # fmt: skip
     axes(figure, x_title, y_title)
+    from_zero(figure, [x for _label, x, _y in series.values()])
     return figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
 
 

@@ -46,22 +46,37 @@ def bars(values: Mapping[str, float], x_title: str) -> go.Figure:
     )
 
 
+def _told_apart(
+    parts: Mapping[str, Sequence[float]],
+) -> list[tuple[list[str], Sequence[float]]]:
+    """Return each line once, with the names of all the parts that lie on it."""
+    lines: list[tuple[list[str], Sequence[float]]] = []
+    for name, values in parts.items():
+        same = next((names for names, others in lines if np.allclose(values, others)), None)
+        if same is None:
+            lines.append(([name], values))
+        else:
+            same.append(name)
+    return lines
+
+
 def growth(
     xs: Sequence[float], parts: Mapping[str, Sequence[float]], x_title: str, y_title: str
 ) -> go.Figure:
     """Draw how each part grows along one quantity; both axes are linear, so a square bends."""
     figure = go.Figure()
     shown = {name: values for name, values in parts.items() if any(values)}
-    for i, (name, values) in enumerate(shown.items()):
+    for i, (names, values) in enumerate(_told_apart(shown)):
+        name = " = ".join(names)
         figure.add_scatter(
             x=np.asarray(xs, np.float32),
             y=np.asarray(values, np.float32),
             name=name,
             mode="lines+markers",
             line={
-                "color": PART_COLOURS.get(name, GREY),
+                "color": PART_COLOURS.get(names[-1], GREY),
                 "dash": _DASHES[i % len(_DASHES)],
-                "width": 3 if name == "scores" else 2,
+                "width": 3 if "scores" in names else 2,
             },
             hovertemplate="%{x:,}: %{y:,.4g}<extra>" + name + "</extra>",
         )

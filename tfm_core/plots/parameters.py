@@ -10,7 +10,7 @@ import numpy.typing as npt
 import plotly.graph_objects as go
 
 from tfm_core.facts.parameter_table import Row
-from tfm_core.plots.palette import COLOURS, GREY, INKS, ThemeName
+from tfm_core.plots.palette import COLOURS, GREY, INKS, OCHRE, ThemeName
 from tfm_core.sentences import N_
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -22,7 +22,11 @@ _KINDS = (  # what a module's name says -> its colour
     ("embedding", COLOURS["key"]),
     ("positions", COLOURS["key"]),
     ("stem", COLOURS["key"]),
+    ("output", OCHRE),
+    ("head", OCHRE),
 )
+_FRAMES: dict[ThemeName, str] = {"light": "#e6e3da", "dark": "#2b313b"}  # what only holds others
+_EDGES: dict[ThemeName, str] = {"light": "#fbfaf7", "dark": "#14171c"}
 
 
 def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.Figure:
@@ -34,17 +38,22 @@ def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.F
             path = ".".join(parts[:depth])
             sizes[path] = sizes.get(path, 0) + row.n_parameters
     paths = [path for path, n in sizes.items() if n]
+    holders = {"model", *(path.rpartition(".")[0] for path in paths)}
+    plain = {path for path in holders if _colour(path) is None}
+    drawn = ["model", *paths]
+    colours = [_FRAMES[theme] if path in plain else _colour(path) or GREY for path in drawn]
+    inks = [INKS[theme] if path in plain else "#ffffff" for path in drawn]
     figure = go.Figure(
         go.Treemap(
-            ids=["model", *paths],
+            ids=drawn,
             labels=["model", *(path.rpartition(".")[2] for path in paths)],
             parents=["", *(path.rpartition(".")[0] or "model" for path in paths)],
             values=[total, *(sizes[path] for path in paths)],
             branchvalues="total",
-            marker={"colors": [GREY, *(_colour(path) for path in paths)]},
+            marker={"colors": colours, "line": {"color": _EDGES[theme], "width": 1.5}},
             hovertemplate=N_("%{id}<br>%{value:,} parameters, %{percentRoot:.2%}<extra></extra>"),
             texttemplate="%{label}<br>%{percentRoot:.1%}",
-            textfont={"color": "#ffffff"},
+            textfont={"color": inks},
             pathbar={"visible": True, "textfont": {"color": INKS[theme]}},
             tiling={"pad": 2},
         )
@@ -56,8 +65,8 @@ def treemap(rows: Sequence[Row], total: int, theme: ThemeName = "light") -> go.F
     )
 
 
-def _colour(path: str) -> str:
-    return next((colour for name, colour in _KINDS if name in path), GREY)
+def _colour(path: str) -> str | None:
+    return next((colour for name, colour in _KINDS if name in path), None)
 
 
 def histograms(

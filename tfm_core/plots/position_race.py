@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from tfm_core.plots.attention import Floats
 from tfm_core.plots.palette import GREY, HUES
-from tfm_core.plots.positions import BORDER, MARGIN, axes
+from tfm_core.plots.positions import BORDER, MARGIN, axes, from_zero
 from tfm_core.plots.thinning import thin
 from tfm_core.sentences import N_
 from tfm_core.variants.positions import POSITIONS
@@ -80,6 +80,7 @@ def race(
             ),
         )
     axes(figure, x_title, y_title)
+    from_zero(figure, [x for _label, x, _y in series.values()])
     figure.update_yaxes(range=[0, 1.04], tickformat=".0%")
     if trained is not None:
         figure.add_vline(

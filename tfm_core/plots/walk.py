@@ -73,7 +73,7 @@ def tensor_map(
     )
     figure.update_layout(
         plot_bgcolor=MASKED[theme],
-        height=int(np.clip(150 + 24 * len(rows), 230, 620)),
+        height=int(np.clip(150 + 24 * len(rows), 230, 480)),
         margin={"l": 8, "r": 8, "t": 44, "b": 8},
     )
     figure.update_xaxes(title={"text": column_title}, **_ticks(columns), tickangle=-45)
@@ -97,7 +97,7 @@ def _ticks(names: Sequence[str]) -> dict[str, Any]:
 def cut_picture(
     picture: npt.NDArray[np.uint8], patch_size: int, theme: Theme = "light"
 ) -> go.Figure:
-    """Draw a picture (C, height, width) with the borders and the numbers of its patches."""
+    """Draw a picture (C, height, width) with the borders and the numbers of its patches, from 0."""
     channels = np.broadcast_to(picture, (3, *picture.shape[1:])) if len(picture) == 1 else picture
     size = picture.shape[-1]
     per_side = patches_per_side(size, patch_size)
@@ -115,7 +115,7 @@ def cut_picture(
             figure.add_annotation(
                 x=column * patch_size - 0.5,
                 y=row * patch_size - 0.5,
-                text=f"<b>{number + 1}</b>",
+                text=f"<b>{number}</b>",
                 showarrow=False,
                 xanchor="left",
                 yanchor="top",

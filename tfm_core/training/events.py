@@ -21,7 +21,8 @@ class Started:
     """Training begins, or goes on, at ``step``.
 
     chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
-    such guessing; floor: the lowest loss that the targets allow, None where unknown;
+    such guessing; floor: the lowest loss that the targets allow, None where unknown; ceiling: the
+    accuracy of a perfect reader where several answers may be right, else None;
     reads_per_epoch: how often an epoch reads each token, more than once where windows overlap;
     remark: what a person should know of the data.
     """
@@ -34,6 +35,7 @@ class Started:
     chance: float
     start_loss: float
     floor: float | None
+    ceiling: float | None = None
     reads_per_epoch: float = 1.0
     remark: str | None = None
 

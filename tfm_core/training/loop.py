@@ -36,7 +36,7 @@ from tfm_core.training.events import (
     Step,
 )
 from tfm_core.training.models import mix, new_model
-from tfm_core.training.objectives import Objective
+from tfm_core.training.objectives import Objective, TextObjective
 from tfm_core.training.optimisation import make_optimizer
 from tfm_core.training.patience import Patience
 from tfm_core.variants.precisions import PRECISIONS
@@ -238,6 +238,7 @@ def _started(trainer: Trainer) -> Started:
         chance=1 / objective.n_classes,
         start_loss=math.log(objective.n_classes),
         floor=objective.loss_lower_bound(),
+        ceiling=objective.accuracy_upper_bound() if isinstance(objective, TextObjective) else None,
         reads_per_epoch=objective.reads_per_epoch,
         remark=trainer.data.remark if isinstance(trainer.data, ImageData) else None,
     )

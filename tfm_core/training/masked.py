@@ -20,6 +20,7 @@ from tfm_core.data.text.masked_words import MaskedWordsTask, n_hidden, posterior
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import MASK, PAD, SPECIALS
 from tfm_core.training.objectives import StepMetrics, TextObjective
+from tfm_core.training.spans import SpanObjective
 
 HIDDEN, RANDOM = 0.8, 0.1
 """Shares of the chosen words that become <mask>, and a random word; the rest stays."""
@@ -28,8 +29,10 @@ HIDDEN, RANDOM = 0.8, 0.1
 def text_objective(
     data: TextData, config: TextTaskConfig, *, label_smoothing: float = 0.0
 ) -> TextObjective:
-    """Return how a text task is learned: hidden words where some are, else the next token."""
-    objective = MaskedObjective if config.facts.answer == "blanks" else TextObjective
+    """Return how a text task is learned: hidden words or spans where some are, else next tokens."""
+    objective: type[TextObjective] = TextObjective
+    if config.facts.hides:
+        objective = MaskedObjective if config.facts.answer == "blanks" else SpanObjective
     return objective(data, config, label_smoothing=label_smoothing)
 
 
@@ -95,11 +98,15 @@ class MaskedObjective(TextObjective):
 
         None where too many words are hidden at once to work that out.
         """
-        return self._lower_bound
+        return None if self._bounds is None else self._bounds[0]
+
+    def accuracy_upper_bound(self) -> float | None:
+        """Return the share of the hidden words that a perfect reader gets right, in the mean."""
+        return None if self._bounds is None else self._bounds[1]
 
     @cached_property
-    def _lower_bound(self) -> float | None:
-        total = count = 0.0
+    def _bounds(self) -> tuple[float, float] | None:
+        total = right = count = 0.0
         for pair in self.data.validation.pairs:
             try:
                 posteriors = posterior(pair.src, self.data.n_draws)
@@ -108,5 +115,6 @@ class MaskedObjective(TextObjective):
             total -= sum(
                 math.log(shares[pair.tgt[position]]) for position, shares in posteriors.items()
             )
+            right += sum(max(shares.values()) for shares in posteriors.values())
             count += len(posteriors)
-        return total / count
+        return total / count, right / count

@@ -102,6 +102,10 @@ class TextObjective:
         """Targets are functions of their sources, so only label smoothing keeps the loss up."""
         return smoothed_lower_bound(self.label_smoothing, self.n_classes)
 
+    def accuracy_upper_bound(self) -> float | None:
+        """Return the highest accuracy that the targets allow; None where all can be right."""
+        return None
+
     @torch.no_grad()
     def measure(self, model: nn.Module, split: str) -> tuple[float, float, float | None]:
         """See Objective; the loss is without label smoothing."""

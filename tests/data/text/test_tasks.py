@@ -43,9 +43,9 @@ def test_the_generator_carries_the_name_of_the_config(config, task):
 
 
 def test_the_target_is_a_function_of_the_source(config, task, pairs):
-    for pair in pairs:
-        if config.facts.answer == "blanks":  # several words may fit: the truth is a distribution
-            assert task.solve(pair.tgt) == pair.tgt
+    for pair in pairs[: 30 if config.facts.hides else N]:
+        if config.facts.hides:  # several words may fit: the truth is a distribution
+            assert config.facts.answer != "blanks" or task.solve(pair.tgt) == pair.tgt
             assert task.solve(pair.src) in (None, pair.tgt)
         else:
             assert task.solve(pair.src) == pair.tgt

@@ -51,6 +51,7 @@ PEOPLE = {
     "english-korean": ("A cat eats an apple.", "the doctor met a friend"),
     "sentiment": ("The food wasn't bad!", "the service was very slow but the food was good"),
     "masked-words": ("A ___ eats the apple", "The cat __ an apple."),
+    "span-corruption": ("A ___ eats the apple __.", "The <extra_id_3> an apple."),
 }
 DROPPED = {"dropout": 0.3}  # an answer that forgets model.eval() is another one
 TEXTS = {
@@ -60,6 +61,7 @@ TEXTS = {
     "rnn": experiment("recurrent", "numbers", model={"dropout": 0.3, "attention": "general"}),
     "additive": experiment("recurrent", "dates", model={"attention": "additive", "cell": "lstm"}),
     "alibi": experiment("encoder-decoder", "copy", model={"position": "alibi"}),
+    "t5": experiment("encoder-decoder", "span-corruption", model={"position": "t5-bias"}),
 }
 LABELS = {
     f"sentiment-{pooling}": experiment("encoder-only", "sentiment", model={"pooling": pooling})

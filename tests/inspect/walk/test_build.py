@@ -6,15 +6,24 @@ import re
 import pytest
 import torch
 
+from pages.ui.question import paragraphs
 from pages.ui.walk_links import step_of
 from tests.models.variants import CAPTIONER_VARIANTS, TEXT_VARIANTS, VIT_VARIANTS, text_batch
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, Experiment
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.inspect.walk.build import walk
 from tfm_core.inspect.walk.forward import Subject
+from tfm_core.inspect.walk.functions import FUNCTIONS, session, used
 from tfm_core.inspect.walk.scale import entropy, scales
-from tfm_core.inspect.walk.steps import AXES
-from tfm_core.inspect.walk.subject import book_example, by_shape, subject, walk_index
+from tfm_core.inspect.walk.steps import AXES, first_numbers, shape_text
+from tfm_core.inspect.walk.subject import (
+    BOOK_POSITIONS,
+    BOOK_SRC,
+    book_example,
+    by_shape,
+    subject,
+    walk_index,
+)
 from tfm_core.models.build import build_model
 from tfm_core.probe.capture import capture
 from tfm_core.probe.labels import modules_by_kind
@@ -107,7 +116,7 @@ def test_every_tensor_of_a_step_is_one_of_the_capture_or_an_input(looked_at):
     kept = [*looked_at.cache.values(), *looked_at.inputs]
     starts = {tensor.data_ptr() for tensor in kept}
     made = {"segment", "keep", "weight", "per_head", "pixels", "cls", "probabilities", "predicted",
-            "written"}  # fmt: skip
+            "written", "table", "rows"}  # fmt: skip
     for step in walk(looked_at):
         for one in (*step.before, *step.after, *step.extra):
             assert one.name in made or one.value.data_ptr() in starts, (step.name, one.name)
@@ -133,7 +142,101 @@ def test_every_question_has_exactly_one_right_answer(looked_at):
         else:
             assert question.is_right(int(question.answer))
             assert not question.is_right(int(question.answer) + 1)
+            assert question.hint
         assert question.because
+
+
+def test_every_wrong_answer_is_told_why(looked_at):
+    for step in walk(looked_at, example=1):
+        question = step.question
+        for option in question.options:
+            if option != question.answer:
+                assert question.why_not(option), (step.name, option)
+        if not question.options:
+            assert question.why_not(int(question.answer) + 1)
+        assert question.answer not in question.wrong
+        assert set(question.wrong) <= set(question.options) or not question.options
+
+
+def test_what_a_step_asks_for_is_not_shown_before_the_answer(looked_at):
+    _nothing_is_given_away(looked_at)
+
+
+def _nothing_is_given_away(looked_at):
+    for step in walk(looked_at, example=1):
+        question, known = step.question, {one.name for one in step.tensors}
+        shown = [one for one in step.tensors if one.name not in step.hidden_shapes]
+        named = {*question.shapes, *question.values} - {"predicted", "probabilities"}
+        assert named <= known, (step.name, named - known)
+        assert set(question.topics) <= set(step.topics)
+        if question.options and question.shapes:
+            assert question.answer not in {shape_text(one.shape) for one in shown}, step.name
+        said = [paragraphs("en")[t] for t in step.topics if t not in question.topics]
+        said += [part for each in used(step) for part in (each.function.says, each.session)]
+        said += [one.label for one in step.tensors]
+        if question.options and not question.values:  # else it is a word of the vocabulary
+            assert not any(question.answer in text for text in said), step.name
+            assert question.answer not in question.text, step.name
+
+
+@pytest.mark.parametrize("position", BOOK_POSITIONS)
+def test_the_textbook_example_gives_nothing_away(position):
+    _nothing_is_given_away(book_example(position))
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_a_published_model_gives_nothing_away(name):
+    known = ARCHITECTURES[name]
+    lengths = {"src_len": known.src_len, "tgt_len": known.tgt_len}
+    _nothing_is_given_away(by_shape(known.model, known.shape, batch=1, **lengths))
+
+
+def test_a_position_is_counted_from_0_and_its_token_is_named():
+    looked = subject(experiment("encoder-decoder"))
+    found = {step.name: step for step in walk(looked, example=1)}["masks"]
+    token = looked.tokens("tgt", 1)[2]
+    assert f"the query “{token}” at position 2" in found.question.text
+    mask = looked.cache["decoder.layers.0.self_attention.mask"]
+    assert int(found.question.answer) == int(mask[1, 0, 2].sum()) == 3
+    assert "counted from 0" in found.question.why_not(2)
+
+
+def test_every_step_shows_the_functions_of_its_code(looked_at):
+    for step in walk(looked_at):
+        is_still = step.code.startswith("placed = embedded  #")  # it calls nothing
+        assert used(step) or is_still, (step.name, step.code)
+
+
+TEXTBOOK = {  # step -> functions of the texts
+    "heads": {"view"},
+    "masks": {"tril", "[:, None]"},
+    "embedding": {"nn.Embedding"},
+    "positions": {"torch.arange", "F.embedding", "nn.Dropout"},
+    "queries-keys-values": {"nn.Linear"},
+    "split": {"view", "transpose"},
+    "scores": {"torch.einsum"},
+    "masking": {"masked_fill"},
+    "softmax": {"softmax"},
+    "weighted-sum": {"torch.einsum"},
+    "merge": {"reshape", "nn.Linear"},
+    "add-norm": {"nn.LayerNorm", "nn.Dropout"},
+    "feed-forward": {"F.relu", "nn.Dropout", "nn.Linear"},
+}
+
+
+def test_the_functions_of_the_texts_stand_beside_their_steps():
+    shown = {step.name: used(step) for step in walk(book_example("learned"))}
+    for name, functions in TEXTBOOK.items():
+        assert functions <= {each.function.name for each in shown[name]}, name
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda each: f"{each.name} {each.found}")
+def test_the_example_of_a_function_runs_and_shows_what_comes_out(function):
+    said = session(function.lines)
+    assert any(not line.startswith((">>>", "...")) for line in said.splitlines())
+    before = torch.get_rng_state()
+    assert session.__wrapped__(function.lines) == said  # the same every time
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -244,12 +347,44 @@ def test_the_example_of_the_texts_has_their_shapes():
     assert {key: shapes[key] for key in expected} == expected
 
 
-def test_the_example_of_the_texts_has_no_values_and_still_asks():
-    book = book_example()
+@pytest.fixture(scope="module", params=BOOK_POSITIONS)
+def book(request):
+    return book_example(request.param, with_numbers=True)
+
+
+def test_every_tensor_of_the_textbook_example_has_the_numbers_of_one_pair(book):
     assert not book.is_real
-    for step in walk(book):
+    for step in walk(book, layer=5):
         assert step.question.is_right(step.question.answer)
-        assert not any(one.has_values for one in (*step.before, *step.after))
+        for one in step.tensors:
+            assert one.has_values, (step.name, one.name)
+            batch = [size for size, axis in zip(one.shape, one.axes, strict=True) if axis != "B"]
+            kept = list(one.looked_at.shape)
+            assert kept[len(kept) - len(batch) :] == batch
+            assert kept[0] == 1 or one.axes[0] != "B"
+            assert first_numbers(one, 0)
+
+
+def test_the_numbers_of_the_textbook_example_follow_from_its_steps(book):
+    steps = {step.name: step for step in walk(book)}
+    for name in ("split", "scores", "masking", "softmax", "positions"):
+        step = steps[name]
+        made = {**step.names, **{one.name: one.looked_at for one in step.before}, "B": 1}
+        made["dropout"] = torch.nn.Identity()
+        exec(step.code, made)
+        for one in step.after:
+            torch.testing.assert_close(made[one.name], one.looked_at, msg=f"{name} {one.name}")
+    weights = next(one for one in steps["softmax"].after if one.name == "weights").looked_at
+    torch.testing.assert_close(weights.sum(-1), torch.ones(1, 8, BOOK_SRC))
+    assert (weights[..., -6:] == 0).all()  # the padding at the end of the source
+
+
+def test_a_model_that_drops_numbers_out_says_where_and_another_does_not():
+    acts = {"positions", "weighted-sum", "add-norm", "feed-forward"}
+    for dropout, expected in ((0.1, acts), (0.0, set())):
+        steps = walk(subject(experiment("encoder-decoder", dropout=dropout)))
+        assert {step.name for step in steps if "dropout" in step.code} == expected
+        assert {step.name for step in steps if "dropout" in step.topics} == expected
 
 
 @pytest.mark.parametrize("family", FAMILIES)

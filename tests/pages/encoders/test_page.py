@@ -1,5 +1,7 @@
 """The page on reading, through the frame."""
 
+import re
+
 import pytest
 
 from tests.inspect.readers import reading_run
@@ -53,15 +55,38 @@ def test_a_sentence_is_read_and_held_against_the_rule(open_page, store, pooling)
 def test_the_minimal_pairs_stand_beside_the_rule(open_page, store):
     reading_run(store, "sentiment")
     app = viewed(open_page(PAGE), "sentiment")
-    (table,) = app.dataframe
-    assert table.value["rule"].tolist() == [
+    (table,) = app.table
+    assert table.value["Rule"].tolist() == [
         "negative",
         "positive",
         "negative",
         "neutral",
         "positive",
     ]
-    assert table.value["change"].tolist()[3] == "“and” for “but”"
+    assert table.value.index.tolist()[3] == "“and” for “but”"
+    assert all(re.fullmatch(r"\w+ [✓✗] \d+%", said) for said in table.value["Model, how sure"])
+
+
+def test_a_word_it_knows_is_put_where_one_is_that_it_does_not(open_page, store):
+    reading_run(store, "sentiment")
+    app = viewed(open_page(PAGE), "sentiment")
+    app.text_input(key="encoders-text").set_value("The food was hate.").run()
+    assert "is not a word of this task" in app.error[0].value
+    app.button_group(key="encoders-example-words").set_value("awful").run()
+    assert app.text_input(key="encoders-text").value == "The food was awful."
+    assert not app.error
+    app.button_group(key="encoders-example-words").set_value("and").run()
+    assert app.text_input(key="encoders-text").value == "The food was awful and"
+
+
+def test_a_word_is_put_into_a_sentence_with_gaps(open_page, store):
+    reading_run(store, "masked-words")
+    app = viewed(open_page(PAGE), "blanks")
+    app.text_input(key="encoders-gaps").set_value("the ___ hates an apple").run()
+    assert app.error
+    app.button_group(key="encoders-gaps-words").set_value("eats").run()
+    assert app.text_input(key="encoders-gaps").value == "the ___ eats an apple"
+    assert not app.error
 
 
 def test_unknown_words_get_their_sentence_and_stay_where_they_are(open_page, store):

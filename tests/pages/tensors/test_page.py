@@ -134,6 +134,6 @@ def test_what_the_pages_import_does_not_bring_torch(page):
 def test_the_link_to_the_walk_opens_its_example_at_that_step(open_page):
     app = open_page("walk/page.py", step=OPERATIONS["softmax"].step, source="book")
     assert not app.exception
-    assert app.header[0].value == "10 · Scale and softmax"
-    assert "Shapes only" in said(app)
+    assert app.header[0].value == "10 · Softmax"
+    assert "the numbers are one pair's" in said(app)
     assert "source" not in app.query_params

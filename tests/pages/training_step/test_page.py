@@ -1,5 +1,7 @@
 """One training step, through the frame: stages, steps and their undo, and a run left alone."""
 
+import re
+
 import pytest
 
 from tests.inspect.constructed import small
@@ -7,6 +9,8 @@ from tests.inspect.training_step.test_step import FAMILIES, chosen
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
 from tfm_core.inspect.training_step.step import scheduled_rate, start, take
+from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES
+from tfm_core.runs.store import RECORDED
 from tfm_core.training.checkpoints import FILE, save
 
 PAGE = "training_step/page.py"
@@ -76,6 +80,9 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
     save(trained, folder)
     before = (folder / FILE).read_bytes()
     at = opened(run=run.id)
+    assert "The first weights that the seed of this run draws" in said(at)
+    assert "**step 1**" in said(at)
+    at.button_group(key="training-step-weights").set_value("last").run()
     assert "**step 2**" in said(at)
     at.button(key="training-step-take").click().run()
     assert "**step 3**" in said(at)
@@ -96,3 +103,27 @@ def test_a_model_that_is_too_large_is_refused_in_a_sentence(store):
     at = opened(chosen("encoder-only", model={"d_model": 1024, "n_heads": 4, "n_layers": 4}))
     assert "is taken apart here" in at.error[0].value
     assert not at.exception
+
+
+def test_a_finished_run_opens_on_its_first_weights_where_a_mistake_shows(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    at = at_stage(opened(run="recorded-korean"), "mistakes")
+    shares = re.findall(r"([\d.]+)% of the answers are wrong", said(at))
+    assert float(shares[0]) > 50
+    norms = re.search(r"norm is\s+([\d.]+) instead of (\d+\.\d+)", said(at))
+    assert float(norms[1]) < float(norms[2]) / 2
+    at.button_group(key="training-step-weights").set_value("last").run()
+    assert at.query_params["weights"] == "last"
+    assert float(re.findall(r"([\d.]+)% of the answers are wrong", said(at))[0]) < 5
+
+
+def test_a_draft_has_no_choice_of_weights(store):
+    at = opened()
+    assert not [one for one in at.button_group if one.key == "training-step-weights"]
+
+
+def test_the_mistakes_in_a_block_say_their_parameters_and_outputs(store):
+    at = at_stage(opened(), "mistakes")
+    for mistake in BLOCK_MISTAKES.values():
+        assert f"**{mistake.title}**" in said(at)
+    assert "RuntimeError: self must be a matrix" in [block.value for block in at.code]

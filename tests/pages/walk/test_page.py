@@ -34,15 +34,77 @@ def test_every_step_of_every_family_opens_by_next(store, family):
         assert not at.error
         assert title(at) == f"{number} · {step.title}"
         assert "untrained" in said(at)
+        _nothing_is_given_away(at, step)
         if step is not steps[-1]:
             at.button(key="walk-right").click().run()
     assert at.query_params["step"] == steps[-1].name
     assert at.button(key="walk-right").disabled
 
 
+def _nothing_is_given_away(at, step):
+    """Hold the words of the page and the tensors that can be chosen to what is asked for."""
+    shown = [one.value for one in at.markdown if "Predict:" not in one.value]
+    shown += [one.value for one in (*at.caption, *at.code, *at.header)]
+    if step.question.shapes and step.question.options:
+        sizes = step.question.answer
+        assert not any(sizes in text for text in shown), step.name
+        assert "( ? )" in " ".join(shown)
+    pickers = [one for one in at.selectbox if one.label == "Tensor"]
+    for picker in pickers:
+        names = {option.partition(":")[0] for option in picker.options}
+        assert not names & step.hidden, step.name
+    assert "A mistake worth seeing" not in " ".join(shown)
+
+
+def test_the_answer_reveals_what_was_hidden_and_stays(store):
+    at = opened("vit", step="patches")
+    assert "(10, 16, 49)" not in said(at)
+    assert not [part for part in at.get("bidi_component") if "walk-picture" in part.proto.id]
+    at.number_input[0].set_value(4)
+    at.button[-2].click().run()
+    assert "Not 4. That is how many fit into one row." in at.warning[0].value
+    assert "(10, 16, 49)" not in said(at)
+    at.number_input[0].set_value(16)
+    at.button[-2].click().run()
+    assert "Right. 4 in a row and 4 rows: 16." in at.success[0].value
+    for name in ("patch-projection", "patches"):
+        at.selectbox(key="walk-list").set_value(name).run()
+    assert "(10, 16, 49)" in said(at)
+    assert "Right. 4 in a row" in at.success[0].value
+    assert [part for part in at.get("bidi_component") if "walk-picture" in part.proto.id]
+
+
+def test_the_functions_of_a_step_stand_beside_it_with_what_they_give(store):
+    at = opened(step="scores")
+    codes = [one.value for one in at.code]
+    assert any("torch.einsum" in code and "torch.Size([1, 2, 3, 3])" in code for code in codes)
+    at.selectbox(key="walk-list").set_value("masking").run()
+    assert any(".masked_fill(~mask" in one.value for one in at.code)
+
+
+def test_the_textbook_example_has_numbers_and_either_kind_of_positions(store):
+    at = opened(step="positions", **{"walk-source": "book"})
+    assert not at.exception
+    assert "(28, 512)" in said(at)  # the learned table is asked for by its size
+    assert "a trained row for each position" in said(at)
+    assert "Shapes only" not in said(at)
+    assert re.search(r"numbers -?\d\.\d{3}", said(at))
+    at.button_group(key="walk-positions").set_value("sinusoidal").run()
+    assert not at.exception
+    assert "a fixed row of sines and cosines" in said(at)
+    assert at.query_params["walk-positions"] in ("sinusoidal", ["sinusoidal"])
+
+
+def test_a_link_with_the_earlier_words_for_the_textbook_example_opens_it(store):
+    at = opened(source="The example of the texts", step="8")
+    assert title(at) == "8 · Scores, scaled"
+    assert not at.warning
+    assert "(128, 8, 28, 64)" in said(at)
+
+
 def test_the_link_opens_a_step_and_back_goes_to_the_one_before(store):
     at = opened(step="scores")
-    assert title(at) == "8 · Scores"
+    assert title(at) == "8 · Scores, scaled"
     at.button(key="walk-left").click().run()
     assert title(at) == "7 · Split into heads"
     assert at.query_params["step"] == "split"
@@ -50,14 +112,14 @@ def test_the_link_opens_a_step_and_back_goes_to_the_one_before(store):
 
 TEXT = {  # number in an older link -> title of the step that it opened
     1: "Token tensors", 2: "Heads must divide d_model", 3: "Masks", 4: "Embedding", 5: "Positions",
-    6: "Queries, keys and values", 7: "Split into heads", 8: "Scores", 9: "Mask",
-    10: "Scale and softmax", 11: "Weighted sum of the values", 12: "Merge the heads",
+    6: "Queries, keys and values", 7: "Split into heads", 8: "Scores, scaled", 9: "Mask",
+    10: "Softmax", 11: "Weighted sum of the values", 12: "Merge the heads",
     13: "Add and norm", 14: "Feed-forward, add and norm", 19: "The whole forward pass",
 }  # fmt: skip
 ENCODER = TEXT | {15: "Encoder stack", 18: "Logits"}
 PICTURE = {
     1: "The picture", 2: "Patches", 3: "Patch projection", 5: "Positions",
-    6: "Queries, keys and values", 7: "Split into heads", 8: "Scores", 9: "Scale and softmax",
+    6: "Queries, keys and values", 7: "Split into heads", 8: "Scores, scaled", 9: "Softmax",
     10: "Weighted sum of the values", 11: "Merge the heads", 12: "Add and norm",
     13: "Feed-forward, add and norm", 14: "Encoder stack", 15: "Pooling", 16: "Head",
     17: "The whole forward pass",
@@ -69,7 +131,7 @@ OLDER = [
     }),
     ("encoder-only", {}, ENCODER),
     ("encoder-only", {"task": "sentiment"}, ENCODER | {16: "Pooling"}),
-    ("decoder-only", {}, TEXT | {18: "Decoder stack to logits"}),
+    ("decoder-only", {}, TEXT | {18: "Logits"}),
     ("vit", {}, PICTURE),
     ("vit", {"pooling": "cls"}, PICTURE | {4: "CLS token"}),
     ("recurrent", {}, {
@@ -79,7 +141,7 @@ OLDER = [
     }),
     ("captioner", {}, {
         1: "The picture", 2: "Patches", 3: "Patch projection", 4: "Positions",
-        5: "Queries, keys and values", 6: "Split into heads", 7: "Scores", 8: "Scale and softmax",
+        5: "Queries, keys and values", 6: "Split into heads", 7: "Scores, scaled", 8: "Softmax",
         9: "Weighted sum of the values", 10: "Merge the heads", 11: "Add and norm",
         12: "Feed-forward, add and norm", 13: "Encoder stack", 14: "Token tensors of the caption",
         15: "Embedding", 16: "Positions of the words", 17: "Masks",
@@ -107,14 +169,14 @@ def test_an_older_link_opens_where_numbers_had_gaps(store):
     at = opened("decoder-only", step="16")  # there was none: the later of the two beside it
     assert "step is “16” in the link, but must be one of" in said(at)
     assert "; logits is shown." in said(at)
-    assert title(at) == "15 · Decoder stack to logits"
+    assert title(at) == "15 · Logits"
 
 
 def test_another_model_is_opened_at_the_same_step_or_as_far_on(store):
     at = opened("recurrent", step="writing")
     assert title(at) == "8 · The decoder writes"
     at.button_group(key="walk-source").set_value("book").run()
-    assert title(at) == "8 · Scores"  # as far on: it has no step of that name
+    assert title(at) == "8 · Scores, scaled"  # as far on: it has no step of that name
     at.button_group(key="walk-source").set_value("mine").run()
     assert title(at) == "8 · The decoder writes"
 
@@ -141,7 +203,7 @@ def test_the_example_of_the_texts_is_one_press_away(store):
     assert "(128, 8, 28, 28)" not in said(at)
     at.button[-1].click().run()  # Show the answer
     assert "(128, 8, 28, 28)" in said(at)
-    assert "Shapes only" in said(at)
+    assert "the numbers are one pair's" in said(at)
 
 
 def test_a_question_counts_its_first_answer(store):
@@ -151,7 +213,7 @@ def test_a_question_counts_its_first_answer(store):
     wrong = next(option for option in right.options if option != right.answer)
     at.radio[0].set_value(wrong)
     at.button[-2].click().run()
-    assert f"Not {wrong}" in said(at)
+    assert f"Not {wrong}. {right.why_not(wrong)}" in said(at)
     at.radio[0].set_value(right.answer)
     at.button[-2].click().run()
     assert "Right." in at.success[0].value

@@ -15,6 +15,7 @@ from tfm_core.data.text.masked_words import MaskedWordsTask
 from tfm_core.data.text.numbers import NumbersTask
 from tfm_core.data.text.sentiment import SentimentTask
 from tfm_core.data.text.sequences import copy_task, reverse_task, sort_task
+from tfm_core.data.text.span_corruption import SpanCorruptionTask
 from tfm_core.data.text.task import Pair, TextTask
 from tfm_core.sentences import StudentError
 
@@ -29,6 +30,7 @@ TEXT_GENERATORS: dict[str, Callable[[int], TextTask]] = {
     "addition": AdditionTask,
     "sentiment": SentimentTask,
     "masked-words": MaskedWordsTask,
+    "span-corruption": SpanCorruptionTask,
 }
 
 

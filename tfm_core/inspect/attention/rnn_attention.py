@@ -60,6 +60,17 @@ class CrossAttentionAtStep:
         """Whether any target token has a known source to hold the attention against."""
         return not np.isnan(self.share)
 
+    @property
+    def strongest_true(self) -> tuple[int, int]:
+        """In how many rows the head's strongest cell is a true one, and how many have any."""
+        hits = rows = 0
+        for weights, truth in zip(self.weights, self.truth, strict=True):
+            shown = weights[self.head][: truth.shape[0], : truth.shape[1]]
+            known = np.flatnonzero(truth.any(1))
+            hits += int(truth[known, shown[known].argmax(1)].sum())
+            rows += len(known)
+        return hits, rows
+
 
 def tasks() -> list[str]:
     """Return the text tasks that all three models can learn."""

@@ -72,6 +72,11 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
             n_heads=n_heads,
             d_model_2=d_model // n_heads,
         ),
+        wrong={
+            d_model: N_("That is the whole query; the heads share it out."),
+            n_heads: N_("That is how many heads there are."),
+        },
+        hint=N_("The heads share the numbers of a word out evenly."),
     )
 
 
@@ -90,6 +95,14 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
             "of heads does not matter: the list of small ones holds as many.",
             d_model=d_model,
             d_model_2=3 * d_model**2,
+        ),
+        wrong={
+            d_model**2: N_("That is one of Q, K and V."),
+            3 * d_model**2 * n_heads: N_("More heads cut the same matrix into more pieces."),
+            3 * d_model: N_("That is how many columns it has; each has a number for each input."),
+        },
+        hint=N_(
+            "It has a row for each number of a word, and a column for each number of Q, K and V."
         ),
     )
 

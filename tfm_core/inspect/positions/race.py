@@ -174,7 +174,7 @@ def _longer(config: TextTaskConfig) -> TextTaskConfig | None:
     """Return the same task up to twice as long, with the same words, where there is one."""
     from tfm_core.data.text import text_task
 
-    if config.facts.answer == "blanks":
+    if config.facts.hides:
         return None  # its size is no length
     own = text_task(config)
     for size in range(min(2 * config.size, config.facts.sizes[-1]), config.size, -1):

@@ -61,6 +61,16 @@ _MASKED = dedent(f'''\
         words = re.sub(r"[\\s.,!?;]+", " ", text.lower()).split()
         return ["{MASK}" if re.fullmatch("_{{2,}}", word) else word for word in words]
     ''')
+_SPANS = dedent('''\
+    def cut(text):
+        """Words, in any case, without signs; ___ is a hidden span: the first becomes sentinel 0."""
+        words = re.sub(r"[\\s.,!?;]+", " ", text.lower()).split()
+        n = 0
+        for at, word in enumerate(words):
+            if re.fullmatch(r"_{2,}|<extra_id_\\d+>", word):
+                words[at], n = f"<extra_id_{n}>", n + 1
+        return words
+    ''')
 _SENTIMENT = dedent('''\
     def cut(text):
         """Words, in any case, without signs; short forms are written out."""
@@ -125,6 +135,7 @@ SPELLINGS: dict[str, Spelling] = {
     "addition": Spelling(_SUM, _PLAIN),
     "sentiment": Spelling(_SENTIMENT, _SPACED),
     "masked-words": Spelling(_MASKED, _SENTENCE),
+    "span-corruption": Spelling(_SPANS, _SPACED),
 }
 """How each text task is cut and joined, by its name in the configuration."""
 

@@ -90,6 +90,11 @@ def tokens_of(run: Run, text: str) -> tuple[str, ...]:
     return _task(run).tokenize(text)
 
 
+def words_of(run: Run) -> tuple[str, ...]:
+    """Return the words that a run knows, to choose from."""
+    return tuple(word for word in _task(run).src_vocabulary.tokens if word.isalpha())
+
+
 def hide(tokens: Sequence[str], positions: Sequence[int]) -> tuple[str, ...]:
     """Return the tokens with those at ``positions`` hidden too."""
     return tuple(MASK if position in positions else token for position, token in enumerate(tokens))

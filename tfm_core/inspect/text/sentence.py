@@ -107,6 +107,11 @@ def read(run: Run, text: str) -> SentenceReading:
     )
 
 
+def words_of(run: Run) -> tuple[str, ...]:
+    """Return the words that a run knows, to choose from."""
+    return _task(run).src_vocabulary.tokens
+
+
 def compared(run: Run, sentences: Mapping[str, Sequence[str]]) -> pd.DataFrame:
     """Return one row a sentence: what was changed, the text, the rule's label, the model's answer.
 

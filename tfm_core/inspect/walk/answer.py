@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
@@ -11,7 +13,14 @@ from tfm_core.decoding import greedy
 from tfm_core.inspect.walk.block import blocks
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Question, WalkStep, choice_question, seen, shape_question
+from tfm_core.inspect.walk.steps import (
+    Question,
+    Seen,
+    WalkStep,
+    choice_question,
+    seen,
+    shape_question,
+)
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
 from tfm_core.sentences import N_, Sentence, joined
@@ -28,16 +37,22 @@ def pooling(view: BlockView) -> WalkStep:
     before = [seen("memory", N_("what the encoder understood"), memory, f"B {axis} d_model")]
     *lines, last = (line.format(x="memory", keep="keep") for line in chosen.of_words)
     code = "\n".join([*lines, f"x = {last}"])
+    made = seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model")
     if chosen.reads_padding:
         ids = subject.cache["src_embedding.ids"]
         keep = is_token(ids, subject.shape.pad_id)
         before.append(seen("keep", N_("is it a word, not padding?"), keep, f"B {axis}"))
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,
-        tuple(before), (seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model"),),
+        tuple(before), (made,),
         shape_question(
-            N_("what is left of the texts"), (batch, 1, d_model), (batch, length, d_model),
-            (batch, length), (1, d_model), (batch, 2 * length, d_model),
+            N_("what is left of the texts"),
+            made,
+            N_("One vector for each text; the axis of tokens stays, with size 1."),
+            ((batch, length, d_model), N_("That is a vector for each token still.")),
+            ((batch, length), N_("A text is left as a vector, d_model numbers wide.")),
+            ((1, d_model), N_("Each text of the batch has a vector of its own.")),
+            ((batch, 2 * length, d_model), N_("Pooling takes tokens together; it adds none.")),
         ),
     )  # fmt: skip
 
@@ -68,18 +83,17 @@ def logits(view: BlockView) -> WalkStep:
             before.append(mask_seen(cache[f"{first}.cross_attention.mask"], "src"))
         code = f"x = decoder(placed, mask=tgt_mask, {memory})\nlogits = output(x)"
         names["decoder"] = subject.model.get_submodule("decoder")
-    batch, length, n_words = scores.shape
     d_model = subject.config.d_model
-    title = N_("Decoder stack to logits") if _stack_of(view)[0] == "decoder" else "Logits"
-    reader = "encoder-decoder" if looked_at else subject.reader
+    made = seen("logits", N_("a score for each token of the vocabulary"), scores,
+                "B T:tgt V:vocabulary")  # fmt: skip
+    title = N_("Decoder stack to logits") if looked_at else N_("Logits")
+    topics: tuple[str, ...] = ("logits", f"logits-{subject.reader}")
+    if looked_at:
+        topics = ("logits-encoder-decoder",)
     return WalkStep(
-        "logits", title, ("logits", f"logits-{reader}"), code, tuple(before),
-        (seen("logits", N_("a score for each token of the vocabulary"), scores,
-              "B T:tgt V:vocabulary"),),
-        shape_question(
-            N_("the logits"), (batch, length, n_words), (batch, length, d_model), (batch, n_words),
-            (batch, n_words, d_model), (batch, length),
-        ),
+        "logits", title, topics, code, tuple(before),
+        (made,),
+        about_logits(made, d_model),
         extra=extra, names=names,
     )  # fmt: skip
 
@@ -111,26 +125,42 @@ def whole(subject: Subject, example: int) -> WalkStep:
         seen("predicted", N_("the best token's id"), scores.argmax(-1), "B T:tgt"),
     ]
     names: dict[str, object] = {**MODULES, "model": subject.model, name: read}
+    question = _likely_word(subject, after[0], example)
     if isinstance(shape, CaptionShape) and subject.described is not None:
         code += "\nwritten = greedy(model, images, max_len=longest).ids"
         ids = subject.described.written
         after.append(seen("written", N_("ids of the caption that it writes"), ids, "B W:written"))
+        question = replace(question, values=(*question.values, "written"))
         names |= {"greedy": greedy, "longest": shape.tgt_len}
     return WalkStep(
         "whole", N_("The whole forward pass"),
         ("whole", f"whole-{subject.reader}"), code, before, tuple(after),
-        _likely_word(subject, scores, example), names=names, shown="probabilities",
+        question, names=names, shown="probabilities",
     )  # fmt: skip
 
 
-def _likely_word(subject: Subject, scores: Tensor, example: int) -> Question:
+def about_logits(made: Seen, d_model: int, what: str = N_("the logits")) -> Question:
+    """Ask for the shape of (B, T, V); d_model: of the vectors that they are made of."""
+    batch, length, n_words = made.shape
+    return shape_question(
+        what,
+        made,
+        N_("For each position that answers, a score for each token that it could say."),
+        ((batch, length, d_model), N_("The last matrix makes scores of these vectors.")),
+        ((batch, n_words), N_("Every position answers, not one for the whole example.")),
+        ((batch, n_words, d_model), N_("A token of the vocabulary gets one number, a score.")),
+        ((batch, length), N_(
+            "That would be ids: argmax makes them of the scores, and leaves no gradient."
+        )),
+        given=N_("The vocabulary has {n:,} tokens.", n=n_words),
+    )  # fmt: skip
+
+
+def _likely_word(subject: Subject, made: Seen, example: int) -> Question:
     """Ask for the first word, or for the first one of a caption that names what is seen."""
-    if scores.is_meta:
-        batch, length, n_words = scores.shape
-        return shape_question(
-            N_("what comes out at the end"), (batch, length, n_words), (batch, n_words),
-            (length, n_words), (batch, length, subject.config.d_model),
-        )  # fmt: skip
+    scores = made.value
+    if scores.is_meta or not subject.truth:
+        return about_logits(made, subject.config.d_model, N_("the model's output"))
     position, text = 0, N_("Which token does this model put first in its answer to this example?")
     truth = " ".join(subject.truth[example])
     if subject.described is not None:
@@ -157,4 +187,11 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     )
     if truth:
         because = joined(because, N_("The truth is “{truth}”.", truth=truth))
-    return choice_question(text, str(names[top[0]]), [str(names[i]) for i in top[1:]], because)
+    shares = scores.softmax(-1)
+    wrong = {
+        str(names[i]): N_("“{name}” gets {share:.1%}.", name=names[i], share=float(shares[i]))
+        for i in top[1:]
+    }
+    return choice_question(
+        text, str(names[top[0]]), wrong, because, values=("logits", "probabilities", "predicted")
+    )

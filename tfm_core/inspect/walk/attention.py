@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
-from tfm_core.inspect.walk.block_view import MODULES, BlockView
-from tfm_core.inspect.walk.steps import WalkStep, number_question, seen, shape_question
+from torch import nn
+
+from tfm_core.inspect.walk.block_view import MODULES, BlockView, dropped
+from tfm_core.inspect.walk.steps import (
+    Question,
+    WalkStep,
+    choice_question,
+    number_question,
+    seen,
+    shape_question,
+)
 from tfm_core.sentences import N_
+from tfm_core.variants.projections import PROJECTIONS
 
 
 def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = view.got, f"B {view.axis} d_model"
     *_, d_model = view.sizes
-    n = 3 * d_model * (d_model + view.subject.block.bias)
-    bias = f" + {d_model}" if view.subject.block.bias else ""
+    projection = view.module("self_attention").get_submodule("in_projection")
+    n = sum(parameter.numel() for parameter in projection.parameters())
+    block = view.subject.block
+    bias = f" + {d_model}" if block.attention_bias else ""
+    because = N_(
+        "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
+        d_model=d_model,
+        bias=bias,
+        n=n,
+    )
+    wrong = {
+        n // 3: N_("That is one of them; query, key and value have one each."),
+        3 * d_model**2: N_("Each of the three has a bias too, one number an output."),
+        n * block.n_heads: N_("More heads cut the same matrices into more pieces; they add none."),
+    }
+    hint = N_("Each of the three makes {d_model} numbers of {d_model}.", d_model=d_model)
+    if PROJECTIONS[block.projections].is_sliced:
+        wrong = {n // 3: wrong[n // 3]}
+        hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=block.d_head)
+        because = N_(
+            "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}: each head maps its own slice.",
+            n_heads=block.n_heads,
+            d_head=block.d_head,
+            bias=f" + {block.d_head}" if block.attention_bias else "",
+            n=n,
+        )
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
@@ -24,14 +58,13 @@ def projections(view: BlockView) -> WalkStep:
             for name in ("query", "key", "value")
         ),
         number_question(
-            N_("How many parameters do the three projections have together?"),
+            N_("How many parameters do the three projections have together, biases included?")
+            if bias
+            else N_("How many parameters do the three projections have together, without biases?"),
             n,
-            N_(
-                "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
-                d_model=d_model,
-                bias=bias,
-                n=n,
-            ),
+            because,
+            wrong={number: why for number, why in wrong.items() if number != n},
+            hint=hint,
         ),
         names={**MODULES, "attention": view.module("self_attention")},
         block=view.path,
@@ -56,6 +89,7 @@ def split(view: BlockView) -> WalkStep:
         extra = [seen("turned", inside.title, turned, f"B H {view.axis} d_head"), *extra]
         topics = (*topics, inside.topic)
     queries = got("self_attention.split_query")
+    by_head = seen("queries", N_("queries, by head"), queries, f"B H {view.axis} d_head")
     return WalkStep(
         "split",
         N_("Split into heads"),
@@ -68,15 +102,28 @@ def split(view: BlockView) -> WalkStep:
         ),
         (
             seen("split", N_("cut"), queries.transpose(1, 2), f"B {view.axis} H d_head"),
-            seen("queries", N_("queries, by head"), queries, f"B H {view.axis} d_head"),
+            by_head,
         ),
         shape_question(
-            N_("the query after the view, before the transpose"),
-            (batch, length, n_heads, d_head),
-            (batch, n_heads, length, d_head),
-            (batch, length, d_head, n_heads),
-            (batch * n_heads, length, d_head),
-            (batch, length, n_heads, d_model),
+            N_("the queries, behind the transpose"),
+            by_head,
+            N_("The transpose swaps tokens and heads, so each head has its own (tokens, d_head)."),
+            (
+                (batch, length, n_heads, d_head),
+                N_("That is before the transpose: tokens, then heads."),
+            ),
+            (
+                (batch, n_heads, length, d_model),
+                N_("Each head has d_head of the d_model numbers, not all."),
+            ),
+            (
+                (batch, n_heads, d_head, length),
+                N_("The transpose swaps axes 1 and 2; d_head stays last."),
+            ),
+            (
+                (batch * n_heads, length, d_head),
+                N_("The heads have an axis of their own; nothing folds them into the batch."),
+            ),
         ),
         extra=tuple(extra),
         names={"B": batch, name: length, "H": n_heads, "d_head": d_head},
@@ -87,28 +134,62 @@ def split(view: BlockView) -> WalkStep:
 def weighted_sum(view: BlockView) -> WalkStep:
     """The values, in the proportions of the weights."""
     got, words = view.got, view.axis.partition(":")[2]
-    batch, length, n_heads, d_head, d_model = view.sizes
+    names: dict[str, object] = {}
+    code, topics = "heads = weights @ values", dropped(view.subject.config)
+    if topics:
+        code = "heads = dropout(weights) @ values"
+        names["dropout"] = nn.Dropout(view.subject.block.dropout).eval()
     return WalkStep(
         "weighted-sum",
         N_("Weighted sum of the values"),
-        ("weighted-sum",),
-        "heads = weights @ values",
+        ("weighted-sum", *topics),
+        code,
         (
             seen("weights", N_("attention weights"), got("self_attention.weights"), view.pair),
             seen("values", N_("values"), got("self_attention.value"), f"B H K:{words} d_head"),
         ),
         (seen("heads", N_("output of each head"), got("self_attention.heads"),
               f"B H Q:{words} d_head"),),
-        shape_question(
-            N_("the weighted sum"),
-            (batch, n_heads, length, d_head),
-            (batch, n_heads, length, length),
-            (batch, n_heads, length, d_model),
-            (batch, n_heads, d_head),
-            (batch, length, d_head),
-        ),
+        about_one_weight(_token(view, min(1, view.sizes[1] - 1))),
+        names=names,
         block=view.path,
     )  # fmt: skip
+
+
+def _token(view: BlockView, position: int) -> str:
+    tokens = view.subject.tokens(view.axis.partition(":")[2], view.example)
+    return f"“{tokens[position]}”" if tokens else N_("position {n}", n=position)
+
+
+def about_one_weight(token: str, *, is_state: bool = False) -> Question:
+    """Ask what comes out where all the weight lies on one token.
+
+    is_state: what is handed over are the encoder's states, as a recurrent model has no values.
+    """
+    right = N_("the value of {token}", token=token)
+    if is_state:
+        right = N_("the encoder's state at {token}", token=token)
+    other = N_("the key of {token}", token=token)
+    if is_state:
+        other = N_("the score of {token}", token=token)
+    return choice_question(
+        N_(
+            "If a query gave its whole weight, 1, to {token}, what would come out for that query?",
+            token=token,
+        ),
+        right,
+        {
+            other: N_("That only decides how large the weight is; it is not handed over."),
+            N_("the query itself"): N_(
+                "The query decides the weights, and has no part in what they weigh."
+            ),
+            N_("the mean of all tokens"): N_("That comes of equal weights."),
+        },
+        N_(
+            "1 times what that token hands over and 0 times the rest: a copy. Equal weights take "
+            "the mean; all others lie between."
+        ),
+    )
 
 
 def merge(view: BlockView) -> WalkStep:
@@ -116,6 +197,7 @@ def merge(view: BlockView) -> WalkStep:
     got, words = view.got, view.axis.partition(":")[2]
     batch, length, n_heads, d_head, d_model = view.sizes
     axes = f"B {view.axis} d_model"
+    output = seen("output", N_("output of the attention"), got("self_attention.output"), axes)
     return WalkStep(
         "merge",
         N_("Merge the heads"),
@@ -126,15 +208,28 @@ def merge(view: BlockView) -> WalkStep:
               f"B H Q:{words} d_head"),),
         (
             seen("merged", N_("heads side by side"), got("self_attention.merged"), axes),
-            seen("output", N_("output of the attention"), got("self_attention.output"), axes),
+            output,
         ),
         shape_question(
             N_("the output of the attention"),
-            (batch, length, d_model),
-            (batch, length, d_head),
-            (batch, n_heads, length, d_model),
-            (batch, length, n_heads * d_model),
-            (batch, d_model),
+            output,
+            N_(
+                "{n_heads} heads of {d_head} side by side are {d_model} numbers again, and the "
+                "output projection keeps that width: a block gives back what it takes.",
+                n_heads=n_heads,
+                d_head=d_head,
+                d_model=d_model,
+            ),
+            ((batch, length, d_head), N_("That is one head; all of them are put side by side.")),
+            (
+                (batch, n_heads, length, d_model),
+                N_("The heads have no axis any more: they lie side by side in the last one."),
+            ),
+            (
+                (batch, length, n_heads * d_model),
+                N_("Each head brings d_head numbers, not d_model."),
+            ),
+            ((batch, d_model), N_("Every token keeps a vector of its own.")),
         ),
         names={
             "B": batch, "Q": length, "d_model": d_model,

@@ -66,6 +66,16 @@ def block_view(subject: Subject, stack: str, axis: str, layer: int, example: int
     return BlockView(subject, f"{stack}.layers.{min(layer, count - 1)}", axis, example)
 
 
+def drops(config: object) -> bool:
+    """Return whether a model drops numbers out while it trains."""
+    return float(getattr(config, "dropout", 0.0)) > 0
+
+
+def dropped(config: object) -> tuple[str, ...]:
+    """Return the topic of a step where dropout acts, if it does."""
+    return ("dropout",) if drops(config) else ()
+
+
 def mask_seen(mask: Tensor, words: str) -> Seen:
     """Return a mask with the axes that it has: 1 where it is the same for all."""
     rows = f"Q:{words}" if mask.size(2) > 1 else "1"

@@ -17,10 +17,15 @@ def decoder_attention(view: BlockView) -> WalkStep:
     if relative is not None:
         inside, names["relative"] = ", relative=relative", relative
     batch, length, n_heads, _, d_model = view.sizes
+    map_of_weights = seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt")
     if weights.is_meta:
         question = shape_question(
-            N_("the attention of the target to itself"), weights.shape, (batch, length, length),
-            (batch, n_heads, length, d_model), (batch, length, n_heads, length),
+            N_("the weights with which the target attends to itself"),
+            map_of_weights,
+            N_("A row for each target token, a column for each target token, in every head."),
+            ((batch, length, length), N_("Each head has weights of its own.")),
+            ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
+            ((batch, length, n_heads, length), N_("Heads stand before the queries.")),
         )  # fmt: skip
     else:
         mask = got("self_attention.mask").expand_as(weights)[view.example, 0]
@@ -32,6 +37,18 @@ def decoder_attention(view: BlockView) -> WalkStep:
                 length=length,
             ),
             n, N_("{n}: everything above the diagonal, and every column of padding.", n=n),
+            wrong={
+                length * (length - 1) // 2: N_(
+                    "That is all above the diagonal; columns of padding below it are hidden too."
+                ),
+                length * (length + 1) // 2: N_(
+                    "The diagonal stays: each token may read itself."
+                ),
+                length**2 - n: N_("That is how many may differ from 0."),
+            },
+            hint=N_("Count what the mask hides: a query reads itself and what stands before it, "
+                    "and no padding."),
+            values=("weights",),
         )  # fmt: skip
     mask_axes = "B 1 Q:tgt K:tgt"
     return WalkStep(
@@ -44,7 +61,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
         ),
         (seen("output", N_("output of the attention"), got("self_attention.output"), axes),),
         question,
-        extra=(seen("weights", N_("attention weights"), weights, "B H Q:tgt K:tgt"),),
+        extra=(map_of_weights,),
         names=names, shown="weights",
         block=view.path,
     )  # fmt: skip
@@ -56,6 +73,7 @@ def cross_attention(view: BlockView) -> WalkStep:
     words = asked.partition(":")[2]
     weights, memory = got("cross_attention.weights"), got("cross_attention.key_value_input")
     batch, n_heads, length, n_src = weights.shape
+    map_of_weights = seen("weights", N_("attention weights"), weights, f"B H Q:tgt K:{words}")
     code, masks = "output = attention(x, memory)", []
     if view.has("cross_attention.mask"):
         code = "output = attention(x, memory, mask=mask)"
@@ -71,12 +89,20 @@ def cross_attention(view: BlockView) -> WalkStep:
         (seen("output", N_("output of the attention"), got("cross_attention.output"), axes),),
         shape_question(
             N_("the map of weights in cross-attention"),
-            (batch, n_heads, length, n_src), (batch, n_heads, n_src, length),
-            (batch, n_heads, length, length), (batch, n_heads, n_src, n_src),
-            (batch, length, n_src),
+            map_of_weights,
+            N_("Queries come from the target, keys from what was encoded: T rows, {axis} columns.",
+               axis=asked.partition(":")[0]),
+            ((batch, n_heads, n_src, length), N_("Queries are the rows, and the target asks.")),
+            ((batch, n_heads, length, length), N_(
+                "That is the target attending to itself; here it looks at what was encoded."
+            )),
+            ((batch, n_heads, n_src, n_src), N_(
+                "That is the encoder attending to itself; here the target asks."
+            )),
+            ((batch, length, n_src), N_("Each head has weights of its own.")),
         ),
         extra=(
-            seen("weights", N_("attention weights"), weights, f"B H Q:tgt K:{words}"),
+            map_of_weights,
             seen("queries", N_("queries, of the target"), got("cross_attention.query"),
                  "B H Q:tgt d_head"),
             seen("keys", N_("keys, of what is asked"), got("cross_attention.key"),

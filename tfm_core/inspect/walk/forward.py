@@ -48,6 +48,7 @@ class Subject:
     truth: what the model should answer, an example: target tokens with <eos>, or a class name.
     statistics: mean and deviation (C,) that the pictures were normalised with.
     described: what was written of the pictures, by a model with values that describes them.
+    numbers: of a model that is laid out by its shapes, the same with values, run on one example.
     """
 
     config: ModelConfig
@@ -61,6 +62,7 @@ class Subject:
     statistics: tuple[Tensor, Tensor] | None = None
     note: str = ""
     described: Described | None = None
+    numbers: Subject | None = None
 
     @property
     def block(self) -> BlockConfig:
@@ -95,6 +97,16 @@ class Subject:
         if isinstance(self.config, CaptionerConfig):
             return "N:tokens"
         return "S:src" if isinstance(self.config, EncoderDecoderConfig) else ""
+
+    @property
+    def n_words(self) -> int:
+        """The tokens that can be answered; none of a model that answers a class."""
+        return int(getattr(self.shape, "tgt_vocabulary", 0))
+
+    @property
+    def looked_at(self) -> Subject:
+        """The subject whose numbers are looked at."""
+        return self if self.numbers is None else self.numbers
 
     @property
     def is_real(self) -> bool:

@@ -72,7 +72,7 @@ def masks(subject: Subject, view: BlockView) -> WalkStep:
     topics = [f"masks-{subject.reader}" if has_padding else "masks-no-padding"] + (
         ["window"] if window else []
     )
-    question = _mask_question(after[-1], view.example)
+    question = _mask_question(subject, after[-1], view.example, has_padding=has_padding)
     return WalkStep(
         "masks", N_("Masks"), ("masks", *topics), code, before, after, question, names=names,
         shown=after[-1].name,
@@ -86,16 +86,30 @@ def _keep(subject: Subject, length: int) -> Seen:
     return seen("keep", N_("is it a token, not padding?"), positions < n, "B L:sequence")
 
 
-def _mask_question(mask: Seen, example: int) -> Question:
+def _mask_question(subject: Subject, mask: Seen, example: int, *, has_padding: bool) -> Question:
+    _, _, n_rows, n_keys = mask.shape
     if not mask.has_values:
-        batch, _, rows, columns = mask.shape
-        return shape_question(
-            N_("the mask named {name}", name=mask.name), mask.shape, (batch, rows, columns),
-            (batch, 1, 1, columns), (batch, rows, 1, columns), (rows, columns),
-        )  # fmt: skip
-    row = min(2, mask.shape[2] - 1)
+        return _mask_shape(mask) if has_padding else _triangle_shape(mask)
+    row = min(2, n_rows - 1)
     n = int(mask.value[example, 0, row].sum())
-    who = N_("the query at position {row}", row=row + 1) if mask.shape[2] > 1 else N_("every query")
+    who: str = N_("every query")
+    because = N_("{n}: the ones in the mask's single row, which holds for all queries.", n=n)
+    hint = N_("Every token of the example may be read, and no padding.")
+    if n_rows > 1:
+        names = subject.tokens(mask.words[2], example)
+        who = N_("the query at position {row}", row=row)
+        if names:
+            who = N_("the query “{token}” at position {row}", token=names[row], row=row)
+        because = N_("{n}: the ones in its row of the mask.", n=n)
+        hint = N_(
+            "The first position is 0. A query may read itself too, but no padding, and nothing "
+            "that the mask cuts off before or behind it."
+        )
+        if n == row + 1:
+            because = N_("{n}: positions 0 to {row}, itself too.", n=n, row=row)
+    wrong = {n_keys: N_("That is every key there is; the mask hides some.")}
+    if n_rows > 1 and n == row + 1:
+        wrong[row] = N_("It may read itself too: positions are counted from 0.")
     return number_question(
         N_(
             "In this example, to how many keys may {who} attend, by the mask named {name}?",
@@ -103,5 +117,57 @@ def _mask_question(mask: Seen, example: int) -> Question:
             name=mask.name,
         ),
         n,
-        N_("{n}: the ones in its row of the mask.", n=n),
+        because,
+        wrong=wrong,
+        hint=hint,
+        values=(mask.name,),
     )
+
+
+def _mask_shape(mask: Seen) -> Question:
+    batch, _, n_rows, n_keys = mask.shape
+    reason = (
+        N_(
+            "Padding differs from example to example, so B stays; all heads see the same, so "
+            "theirs is 1; and each query has a row of keys."
+        )
+        if n_rows > 1
+        else N_(
+            "Padding differs from example to example, so B stays; all heads and all queries see "
+            "the same, so theirs are 1."
+        )
+    )
+    return shape_question(
+        N_("the mask named {name}", name=mask.name),
+        mask,
+        reason,
+        ((batch, n_rows, n_keys), N_(
+            "Without an axis for the heads, B would be held against H when it is broadcast."
+        )),
+        ((batch, 1, 1, n_keys), N_(
+            "One row for all queries can hide padding, but not the future: that differs by query."
+        )),
+        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
+        ((n_rows, n_keys), N_(
+            "That is one mask for the whole batch; padding differs from example to example."
+        )),
+        ((batch, 1, n_keys, 1), N_("That hides queries: whoever asks for padding, reads it.")),
+    )  # fmt: skip
+
+
+def _triangle_shape(mask: Seen) -> Question:
+    batch, _, n_rows, n_keys = mask.shape
+    return shape_question(
+        N_("the mask named {name}", name=mask.name),
+        mask,
+        N_(
+            "Without padding the triangle is the same for every example and every head: it is "
+            "expanded over B, and the heads share it, so theirs is 1."
+        ),
+        ((batch, n_rows, n_keys), N_(
+            "Without an axis for the heads, B would be held against H when it is broadcast."
+        )),
+        ((batch, n_rows, 1, n_keys), N_("The axis of the heads comes second, the queries third.")),
+        ((batch, 1, 1, n_keys), N_("One row for all queries cannot be a triangle.")),
+        ((n_rows, n_keys), N_("That is the triangle before it is expanded.")),
+    )  # fmt: skip

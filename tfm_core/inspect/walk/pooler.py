@@ -7,7 +7,7 @@ import torch
 from tfm_core.inspect.walk import block
 from tfm_core.inspect.walk.block_view import BlockView
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import WalkStep, seen, shape_question
+from tfm_core.inspect.walk.steps import Question, Seen, WalkStep, seen, shape_question
 from tfm_core.sentences import N_
 
 
@@ -31,16 +31,13 @@ def answer(view: BlockView) -> WalkStep:
     """One vector for the whole text."""
     cache, axis = view.subject.cache, "T:tgt"
     answering, pooled = cache["output.answering"], cache["output.logits"]
-    batch, length, d_model = answering.shape
+    length = answering.size(1)
+    made = seen("pooled", N_("one vector for each text"), pooled, "B d_model")
     return WalkStep(
         "logits", N_("Pooler"), ("pooler",), "pooled = torch.tanh(dense(x[:, 0]))",
         (seen("x", N_("last vector of each position"), answering, f"B {axis} d_model"),),
-        (seen("pooled", N_("one vector for each text"), pooled, "B d_model"),),
-        shape_question(
-            N_("what the pooler says of the batch"),
-            (batch, d_model), (batch, length, d_model), (batch, length), (length, d_model),
-            (d_model,),
-        ),
+        (made,),
+        _one_vector(N_("what the pooler says of the batch"), made, length),
         extra=block.blocks(view.subject, "encoder", view.axis),
         names={"torch": torch, "dense": view.subject.model.get_submodule("output.dense")},
     )  # fmt: skip
@@ -49,16 +46,27 @@ def answer(view: BlockView) -> WalkStep:
 def whole(subject: Subject) -> WalkStep:
     """All of it in one call."""
     (src, tgt), pooled = subject.inputs, subject.cache["output.logits"]
-    batch, d_model = pooled.shape
+    made = seen("pooled", N_("one vector for each text"), pooled, "B d_model")
     return WalkStep(
         "whole", N_("The whole forward pass"), ("whole", "whole-pooler"),
         "pooled = model(src, tgt)",
         (seen("src", N_("source ids"), src, "B S:src"),
          seen("tgt", N_("only as long: its content is not seen"), tgt, "B T:tgt")),
-        (seen("pooled", N_("one vector for each text"), pooled, "B d_model"),),
-        shape_question(
-            N_("what comes out at the end"), (batch, d_model), (batch, src.size(1), d_model),
-            (batch, src.size(1)), (d_model, batch),
-        ),
+        (made,),
+        _one_vector(N_("the model's output"), made, src.size(1)),
         names={"model": subject.model},
+    )  # fmt: skip
+
+
+def _one_vector(what: str, made: Seen, length: int) -> Question:
+    batch, d_model = made.shape
+    return shape_question(
+        what,
+        made,
+        N_("One vector for each text: that of its first token, which attended to all others."),
+        ((batch, length, d_model), N_("Only the first token's vector is read.")),
+        ((batch, length), N_("A text is left as a vector, d_model numbers wide.")),
+        ((length, d_model), N_("Each text of the batch has a vector of its own.")),
+        ((d_model,), N_("Each text of the batch has a vector of its own.")),
+        ((d_model, batch), N_("The batch comes first: a row is one text.")),
     )  # fmt: skip

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from tfm_core.config import RecurrentConfig
 from tfm_core.config.shape import TextShape
-from tfm_core.inspect.walk import answer, tokens
+from tfm_core.inspect.walk import answer, attention, tokens
 from tfm_core.inspect.walk.block_view import MODULES
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import Question, WalkStep, number_question, seen, shape_question
@@ -28,7 +28,7 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
         _bridge(subject),
         _scores(subject),
         _weights(subject, example),
-        _context(subject),
+        _context(subject, example),
         _writing(subject),
         answer.whole(subject, example),
     )
@@ -59,6 +59,8 @@ def _embedding(subject: Subject) -> WalkStep:
                 d=d,
                 n_words_2=n_words * d,
             ),
+            wrong={n_words + d: N_("Every token has a row of its own, of d_model numbers.")},
+            hint=N_("Every token has a row, and every row d_model numbers."),
         ),
         names=tables,
     )  # fmt: skip
@@ -70,6 +72,7 @@ _TABLES = ("src_embedding", "tgt_embedding")
 def _reading(subject: Subject) -> WalkStep:
     embedded, memory = subject.cache["src_embedding.embedded"], subject.cache["encoder.read"]
     batch, length, d = memory.shape
+    ended = seen("last", N_("where reading ended"), subject.cache["encoder.ends"], "B d_model")
     how = "reading-both" if _config(subject).is_bidirectional else "reading-onward"
     return WalkStep(
         "encoder", N_("The encoder reads"), ("reading", how),
@@ -77,10 +80,15 @@ def _reading(subject: Subject) -> WalkStep:
         (seen("embedded", N_("source vectors"), embedded, "B S:src d_model"),
          seen("keep", N_("1 = a token, 0 = padding"), subject.inputs[0] != 0, "B S:src")),
         (seen("memory", N_("a state for each source token"), memory, "B S:src d_model"),
-         seen("last", N_("where reading ended"), subject.cache["encoder.ends"], "B d_model")),
+         ended),
         shape_question(
-            N_("the memory, all states of the encoder"), (batch, length, d), (batch, d),
-            (batch, length, 2 * d), (length, d), (batch, length, length),
+            N_("`last`, where reading ended"),
+            ended,
+            N_("One state for each example, whatever its length: before attention, that was all."),
+            ((batch, length, d), N_("That is the memory: a state for each token.")),
+            ((batch, length), N_("A state is a vector, d_model numbers wide.")),
+            ((length, d), N_("Each example of the batch ends by itself.")),
+            ((batch, 2 * d), N_("The width is d_model, also where two directions share it.")),
         ),
         names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
@@ -97,9 +105,16 @@ def _bridge(subject: Subject) -> WalkStep:
         (seen("hidden", N_("the decoder's states before its first token"), hidden,
               "B layers d_model"),),
         number_question(
-            f"The bridge makes a first state of {d} for {n} layer{'s' if n > 1 else ''}. How many "
-            "parameters does it have?",
-            n * d * (d + 1), f"{n * d} x {d} + {n * d} = {n * d * (d + 1):,}.",
+            N_(
+                "The bridge makes {made} numbers, a first state for each layer, of {d}. How many "
+                "parameters does it have?",
+                made=n * d,
+                d=d,
+            ),
+            n * d * (d + 1),
+            N_("{made} x {d} + {made} = {size:,}.", made=n * d, d=d, size=n * d * (d + 1)),
+            wrong={n * d * d: N_("Each number that it makes has a bias too.")},
+            hint=N_("It is one linear layer: a weight for each pair, and a bias for each output."),
         ),
         names={
             "bridge": subject.model.get_submodule("bridge"), "B": batch, "layers": n, "d_model": d
@@ -111,6 +126,7 @@ def _scores(subject: Subject) -> WalkStep:
     cache, scores = subject.cache, subject.cache[f"{_LOOK}.scores"]
     batch, _, length, n_src = scores.shape
     d = cache["encoder.read"].size(-1)
+    made = seen("scores", N_("how well each pair fits"), scores, "B H Q:tgt K:src")
     return WalkStep(
         "scores", N_("Scores"), (f"asking-{_score(subject).order}", _score(subject).walk_topic),
         "scores = score(score.query_projection(states), score.prepare(memory))[:, None]",
@@ -118,10 +134,14 @@ def _scores(subject: Subject) -> WalkStep:
               "B T:tgt d_model"),
          seen("memory", N_("a state for each source token"), cache["encoder.read"],
          "B S:src d_model")),
-        (seen("scores", N_("how well each pair fits"), scores, "B H Q:tgt K:src"),),
+        (made,),
         shape_question(
-            N_("the scores, of a single head"), (batch, 1, length, n_src), (batch, 1, n_src, n_src),
-            (batch, 1, length, d), (batch, 1, length, length),
+            N_("the scores, of a single head"),
+            made,
+            N_("Every state of the decoder meets every state of the encoder, in one head."),
+            ((batch, 1, n_src, n_src), N_("The decoder's states ask, and the source is asked.")),
+            ((batch, 1, length, d), N_("A score is one number: the width is used up.")),
+            ((batch, 1, length, length), N_("The decoder does not ask itself, but the source.")),
         ),
         extra=(
             seen("query", N_("the states' share"), cache[f"{_LOOK}.query"], "B H Q:tgt d_model"),
@@ -152,8 +172,15 @@ def _weights(subject: Subject, example: int) -> WalkStep:
 def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
     batch, _, length, n_src = weights.shape
     if weights.is_meta:
-        return shape_question(
-            N_("the weights"), (batch, 1, length, n_src), (batch, 1, n_src, length), (batch, length)
+        return number_question(
+            N_("How many rows does the softmax make shares of, in the whole batch?"),
+            batch * length,
+            N_("{batch} x {length}: one for each target token.", batch=batch, length=length),
+            wrong={
+                batch * n_src: N_("A row is a target token that asks; sources are its columns."),
+                length: N_("That is one example."),
+            },
+            hint=N_("Every target token of every example has a row of its own."),
         )
     n = length * int((~mask[example]).sum())
     return number_question(
@@ -164,29 +191,34 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
             n_src=n_src,
         ),
         n, N_("{n}: every column of padding, in every row.", n=n),
+        wrong={
+            n // length: N_("That is one row; padding is hidden from every target token."),
+            length * n_src - n: N_("That is how many may differ from 0."),
+        },
+        hint=N_("Each padding of the source is a column, and hidden from every target token."),
+        values=("weights", "masked"),
     )  # fmt: skip
 
 
-def _context(subject: Subject) -> WalkStep:
+def _context(subject: Subject, example: int) -> WalkStep:
     cache = subject.cache
     values, context = cache[f"{_LOOK}.value"], cache[f"{_LOOK}.heads"]
-    batch, _, length, d = context.shape
+    names = subject.tokens("src", example)
+    token = f"“{names[1]}”" if names else N_("position {n}", n=1)
     return WalkStep(
         "context", N_("Context"), ("context-recurrent",), "context = weights @ values",
         (seen("weights", N_("shares of each row"), cache[f"{_LOOK}.weights"], "B H Q:tgt K:src"),
          seen("values", N_("the encoder's states themselves"), values, "B H K:src d_model")),
         (seen("context", N_("what is read for each target token"), context, "B H Q:tgt d_model"),),
-        shape_question(
-            N_("the context"), (batch, 1, length, d), (batch, 1, values.size(2), d),
-            (batch, 1, length, length), (batch, length, 2 * d),
-        ),
+        attention.about_one_weight(token, is_state=True),
     )  # fmt: skip
 
 
 def _writing(subject: Subject) -> WalkStep:
     cache, model = subject.cache, subject.model
     tops, logits = cache["decoder.tops"], cache["output.logits"]
-    batch, length, n_words = logits.shape
+    made = seen("logits", N_("a score for each token of the vocabulary"), logits,
+                "B T:tgt V:vocabulary")  # fmt: skip
     parts = {name: model.get_submodule(name) for name in ("decoder", "readout", "output")}
     return WalkStep(
         "writing", N_("The decoder writes"), ("writing", f"writing-{_score(subject).order}"),
@@ -197,17 +229,12 @@ def _writing(subject: Subject) -> WalkStep:
         "B T:tgt d_model"),
          seen("memory", N_("a state for each source token"), cache["encoder.read"],
          "B S:src d_model")),
-        (seen("logits", N_("a score for each token of the vocabulary"), logits,
-              "B T:tgt V:vocabulary"),
+        (made,
          seen("x", N_("state and context together"), cache["output.answering"], "B T:tgt d_model"),
          seen("states", N_("the decoder's state after each token"), tops, "B T:tgt d_model"),
          seen("contexts", N_("what is read for each"), cache["decoder.contexts"],
          "B T:tgt d_model")),
-        shape_question(
-            N_("the logits"), (batch, length, n_words), (batch, n_words), (batch, length,
-            2 * n_words),
-            tops.shape,
-        ),
+        answer.about_logits(made, tops.size(-1)),
         names={**MODULES, **parts, "source": _source(subject), "start": _start(subject)},
     )  # fmt: skip
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, joined
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 HIDDEN = -1e30  # a score below this was masked
 
@@ -42,7 +39,7 @@ def picked_axes(tensor: Seen) -> list[int]:
 
 def extent(tensor: Seen) -> tuple[int, int]:
     """Return how many rows and columns a slice has."""
-    sizes = (1, 1, *tensor.shape)
+    sizes = (1, 1, *tensor.looked_at.shape)
     return sizes[-2], sizes[-1]
 
 
@@ -53,7 +50,7 @@ def cut(
 
     at: axis -> index, clipped to what there is. rows, columns: first and behind the last.
     """
-    value: Any = tensor.value.detach()
+    value: Any = tensor.looked_at.detach()
     for axis in tensor.axes[:-2]:
         value = value[min(at.get(axis, 0), value.shape[0] - 1)]
     if value.dim() == 1:
@@ -90,6 +87,7 @@ AXES: dict[str, str] = {
     "X": N_("columns of pixels"),
     "patches": N_("patches of the picture"),
     "P": N_("values of one patch"),
+    "positions": N_("positions that there can be"),
     "W": N_("tokens that the model writes by itself"),
     "layers": N_("recurrent layers of the decoder"),
     "1": N_("the same for all"),
@@ -118,7 +116,8 @@ class Seen:
     """A tensor of a step.
 
     name: as the step's code calls it. axes: one name of AXES an axis. words: one an axis, the list
-    of token names that stands along it (see ``Subject.words``), or "". label: what it is.
+    of token names that stands along it (see ``Subject.words``), or "". label: what it is. numbers:
+    those of the first example, (1, …) where there is a batch, of a tensor that has only its shape.
     """
 
     name: str
@@ -126,6 +125,7 @@ class Seen:
     value: Tensor
     axes: tuple[str, ...]
     words: tuple[str, ...]
+    numbers: Tensor | None = None
 
     def __post_init__(self) -> None:
         """Hold the axes to the tensor."""
@@ -137,9 +137,14 @@ class Seen:
         return tuple(self.value.shape)
 
     @property
+    def looked_at(self) -> Tensor:
+        """The tensor whose numbers can be looked at."""
+        return self.value if self.numbers is None else self.numbers
+
+    @property
     def has_values(self) -> bool:
         """Whether there are numbers, and not only a shape."""
-        return not self.value.is_meta
+        return not self.looked_at.is_meta
 
 
 def seen(name: str, label: str, value: Tensor, axes: str) -> Seen:
@@ -148,21 +153,54 @@ def seen(name: str, label: str, value: Tensor, axes: str) -> Seen:
     return Seen(name, label, value, tuple(p[0] for p in parts), tuple(p[2] for p in parts))
 
 
+_MOST_SAID = 4
+
+
+def first_numbers(tensor: Seen, example: int) -> str:
+    """Return the first few numbers of an example, in the order of memory; "" without numbers."""
+    if not tensor.has_values:
+        return ""
+    value: Any = tensor.looked_at.detach()
+    if tensor.axes[:1] == ("B",):
+        value = value[min(example, len(value) - 1)]
+    line = value.reshape(-1)[:_MOST_SAID]
+    form = ".3f" if value.is_floating_point() else "d"
+    said = [
+        "masked" if number < HIDDEN else format(number if form == ".3f" else int(number), form)
+        for number in line.tolist()
+    ]
+    return ", ".join(said) + (", …" if value.numel() > _MOST_SAID else "")
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """Something to predict. One of ``options`` is right, or, without options, a number.
 
     answer: the right option, or the number in digits. because: what the reveal says.
+    wrong: a wrong option, or a wrong number in digits -> why it is not that one. hint: what is
+    said to every other wrong answer.
+    What would give the answer away is not shown before it: shapes, the names of tensors of which
+    not even the shape may be seen; values, those of which only the shape may; topics, paragraphs.
     """
 
     text: str
     answer: str
     because: str
     options: tuple[str, ...] = ()
+    wrong: Mapping[str, str] = field(default_factory=dict)
+    hint: str = ""
+    shapes: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
 
     def is_right(self, given: str | float) -> bool:
         """Return whether an answer is the right one; a number is right when it is equal."""
         return given == self.answer if self.options else float(given) == float(self.answer)
+
+    def why_not(self, given: str | float) -> str:
+        """Return why a wrong answer is wrong, without the right one."""
+        name = given if isinstance(given, str) else f"{given:.0f}"
+        return self.wrong.get(name, self.hint)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,30 +227,88 @@ class WalkStep:
     names: Mapping[str, object] = field(default_factory=dict)
     shown: str = ""
 
+    @property
+    def tensors(self) -> tuple[Seen, ...]:
+        """All tensors of the step, those that it makes first."""
+        return (*self.after, *self.extra, *self.before)
+
+    @property
+    def hidden_shapes(self) -> frozenset[str]:
+        """Names of the tensors whose shape is asked for, and of those that are made as large."""
+        asked = set(self.question.shapes)
+        shapes = {one.shape for one in self.tensors if one.name in asked}
+        made = {one.name for one in (*self.after, *self.extra) if one.shape in shapes}
+        return frozenset(asked | made)
+
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Names of the tensors whose numbers are not to be seen before the answer."""
+        return self.hidden_shapes | frozenset(self.question.values)
+
 
 def shape_text(sizes: Sequence[int]) -> str:
     """Return sizes as Python writes them: ``(128, 28, 512)``."""
     return f"({', '.join(str(size) for size in sizes)}{',' if len(sizes) == 1 else ''})"
 
 
-def shape_question(what: str, right: Sequence[int], *others: Sequence[int]) -> Question:
-    """Ask for the shape of ``what``; wrong shapes that are equal to another are left out."""
-    answer = shape_text(right)
-    options = list(dict.fromkeys([answer, *map(shape_text, others)]))
-    options.sort(key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text))
+def shape_question(
+    what: str, asked: Seen, reason: str, *wrong: tuple[Sequence[int], str], given: str = ""
+) -> Question:
+    """Ask for the shape of a tensor, which is hidden until then.
+
+    what: it is, in words. reason: where its axes come from. wrong: shapes, each with why it is not
+    that one; a shape that is equal to one before it is left out. given: what must be known first.
+    """
+    answer = shape_text(asked.shape)
+    why = dict(reversed([(shape_text(shape), said) for shape, said in wrong]))
+    why.pop(answer, None)
+    options = sorted(
+        [answer, *why], key=lambda text: (len(text), sum(map(ord, text)) * 7 % 11, text)
+    )
+    text = N_("What is the shape of {what}?", what=what)
+    letters = f"({', '.join(asked.axes)}{',' if len(asked.axes) == 1 else ''})"
     return Question(
-        N_("Which shape has {what}?", what=what),
+        joined(given, text) if given else text,
         answer,
-        N_("It is {answer}: see the axes above.", answer=answer),
+        joined(N_("It is {letters} = {answer}.", letters=letters, answer=answer), reason),
         tuple(options),
+        why,
+        shapes=(asked.name,),
     )
 
 
-def number_question(text: str, answer: int, because: str) -> Question:
-    """Ask for a whole number."""
-    return Question(text, str(answer), because)
+def number_question(
+    text: str,
+    answer: int,
+    because: str,
+    *,
+    wrong: Mapping[int, str] | None = None,
+    hint: str,
+    shapes: tuple[str, ...] = (),
+    values: tuple[str, ...] = (),
+    topics: tuple[str, ...] = (),
+) -> Question:
+    """Ask for a whole number; the arguments are those of ``Question``."""
+    why = {str(number): said for number, said in (wrong or {}).items() if number != answer}
+    return Question(
+        text, str(answer), because, wrong=why, hint=hint, shapes=shapes, values=values,
+        topics=topics,
+    )  # fmt: skip
 
 
-def choice_question(text: str, answer: str, wrong: Sequence[str], because: str) -> Question:
-    """Ask to choose; the options are in alphabetical order, so that none stands out."""
-    return Question(text, answer, because, tuple(sorted(dict.fromkeys([answer, *wrong]))))
+def choice_question(
+    text: str,
+    answer: str,
+    wrong: Mapping[str, str],
+    because: str,
+    *,
+    values: tuple[str, ...] = (),
+    topics: tuple[str, ...] = (),
+) -> Question:
+    """Ask to choose; the options are in alphabetical order, so that none stands out.
+
+    wrong: the other options, each with why it is not that one.
+    """
+    why = {option: said for option, said in wrong.items() if option != answer}
+    options = tuple(sorted([answer, *why]))
+    return Question(text, answer, because, options, why, values=values, topics=topics)

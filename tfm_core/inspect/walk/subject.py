@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfm_core.config import (
     DEPTHS,
@@ -19,6 +19,7 @@ from tfm_core.config import (
     RecurrentConfig,
 )
 from tfm_core.config.shape import Shape
+from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.facts.compute import layers
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model
@@ -57,6 +58,8 @@ def walk_index(config: ModelConfig, shape: Shape) -> tuple[Entry, ...]:
 
 MOST_REAL = 30_000_000  # parameters; a larger model is walked through by its shapes
 BOOK_BATCH, BOOK_SRC, BOOK_TGT, BOOK_WORDS = 128, 28, 29, 10_000
+BOOK_SEED, BOOK_PADDING, BOOK_LONGEST = 0, 6, 100  # longest: rows of a learned table
+BOOK_POSITIONS = ("learned", "sinusoidal")
 
 
 def subject(
@@ -83,9 +86,37 @@ def subject(
     return walked
 
 
-def book_example() -> Subject:
-    """Return the example of the texts by its shapes: 128 pairs of 28 and 29 tokens, d_model 512."""
-    return by_shape(*_book(), batch=BOOK_BATCH, src_len=BOOK_SRC, tgt_len=BOOK_TGT)
+def book_example(position: str = "sinusoidal", *, with_numbers: bool = False) -> Subject:
+    """Return the textbook example by its shapes: 128 pairs of 28 and 29 tokens, d_model 512.
+
+    position: the kind that is added. with_numbers: it is built with weights too, drawn from
+    BOOK_SEED, and run on one pair of sentences; this takes about a second.
+    """
+    config, shape = _book(position)
+    laid_out = by_shape(config, shape, batch=BOOK_BATCH, src_len=BOOK_SRC, tgt_len=BOOK_TGT)
+    return replace(laid_out, numbers=_book_numbers(config, shape)) if with_numbers else laid_out
+
+
+def _book_numbers(config: ModelConfig, shape: Shape) -> Subject:
+    """Run the model of the example on one pair, each sentence with some padding at its end."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(BOOK_SEED)
+        model = build_model(config, shape).eval()
+        src = torch.randint(4, BOOK_WORDS, (1, BOOK_SRC))
+        tgt = torch.randint(4, BOOK_WORDS, (1, BOOK_TGT))
+    src[:, BOOK_SRC - BOOK_PADDING :] = PAD
+    tgt[:, 0], tgt[:, BOOK_TGT - BOOK_PADDING :] = BOS, PAD
+    cache = recorded(model, (src, tgt))
+    _let_go(model)
+    return Subject(config, model, shape, (src, tgt), cache, {}, ())
+
+
+def _let_go(model: Model) -> None:
+    """Forget the weights that no step shows: of 240 MB the walk needs a tenth."""
+    for name, module in model.named_modules():
+        is_shown = name.endswith(("self_attention.in_projection", "positions"))
+        for kind, weight in [] if is_shown else list(module.named_parameters(recurse=False)):
+            setattr(module, kind, nn.Parameter(weight.detach().to("meta"), requires_grad=False))
 
 
 def book_entry(name: str) -> Entry:
@@ -93,10 +124,13 @@ def book_entry(name: str) -> Entry:
     return next(entry for entry in walk_index(*_book()) if entry.name == name)
 
 
-def _book() -> tuple[ModelConfig, Shape]:
-    config = EncoderDecoderConfig(
-        d_model=512, n_heads=8, d_ff=2048, n_encoder_layers=6, n_decoder_layers=6,
-        norm_first=False, activation="relu", dropout=0.1,
+def _book(position: str = "sinusoidal") -> tuple[ModelConfig, Shape]:
+    config = EncoderDecoderConfig.model_validate(
+        {
+            "d_model": 512, "n_heads": 8, "d_ff": 2048, "n_encoder_layers": 6,
+            "n_decoder_layers": 6, "norm_first": False, "activation": "relu", "dropout": 0.1,
+            "position": position, "max_len": BOOK_LONGEST,
+        }
     )  # fmt: skip
     return config, TextShape(BOOK_WORDS, BOOK_WORDS)
 

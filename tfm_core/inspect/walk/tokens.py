@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 
+import torch.nn.functional as F
 from torch import Tensor
 
 from tfm_core.config import DecoderOnlyConfig
 from tfm_core.config.shape import CaptionShape, TextShape
-from tfm_core.inspect.walk.block_view import MODULES
+from tfm_core.inspect.walk.block_view import MODULES, dropped, drops
 from tfm_core.inspect.walk.forward import Subject
 from tfm_core.inspect.walk.steps import (
     Question,
     Seen,
     WalkStep,
+    choice_question,
     number_question,
     seen,
     shape_question,
@@ -27,37 +29,90 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
 
     setting: the one of the model that names the kind.
     """
-    cache = subject.cache
+    cache, letter = subject.cache, axis.partition(":")[0]
     kind = POSITIONS[getattr(subject.config, setting)]
     embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
     before = [seen("embedded", N_("vectors without place"), embedded, f"B {axis} d_model")]
-    code = "placed = embedded  # nothing is added here"
-    rows = cache.get(f"{module}.rows")
+    after = [seen("placed", N_("vectors with their place"), placed, f"B {axis} d_model")]
+    rows, total, names, lines = cache.get(f"{module}.rows"), "embedded", dict[str, object](), []
+    question = _nothing_added()
     if rows is not None:
-        before.append(seen("rows", N_("a row for each position"), rows, f"{axis} d_model"))
-        code = "placed = embedded + rows"
-    batch, length, d_model = placed.shape
-    if kind.has_table:
-        n = subject.model.get_parameter(f"{module}.table").numel()
-        question = number_question(
-            N_("How many parameters does the table of positions have?"),
-            n,
-            N_("{n} rows of {d_model} = {n_2:,}.", n=n // d_model, d_model=d_model, n_2=n),
-        )
-    else:
-        question = shape_question(
-            N_("the result, tokens with their places"),
-            (batch, length, d_model),
-            (batch, length, 2 * d_model),
-            (batch, 2 * length, d_model),
-            (length, d_model),
-            (batch, length, d_model, length),
-        )
+        total = "embedded + rows"
+        shown = seen("rows", N_("a row for each position"), rows, f"{axis} d_model")
+        if kind.has_table:
+            table = subject.model.get_parameter(f"{module}.table").detach()
+            label = N_("a trained row for each position that there can be")
+            before.append(seen("table", label, table, "positions d_model"))
+            after.append(shown)
+            lines = [f"rows = F.embedding(torch.arange({letter}), table)"]
+            names = {**MODULES, "F": F, letter: len(rows)}
+            question = _table_question(table, len(rows))
+        else:
+            before.append(shown)
+            question = _rows_question(shown, placed)
+    has_segments = isinstance(subject.shape, TextShape) and subject.shape.n_segments > 0
+    if drops(subject.config) and not has_segments:  # with segments it acts behind their norm
+        total, names["dropout"] = f"dropout({total})", subject.model.get_submodule("dropout")
+    remark = "" if rows is not None else "  # nothing is added here"
     return WalkStep(
-        "positions", N_("Positions"), ("positions", kind.topic), code,
-        tuple(before), (seen("placed", N_("vectors with their place"), placed,
-        f"B {axis} d_model"),),
-        question, shown="" if rows is None else "rows",
+        "positions", N_("Positions"), ("positions", kind.topic, *dropped(subject.config)),
+        "\n".join([*lines, f"placed = {total}{remark}"]), tuple(before), tuple(after), question,
+        names=names, shown="" if rows is None else "rows",
+    )  # fmt: skip
+
+
+def _nothing_added() -> Question:
+    return choice_question(
+        N_("If two tokens changed places before this step, what would be different behind it?"),
+        N_("the same two rows change places"),
+        {
+            N_("the numbers in the two rows"): N_(
+                "Nothing is added here, so no number depends on where its row stands."
+            ),
+            N_("every row"): N_("No row looks at another in this step."),
+        },
+        N_(
+            "Nothing here depends on the place: this model hears of the order inside its "
+            "attention, or not at all."
+        ),
+    )
+
+
+def _table_question(table: Tensor, length: int) -> Question:
+    n_rows, d_model = table.shape
+    return number_question(
+        N_("How many parameters does the table of positions have?"),
+        table.numel(),
+        N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
+        wrong={
+            length * d_model: N_(
+                "Those are the rows that this batch uses; the table has one for each position "
+                "that there can be."
+            ),
+            n_rows: N_("That is how many rows it has, and each is a whole vector."),
+        },
+        hint=N_(
+            "Every row of the table is a vector as wide as a token's, and all of it is learned."
+        ),
+    )
+
+
+def _rows_question(rows: Seen, placed: Tensor) -> Question:
+    batch, length, d_model = placed.shape
+    return shape_question(
+        N_("what is added, the rows of positions"),
+        rows,
+        N_(
+            "A row for each position, as wide as a token's vector. It has no axis for the batch: "
+            "broadcasting adds the same rows to all {batch} examples.",
+            batch=batch,
+        ),
+        ((batch, length, d_model), N_(
+            "That is the sum. The rows are the same for every example, so they need no axis B."
+        )),
+        ((length,), N_("Each position has a whole vector, not one number.")),
+        ((d_model, length), N_("A row is a position, as a row of a text is a token.")),
+        ((batch, length), N_("Those are the ids: places have vectors, the same in every example.")),
     )  # fmt: skip
 
 
@@ -85,30 +140,52 @@ def _rows(ids: Tensor) -> list[list[int]]:
 
 
 def _tokens_question(subject: Subject, example: int) -> Question:
-    ids, what = subject.inputs[-1], "caption" if subject.memory_axis else "text"
+    asked = ids_seen(subject)[0]
+    ids = asked.value
+    what = N_("caption") if subject.memory_axis else N_("text")
     if subject.source is not None:
-        ids, what = subject.source, "source"
-    no_padding = isinstance(subject.shape, TextShape) and subject.shape.pad_id is None
-    if ids.is_meta or no_padding:
+        what = N_("source")
+    size = ids.size(1)
+    has_padding = not isinstance(subject.shape, TextShape) or subject.shape.pad_id is not None
+    if ids.is_meta or not has_padding:
+        d_model = subject.config.d_model
         return shape_question(
-            N_("the {what}, as a tensor of ids", what=what), tuple(ids.shape),
-            tuple(ids.shape)[::-1],
-            (*ids.shape, subject.config.d_model), (ids.numel(),),
-        )  # fmt: skip
+            N_("the {what}, as a tensor of ids", what=what),
+            asked,
+            N_("A row for each example, and a place for each token of the longest."),
+            (tuple(ids.shape)[::-1], N_("The batch comes first: a row is one example.")),
+            ((*ids.shape, d_model), N_("An id is one number; vectors come with the embedding.")),
+            ((ids.numel(),), N_("The examples stay apart: each has a row of its own.")),
+            (
+                (*ids.shape, subject.n_words),
+                N_("An id is one number, not a one-hot vector."),
+            ),
+            given=N_("{batch} examples, the longest of {size} tokens.", batch=len(ids), size=size),
+        )
     n = int((ids[example] == 0).sum())
     return number_question(
         N_(
             "Of the {size} places of this example's {what}, how many are padding?",
-            size=ids.size(1),
+            size=size,
             what=what,
         ),
         n,
         N_(
             "{n}: it has {size} tokens, the longest of the batch {size_2}.",
             n=n,
-            size=ids.size(1) - n,
-            size_2=ids.size(1),
+            size=size - n,
+            size_2=size,
         ),
+        wrong={size - n: N_("That is how many tokens it has; padding fills up the rest.")},
+        hint=N_(
+            "Count the tokens of the example; the rest of the {size} places is padding.", size=size
+        )
+        if asked.name == "src"
+        else N_(
+            "Count the tokens of the example, `<bos>` too; the rest of the places is padding.",
+            size=size,
+        ),
+        values=(asked.name,),
     )
 
 
@@ -136,6 +213,7 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
         joined = cache["positions.unplaced"]
         extra = [seen("joined", N_("source and target, one sequence"), joined, f"B {axis} d_model")]
     n_words = table.get_parameter("weight").size(0)
+    made = seen("embedded", N_("a vector for each token"), embedded, f"B {axis} d_model")
     is_scaled = not isinstance(subject.shape, TextShape) or subject.shape.scale_embedding
     return WalkStep(
         "embedding", N_("Embedding"),
@@ -143,11 +221,17 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
         + ((f"embedding-{subject.reader}",) if has_source or subject.memory_axis else ()),
         f"embedded = table(ids){' * math.sqrt(d_model)' if is_scaled else ''}",
         (seen("ids", N_("ids"), ids, f"B {axis}"),),
-        (seen("embedded", N_("a vector for each token"), embedded, f"B {axis} d_model"),),
+        (made,),
         shape_question(
             N_("the embedded source") if has_source else N_("the embedded text"),
-            (batch, length, d_model), (batch, length), (batch, d_model, length),
-            (batch, length, n_words), (n_words, d_model),
+            made,
+            N_("Where an id stood stands a row of the table, {d_model} numbers.", d_model=d_model),
+            ((batch, length), N_("Those are the ids: each becomes a vector.")),
+            ((batch, d_model, length), N_("The numbers of one token stand on the last axis.")),
+            ((batch, length, n_words), N_(
+                "One-hot vectors would be as wide as the vocabulary; the lookup spares them."
+            )),
+            ((n_words, d_model), N_("That is the table itself.")),
         ),
         extra=tuple(extra), names={"math": math, "table": table, "d_model": d_model},
     )  # fmt: skip

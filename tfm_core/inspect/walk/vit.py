@@ -12,7 +12,14 @@ from tfm_core.inspect.walk import block as walk_block
 from tfm_core.inspect.walk import block as walk_stack
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, block_view
 from tfm_core.inspect.walk.forward import Subject
-from tfm_core.inspect.walk.steps import Seen, WalkStep, number_question, seen, shape_question
+from tfm_core.inspect.walk.steps import (
+    Question,
+    Seen,
+    WalkStep,
+    number_question,
+    seen,
+    shape_question,
+)
 from tfm_core.layers.patches import patchify
 from tfm_core.sentences import N_
 from tfm_core.variants.poolings import POOLINGS
@@ -85,6 +92,11 @@ def picture(subject: Subject) -> WalkStep:
                 n=n,
                 batch=batch,
             ),
+            wrong={
+                n * batch: N_("Those are the numbers of the whole batch."),
+                height * width: N_("That is one channel."),
+            },
+            hint=N_("Channels times rows times columns."),
         ),
         names=names,
     )  # fmt: skip
@@ -120,6 +132,12 @@ def patches(subject: Subject) -> WalkStep:
                 per_side=per_side,
                 size=cut.size(1),
             ),
+            wrong={
+                per_side: N_("That is how many fit into one row."),
+                config.patch_size**2: N_("That is how many pixels one patch has."),
+            },
+            hint=N_("How many fit into a row, and how many rows are there? None overlap."),
+            shapes=("patches",),
         ),
         names=names,
     )  # fmt: skip
@@ -129,19 +147,42 @@ def projection(subject: Subject) -> WalkStep:
     """Each patch becomes a vector, as a word does by its embedding."""
     cutter = _cutter(subject)
     cut, out = subject.cache[f"{cutter}.patches"], subject.cache[f"{cutter}.projected"]
-    batch, n, values = cut.shape
-    d_model = out.size(-1)
+    values = cut.size(-1)
+    made = seen("x", N_("a vector for each patch"), out, "B patches:patches d_model")
     return WalkStep(
         "patch-projection", N_("Patch projection"), ("projection",), "x = projection(patches)",
         (seen("patches", N_("patches, flattened"), cut, "B patches:patches P"),),
-        (seen("x", N_("a vector for each patch"), out, "B patches:patches d_model"),),
-        shape_question(
-            N_("the projected patches"),
-            (batch, n, d_model), (batch, n, values), (batch, d_model), (batch, values, d_model),
-            (n, d_model),
-        ),
+        (made,),
+        _projection_question(made, values),
         names={"projection": subject.model.get_submodule(f"{cutter}.projection")},
     )  # fmt: skip
+
+
+def _projection_question(made: Seen, values: int) -> Question:
+    """Ask for the shape of (B, patches, d_model), or, where it is that of the patches, for more."""
+    batch, n, d_model = made.shape
+    if values == d_model:
+        size = values * d_model + d_model
+        return number_question(
+            N_("How many parameters does the projection have, biases included?"),
+            size,
+            N_("{values} x {d_model} + {d_model} = {size:,}, the same for every patch.",
+               values=values, d_model=d_model, size=size),
+            wrong={
+                values * d_model: N_("Each of the numbers that it makes has a bias too."),
+                n * size: N_("All patches share one projection."),
+            },
+            hint=N_("It is one linear layer: a weight for each pair, and a bias for each output."),
+        )  # fmt: skip
+    return shape_question(
+        N_("the projected patches"),
+        made,
+        N_("Each patch alone becomes a vector of d_model numbers; their number stays."),
+        ((batch, n, values), N_("Those are the values of the patches, before the projection.")),
+        ((batch, d_model), N_("Every patch keeps a vector of its own.")),
+        ((batch, values, d_model), N_("The projection uses the values of a patch up.")),
+        ((n, d_model), N_("Every picture of the batch has its own patches.")),
+    )
 
 
 def cls(subject: Subject) -> WalkStep:
@@ -159,7 +200,11 @@ def cls(subject: Subject) -> WalkStep:
         (seen("tokens", N_("CLS and the patches"), joined, "B N:tokens d_model"),),
         number_question(
             N_("There are {size} patches. How many tokens go into the encoder?", size=x.size(1)),
-            joined.size(1), f"{x.size(1)} + 1 = {joined.size(1)}.",
+            joined.size(1),
+            N_("{n} + 1 = {sum}: CLS stands in front of them.", n=x.size(1), sum=joined.size(1)),
+            wrong={x.size(1): N_("CLS is one more token; it replaces none.")},
+            hint=N_("One CLS token is put in front of the patches."),
+            shapes=("tokens",),
         ),
         names=MODULES,
     )  # fmt: skip
@@ -172,14 +217,20 @@ def pooling(subject: Subject) -> WalkStep:
     memory, pooled = subject.cache["encoder.output"], subject.cache["head.pooled"]
     batch, n, d_model = memory.shape
     chosen = POOLINGS[config.pooling]
+    made = seen("pooled", N_("one vector for each picture"), pooled, "B d_model")
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling", chosen.walk_topic), code,
         (seen("memory", N_("what the encoder understood"), memory, "B N:tokens d_model"),),
-        (seen("pooled", N_("one vector for each picture"), pooled, "B d_model"),),
+        (made,),
         shape_question(
-            N_("the pooled vector of the batch"), (batch, d_model), (batch, n), (batch, n, d_model),
-            (n, d_model), (d_model,),
+            N_("the pooled vectors"),
+            made,
+            N_("One vector for each picture: the axis of tokens is gone."),
+            ((batch, n), N_("A picture is left as a vector, d_model numbers wide.")),
+            ((batch, n, d_model), N_("That is a vector for each token still.")),
+            ((n, d_model), N_("Each picture of the batch has a vector of its own.")),
+            ((d_model,), N_("Each picture of the batch has a vector of its own.")),
         ),
     )  # fmt: skip
 
@@ -195,7 +246,13 @@ def head(subject: Subject) -> WalkStep:
         (seen("logits", N_("a score for each class"), scores, "B classes:classes"),),
         number_question(
             N_("How many parameters does the head have?"), n,
-            f"{d_model} x {n_classes} + {n_classes} = {n:,}.",
+            N_("{d_model} x {n_classes} + {n_classes} = {n:,}.", d_model=d_model,
+               n_classes=n_classes, n=n),
+            wrong={
+                d_model * n_classes: N_("Each class has a bias too."),
+                d_model + n_classes: N_("Each class weighs all numbers of the vector."),
+            },
+            hint=N_("Each class has a weight for each number of the vector, and a bias."),
         ),
         names={"head": subject.model.get_submodule("head")},
     )  # fmt: skip
@@ -206,10 +263,16 @@ def whole(subject: Subject, example: int) -> WalkStep:
     scores = subject.cache["head.logits"]
     axes = "B classes:classes"
     names = subject.tokens("classes", 0) or ()
+    made = seen("logits", N_("a score for each class"), scores, axes)
     if scores.is_meta:
         batch, n = scores.shape
         question = shape_question(
-            N_("what comes out at the end"), (batch, n), (n,), (batch,), (n, batch)
+            N_("the model's output"),
+            made,
+            N_("For each picture, a score for each class."),
+            ((n,), N_("Each picture of the batch has its own scores.")),
+            ((batch,), N_("That would be the best class of each; the model gives all scores.")),
+            ((n, batch), N_("The batch comes first: a row is one picture.")),
         )
     else:
         truth = " ".join(subject.truth[example]) if subject.truth else ""
@@ -221,7 +284,7 @@ def whole(subject: Subject, example: int) -> WalkStep:
         "logits = model(images)\nprobabilities = logits.softmax(-1)",
         (_pixels(subject),),
         (
-            seen("logits", N_("a score for each class"), scores, axes),
+            made,
             seen("probabilities", N_("a share for each class"), scores.softmax(-1), axes),
         ),
         question, names={"model": subject.model}, shown="probabilities",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from tfm_core.inspect.walk.block_view import MODULES, BlockView, mask_seen
 from tfm_core.inspect.walk.steps import (
     Question,
@@ -30,20 +32,33 @@ def scores(view: BlockView) -> WalkStep:
         before.append(seen("bias", inside.title, bias, f"H Q:{words} K:{words}"))
         code += " + bias"
         topics = (*topics, inside.topic)
+    made = seen("scores", N_("scores"), got("self_attention.scores"), view.pair)
     return WalkStep(
         "scores",
-        N_("Scores"),
+        N_("Scores, scaled"),
         topics,
         code,
         tuple(before),
-        (seen("scores", N_("scores"), got("self_attention.scores"), view.pair),),
+        (made,),
         shape_question(
             N_("the tensor of scores"),
-            (batch, n_heads, length, length),
-            (batch, n_heads, length, d_head),
-            (batch, length, length),
-            (batch, length, n_heads, length),
-            (batch, n_heads, d_head, d_head),
+            made,
+            N_(
+                "Every query meets every key, in every head; the sum over d_head uses that axis up."
+            ),
+            (
+                (batch, n_heads, length, d_head),
+                N_("The dot product sums over d_head, so that axis is gone."),
+            ),
+            ((batch, length, length), N_("Each of the {n} heads scores by itself.", n=n_heads)),
+            (
+                (batch, length, n_heads, length),
+                N_("The transpose put the heads before the queries."),
+            ),
+            (
+                (batch, n_heads, d_head, d_head),
+                N_("That is keys.mT @ queries: a sum over tokens, not over d_head."),
+            ),
         ),
         names={**MODULES, "d_head": d_head},
         block=view.path,
@@ -55,29 +70,6 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
     got = view.got
     masked = got("self_attention.masked_scores")
     mask = got("self_attention.mask")
-    if masked.is_meta:
-        question = shape_question(
-            N_("the mask, before it is broadcast over heads"),
-            tuple(mask.shape),
-            tuple(mask.transpose(-1, -2).shape),
-            (mask.size(0), mask.size(-1)),
-            tuple(masked.shape),
-        )
-    else:
-        n = int((~mask.expand_as(masked)[view.example, 0]).sum())
-        total = masked.size(-1) * masked.size(-2)
-        question = number_question(
-            N_(
-                "Of the {total} scores of this example's first head, how many does the mask hide?",
-                total=total,
-            ),
-            n,
-            N_(
-                "{n} of {total}: count the zeros of the mask, broadcast over the queries.",
-                n=n,
-                total=total,
-            ),
-        )
     return WalkStep(
         "masking",
         N_("Mask"),
@@ -88,9 +80,80 @@ def masking(view: BlockView, topics: tuple[str, ...]) -> WalkStep:
             mask_seen(mask, view.axis.partition(":")[2]),
         ),
         (seen("masked", N_("masked scores"), masked, view.pair),),
-        question,
+        _reach_of(mask, masked) if masked.is_meta else _hidden_by(mask, masked, view.example),
         names=MODULES,
         block=view.path,
+    )
+
+
+def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
+    n_queries, total = masked.size(-2), masked.size(-1) * masked.size(-2)
+    n = int((~mask.expand_as(masked)[example, 0]).sum())
+    wrong = {total - n: N_("That is how many stay.")}
+    if mask.size(2) == 1 and n:
+        wrong[n // n_queries] = N_(
+            "That is one row; the mask's single row holds for all {n} queries.", n=n_queries
+        )
+    return number_question(
+        N_(
+            "Of the {total} scores of this example's first head, how many does the mask hide?",
+            total=total,
+        ),
+        n,
+        N_(
+            "{n} of {total}: the zeros of the mask, once for each query where it has a single row.",
+            n=n,
+            total=total,
+        ),
+        wrong=wrong,
+        hint=N_(
+            "Look at the mask: each 0 hides a score, and a mask with a single row hides it in the "
+            "row of every query."
+        ),
+        values=("masked",),
+    )
+
+
+def _reach_of(mask: Tensor, masked: Tensor) -> Question:
+    """Ask what a mask does by its shape alone."""
+    _, n_heads, n_queries, n_keys = masked.shape
+    if mask.size(2) == 1:
+        n = n_heads * n_queries
+        return number_question(
+            N_("For how many scores of its example does one entry of this mask decide?"),
+            n,
+            N_(
+                "{n_heads} heads times {n_queries} queries = {n}: axes of size 1 are stretched "
+                "over both.",
+                n_heads=n_heads,
+                n_queries=n_queries,
+                n=n,
+            ),
+            wrong={
+                1: N_("The axes of size 1 are stretched over all heads and all queries."),
+                n_heads: N_("In each head it decides for every query, too."),
+                n_queries: N_("It decides so in every head."),
+                n_queries * n_keys: N_("An entry stands for one key, not for all of them."),
+            },
+            hint=N_(
+                "It stands for one key: for each head and each query there is one score of it."
+            ),
+        )
+    n = n_keys * (n_keys - 1) // 2
+    return number_question(
+        N_(
+            "Without padding, how many of the {n_queries} x {n_keys} scores of one head does the "
+            "triangle hide?",
+            n_queries=n_queries,
+            n_keys=n_keys,
+        ),
+        n,
+        N_("{n_keys} x ({n_keys} - 1) / 2 = {n}: all above the diagonal.", n_keys=n_keys, n=n),
+        wrong={
+            n + n_keys: N_("The diagonal stays: a query may read itself."),
+            n_keys**2 // 2: N_("Not half of them: the diagonal stays."),
+        },
+        hint=N_("The query at position t may not read the keys behind it, at t + 1, t + 2, …"),
     )
 
 
@@ -106,7 +169,7 @@ def softmax(view: BlockView) -> WalkStep:
         code += ".masked_fill(~mask, 0.0)"
     return WalkStep(
         "softmax",
-        N_("Scale and softmax"),
+        N_("Softmax"),
         ("softmax",),
         code,
         tuple(before),
@@ -118,24 +181,30 @@ def softmax(view: BlockView) -> WalkStep:
 
 
 def _scale_question(n_heads: int) -> Question:
-    answer = N_("more evenly") if n_heads > 1 else N_("exactly alike")
-    because = (
-        f"sqrt(d_model) is sqrt({n_heads}) times sqrt(d_head): every score shrinks, the "
-        "differences between scores too, and the softmax comes closer to equal shares."
-        if n_heads > 1
-        else N_("With one head d_head is d_model, so nothing changes.")
-    )
-    wrong = [
-        text
-        for text in (N_("more evenly"), N_("more sharply"), N_("exactly alike"))
-        if text != answer
-    ]
+    evenly, sharply, alike = N_("more evenly"), N_("more sharply"), N_("exactly alike")
+    is_smaller = n_heads > 1
     return choice_question(
         N_(
-            "If the scores were divided by sqrt(d_model) instead of sqrt(d_head), the weights "
-            "would be shared out …",
+            "If step “Scores, scaled” had divided by sqrt(d_model) instead of sqrt(d_head), the "
+            "weights would be shared out …",
         ),
-        answer,
-        wrong,
-        because,
+        evenly if is_smaller else alike,
+        {
+            evenly: N_("With one head d_head is d_model: nothing is divided by more."),
+            sharply: N_("A larger divisor brings the scores closer together, not further apart.")
+            if is_smaller
+            else N_("With one head d_head is d_model: nothing changes."),
+            alike: N_(
+                "With {n} heads sqrt(d_model) is the larger divisor, and the softmax depends on "
+                "how far the scores lie apart.",
+                n=n_heads,
+            ),
+        },
+        N_(
+            "sqrt(d_model) is sqrt({n}) times sqrt(d_head): every score shrinks, the differences "
+            "between scores too, and the softmax comes closer to equal shares.",
+            n=n_heads,
+        )
+        if is_smaller
+        else N_("With one head d_head is d_model, so nothing changes."),
     )

@@ -1,0 +1,98 @@
+"""Conclusions in words: another outcome gives another sentence, with the figures it rests on."""
+
+import math
+
+import pytest
+
+from tfm_core.inspect import conclusions
+
+NAN = math.nan
+
+
+def test_shares_are_told_apart_by_how_many_examples_there_are():
+    assert conclusions.tells_apart(0.9, 0.8, 500)
+    assert not conclusions.tells_apart(0.9, 0.8, 20)
+    assert not conclusions.tells_apart(1.0, 1.0, 500)
+
+
+@pytest.mark.parametrize(
+    ("shares", "n", "words"),
+    [
+        ({"RNN": 0.99, "one": 0.8}, 500, "RNN answers most: 99.0%, against one 80.0%."),
+        ({"RNN": 0.6, "one": 0.95}, 500, "one answers most: 95.0%, against RNN 60.0%."),
+        ({"RNN": 0.99, "one": 0.98}, 100, "None answers better: RNN 99.0%, one 98.0%"),
+        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "a 90.0%, c 90.0% answer most"),
+    ],
+)
+def test_who_answers_most_is_said_or_that_nobody_does(shares, n, words):
+    assert words in conclusions.most_right(shares, n)
+
+
+def test_one_model_is_no_comparison():
+    assert conclusions.most_right({"RNN": 0.9}, 500) is None
+    assert conclusions.best_aligned({"RNN": 0.9}, {}, 500) is None
+    assert conclusions.beyond({"RNN": 0.9}, 500, 24, 12) is None
+
+
+@pytest.mark.parametrize(
+    ("attention", "right", "words"),
+    [
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "is not yet to write it"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "It is also the one"),
+        ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "does not make it answer more"),
+        ({"RNN": 0.1, "one": 0.7}, {}, "one puts the most attention on the true words: 70.0%"),
+    ],
+)
+def test_who_aligns_best_is_held_against_who_answers_best(attention, right, words):
+    assert words in conclusions.best_aligned(attention, right, 500)
+
+
+@pytest.mark.parametrize(
+    ("hits", "words"), [(0, "In none of 40"), (40, "in all 40 rows"), (10, "in 10 of 40 rows, 25%")]
+)
+def test_whether_the_strong_cells_fill_the_frames_is_counted(hits, words):
+    assert words in conclusions.strongest(hits, 40)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "words"),
+    [
+        ({"ALiBi": 0.9, "learned": 0.1}, "ALiBi 90.0% holds out best; behind it learned 10.0%"),
+        ({"ALiBi": 0.1, "learned": 0.9}, "learned 90.0% holds out best"),
+        ({"ALiBi": 0.5, "learned": 0.5}, "none holds out better"),
+        ({"a": 0.9, "b": 0.9, "c": 0.1}, "a 90.0%, b 90.0% hold out best; behind them c"),
+    ],
+)
+def test_which_kind_goes_on_beyond_its_length(tokens, words):
+    said = conclusions.beyond(tokens, 200, 24, 12)
+    assert "At 24 tokens, where training ended at 12," in said
+    assert words in said
+
+
+@pytest.mark.parametrize(
+    ("says", "words"),
+    [
+        ([["x", "y"], ["a", "b"], ["a", "b"]], "2 from layer 1 on. 0% are decided"),
+        ([["a", "y"], ["a", "y"], ["a", "b"]], "1 at the embedding, 1 from layer 2 on. 50%"),
+        ([["x", "y"], ["x", "y"], ["a", "b"]], "Of 2 answers none stands before the last"),
+        ([["a"], ["x"], ["a"]], "Of 1 answers none stands before the last"),
+    ],
+)
+def test_from_which_layer_on_the_answers_stand(says, words):
+    assert words in conclusions.settled(says)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ((0.01, 0.0), (0.4, 0.02), "**became alike**: their cosine is 0.40 against 0.02"),
+        ((0.01, 0.0), (0.03, 0.02), "**no more alike**"),
+        ((0.4, 0.0), (0.1, 0.0), "**less** alike"),
+    ],
+)
+def test_whether_words_of_a_class_became_alike(before, after, words):
+    assert words in conclusions.classes_apart(before, after, 1000)
+
+
+def test_a_table_without_classes_has_no_conclusion():
+    assert conclusions.classes_apart((NAN, 0.0), (NAN, 0.0), 1) is None

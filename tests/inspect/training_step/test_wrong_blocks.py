@@ -1,0 +1,94 @@
+"""Mistakes in the code of a block: what they cost in parameters, and that outputs really differ."""
+
+import pytest
+import torch
+
+from tests.inspect.training_step.test_step import chosen, weights, worst
+from tfm_core.inspect.training_step import wrong_blocks
+from tfm_core.inspect.training_step.step import start, take
+from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, mm_on_four_axes
+
+FAMILIES = ("encoder-decoder", "encoder-only", "decoder-only", "vit", "captioner")
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def trainer(request):
+    return start(chosen(request.param, model={"n_heads": 2}))
+
+
+def sizes(trainer):
+    model = trainer.experiment.model
+    return model.d_model, model.n_heads
+
+
+def test_a_shared_norm_saves_two_vectors_and_differs_once_trained(trainer):
+    d_model, _n_heads = sizes(trainer)
+    found = wrong_blocks.shared_norm(trainer)
+    assert found.n_right - found.n_wrong == 2 * d_model
+    assert found.apart == 0
+    assert "every norm starts as scale 1" in found.fact
+    after, _taken = take(trainer, 0.01)
+    later = wrong_blocks.shared_norm(after)
+    assert later.apart > 0
+    assert "starts as scale 1" not in later.fact
+
+
+def test_no_output_projection_saves_its_matrix_and_changes_what_comes_out(trainer):
+    d_model, _n_heads = sizes(trainer)
+    found = wrong_blocks.no_output_projection(trainer)
+    assert found.n_right - found.n_wrong == d_model * d_model + d_model
+    assert found.apart > 0
+
+
+def test_the_right_residual_brings_more_of_what_came_in(trainer):
+    found = wrong_blocks.residual_from_norm(trainer)
+    assert found.n_right == found.n_wrong
+    assert found.apart > 0
+    arranged = trainer.experiment.model.norm_first
+    assert ("is pre-norm" in found.fact) == arranged
+
+
+def test_heads_on_slices_have_as_many_times_fewer_weights_as_there_are_heads(trainer):
+    d_model, n_heads = sizes(trainer)
+    found = wrong_blocks.heads_on_slices(trainer)
+    assert found.n_right - found.n_wrong == 3 * d_model**2 * (n_heads - 1) // n_heads
+    assert found.apart > 0
+
+
+def test_a_head_on_a_slice_reads_nothing_else(trainer):
+    held = wrong_blocks._first_block(trainer)
+    twin = held.twin()
+    attention = twin.self_attention
+    d_head = attention.d_model // attention.n_heads
+    own = torch.block_diag(*[torch.ones(d_head, d_head)] * attention.n_heads).repeat(3, 1)
+    with torch.no_grad():
+        attention.in_projection.weight *= own
+        q, k, v = attention.project(held.x)
+        changed = held.x.clone()
+        changed[..., :d_head] += 1
+        for one, other in zip((q, k, v), attention.project(changed), strict=True):
+            torch.testing.assert_close(one[:, 1:], other[:, 1:])
+            assert not torch.allclose(one[:, 0], other[:, 0])
+
+
+def test_mm_refuses_the_blocks_own_queries_and_keys(trainer):
+    found = mm_on_four_axes(trainer)
+    assert found.error == "self must be a matrix"
+    assert len(found.query) == len(found.key) == 4
+    assert found.scores == (*found.query[:3], found.key[-1])
+
+
+def test_the_users_model_is_left_as_it_was(trainer):
+    before = weights(trainer)
+    for mistake in BLOCK_MISTAKES.values():
+        mistake.make(trainer)
+    assert worst(before, weights(trainer)) == 0
+    assert trainer.model.training
+
+
+def test_what_has_no_blocks_or_one_head_says_so():
+    recurrent = start(chosen("recurrent"))
+    with pytest.raises(ValueError, match="no Transformer blocks"):
+        mm_on_four_axes(recurrent)
+    with pytest.raises(ValueError, match="has one head"):
+        wrong_blocks.heads_on_slices(start(chosen(model={"n_heads": 1})))

@@ -1,0 +1,193 @@
+"""Span corruption: spans of a toy English sentence give way to sentinels, and are written out.
+
+T5's task (Raffel et al. 2020, section 3.1.4). Each span that is hidden becomes one sentinel, long
+or short; the target lists every sentinel with the words behind it, and ends with one more. T5 hides
+15 % of texts of 512 tokens in spans of 3 on average. These sentences have 3 to 16 words, of which
+that would be one or two, so by default 30 % are hidden, in spans of 2 on average.
+
+What is hidden is not a function of what can be seen: how likely each answer is, is known exactly.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+from math import comb
+
+from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.data.text import english_sentences
+from tfm_core.data.text.english_completions import completions
+from tfm_core.data.text.masked_words import MOST_GAPS, chance_in_data, n_hidden
+from tfm_core.data.text.task import Pair, check_tokens
+from tfm_core.data.vocabulary import Vocabulary
+from tfm_core.sentences import StudentError
+
+MEAN_SPAN = 2
+LONGEST = 16
+"""Words of the longest sentence."""
+SENTINELS = tuple(f"<extra_id_{i}>" for i in range(5))
+"""T5's own names. The last that a target needs stands at its end and in no source."""
+
+
+@dataclass(frozen=True)
+class SpanCorruptionTask:
+    """Sentences of one clause with ``percent`` of their words hidden in spans, at least one."""
+
+    percent: int
+    name: str = "span-corruption"
+
+    @cached_property
+    def src_vocabulary(self) -> Vocabulary:
+        """The English words, and the sentinels."""
+        return Vocabulary((*sorted(english_sentences.WORDS), *SENTINELS))
+
+    @property
+    def tgt_vocabulary(self) -> Vocabulary:
+        """The same."""
+        return self.src_vocabulary
+
+    def sample(self, rng: random.Random) -> Pair:
+        """Draw a sentence and the spans that are hidden of it; all ways are equally likely."""
+        words: list[str] = []
+        is_past = rng.random() < 0.5
+        english_sentences.clause(rng, words, is_past=is_past, may_join=("subject", "object"))
+        hidden = n_hidden(len(words), self.percent)
+        spans = n_spans(hidden)
+        lengths = _parts(hidden, sorted(rng.sample(range(1, hidden), spans - 1)))
+        # one visible word at least between two spans, and any number at both ends
+        places = sorted(rng.sample(range(len(words) - hidden + 1), spans))
+        src: list[str] = []
+        tgt: list[str] = []
+        at = hidden = 0
+        for sentinel, place, length in zip(SENTINELS, places, lengths, strict=False):
+            start = place + hidden
+            src += [*words[at:start], sentinel]
+            at, hidden = start + length, hidden + length
+            tgt += [sentinel, *words[start:at]]
+        src += words[at:]
+        tgt.append(SENTINELS[spans])
+        return Pair(tuple(src), tuple(tgt), _alignment(src, tgt))
+
+    def every(self, limit: int) -> list[Pair] | None:
+        """Return None: there are millions of sentences."""
+        return None
+
+    def tokenize(self, text: str) -> tuple[str, ...]:
+        """Cut into words, in any case; a sentinel or two and more ``_`` are a hidden span.
+
+        Raises ValueError, in a sentence.
+        """
+        words = re.sub(r"[\s.,!?;]+", " ", text.lower()).split()
+        found = []
+        n = 0
+        for word in words:
+            if re.fullmatch(r"_{2,}|<extra_id_\d+>", word):
+                if n == len(SENTINELS) - 1:
+                    raise StudentError(
+                        "There are more than {most} hidden spans; the task has no more sentinels.",
+                        most=len(SENTINELS) - 1,
+                    )
+                word, n = SENTINELS[n], n + 1
+            found.append(word)
+        longest = TEXT_TASKS[self.name].max_src_len(self.percent)
+        return check_tokens(found, self.src_vocabulary, longest=longest)
+
+    def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the target where only one fits; None where several do, or none."""
+        try:
+            fitting = posterior(src, self.percent, 1)
+        except ValueError:
+            return None
+        return next(iter(fitting)) if len(fitting) == 1 else None
+
+    def join_src(self, tokens: Sequence[str]) -> str:
+        """Write as a sentence with sentinels."""
+        text = " ".join(tokens)
+        return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+    def join_tgt(self, tokens: Sequence[str]) -> str:
+        """Write as T5 does: each sentinel with its words behind it."""
+        return " ".join(tokens)
+
+
+def n_spans(hidden: int) -> int:
+    """Return in how many spans so many words are hidden."""
+    return max(1, round(hidden / MEAN_SPAN))
+
+
+def whole(pair: Pair) -> tuple[str, ...]:
+    """Return the sentence behind a pair: every sentinel of the source by its words."""
+    spans: dict[str, list[str]] = {}
+    for token in pair.tgt:
+        if token in SENTINELS:
+            spans[token] = []
+        else:
+            spans[next(reversed(spans))].append(token)
+    return tuple(word for token in pair.src for word in spans.get(token, [token]))
+
+
+def posterior(src: Sequence[str], percent: int, n_draws: int) -> dict[tuple[str, ...], float]:
+    """Return a perfect reader's answer: each target that may be right, and its probability.
+
+    n_draws: of the data that is learned from, see ``masked_words.chance_in_data``. Empty where no
+    sentence of the grammar fits. Raises ValueError, in a sentence, for more than MOST_GAPS words.
+    """
+    at = [position for position, token in enumerate(src) if token in SENTINELS]
+    visible, weights = len(src) - len(at), dict[tuple[str, ...], float]()
+    if not at:
+        return {}
+    for length in range(visible + 1, LONGEST + 1):
+        hidden = n_hidden(length, percent)
+        if visible + hidden != length or n_spans(hidden) != len(at):
+            continue
+        if hidden > MOST_GAPS:
+            raise StudentError(
+                "{n_places} words are hidden; the exact chances are worked out for up to "
+                "{most_gaps}.",
+                n_places=hidden,
+                most_gaps=MOST_GAPS,
+            )
+        n_ways = comb(hidden - 1, len(at) - 1) * comb(visible + 1, len(at))
+        for target, chance in _fitting(src, hidden, len(at)):
+            weights[target] = weights.get(target, 0.0) + chance_in_data(chance, n_draws) / n_ways
+    total = sum(weights.values())
+    ordered = sorted(weights.items(), key=lambda pair: -pair[1])
+    return {target: weight / total for target, weight in ordered}
+
+
+def _fitting(
+    src: Sequence[str], hidden: int, spans: int
+) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Yield the targets of all sentences that hide so many words, with the sentence's chance."""
+    for cuts in combinations(range(1, hidden), spans - 1):
+        lengths = iter(_parts(hidden, cuts))
+        pattern: list[str | None] = []
+        places = []
+        for token in src:
+            if token in SENTINELS:
+                length = next(lengths)
+                places.append((len(pattern), length))
+                pattern += [None] * length
+            else:
+                pattern.append(token)
+        for words, chance in completions(pattern).items():
+            target: list[str] = []
+            for sentinel, (start, length) in zip(SENTINELS, places, strict=False):
+                target += [sentinel, *words[start : start + length]]
+            yield (*target, SENTINELS[spans]), chance
+
+
+def _parts(total: int, cuts: Sequence[int]) -> list[int]:
+    """Return the lengths of the parts that ascending cuts make of a whole."""
+    ends = [0, *cuts, total]
+    return [end - start for start, end in pairwise(ends)]
+
+
+def _alignment(src: Sequence[str], tgt: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """Align each sentinel with that of the source; no word that is seen decides a hidden one."""
+    at = {token: (position,) for position, token in enumerate(src) if token in SENTINELS}
+    return tuple(at.get(token, ()) for token in tgt)

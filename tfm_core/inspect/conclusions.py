@@ -1,0 +1,215 @@
+"""Conclusions in words, from measured numbers alone: what a figure shows, said with its figures.
+
+Two shares of n examples are told apart where they differ by more than two standard errors;
+otherwise a sentence says that they cannot be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tfm_core.sentences import N_, Sentence, joined
+
+ENOUGH = 0.05
+"""By how much more alike, as a cosine, the words of a class must become to be called so."""
+
+
+def tells_apart(higher: float, lower: float, n: int) -> bool:
+    """Return whether two shares, each of n examples, differ by more than two standard errors."""
+    variance = (higher * (1 - higher) + lower * (1 - lower)) / max(1, n)
+    return higher - lower > 2 * math.sqrt(variance)
+
+
+def ranked(shares: Mapping[str, float], n: int) -> tuple[list[str], list[str]]:
+    """Return the names that nothing surpasses, as far as n examples can tell, and the others."""
+    order = sorted(shares, key=lambda name: -shares[name])
+    best = shares[order[0]]
+    first = [name for name in order if not tells_apart(best, shares[name], n)]
+    return first, [name for name in order if name not in first]
+
+
+def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
+    """Say which of several models answers most examples, or that they cannot be told apart.
+
+    shares: label -> share of n examples that is right. None for fewer than two.
+    """
+    if len(shares) < 2:
+        return None
+    first, others = ranked(shares, n)
+    if not others:
+        return N_(
+            "None answers better: {figures}, and {n:,} examples cannot tell these apart.",
+            figures=_figures(shares, first),
+            n=n,
+        )
+    if len(first) == 1:
+        return N_(
+            "{best} answers most: {figures}, against {others}.",
+            best=first[0],
+            figures=f"{shares[first[0]]:.1%}",
+            others=_figures(shares, others),
+        )
+    return N_(
+        "{figures} answer most, and {n:,} examples cannot tell these apart; behind them {others}.",
+        figures=_figures(shares, first),
+        others=_figures(shares, others),
+        n=n,
+    )
+
+
+def best_aligned(
+    attention: Mapping[str, float], right: Mapping[str, float], n: int
+) -> Sentence | None:
+    """Say whose attention lies most on the true words, and whether that one also answers best.
+
+    attention: label -> share of attention on true words; right: label -> share of n examples.
+    """
+    if len(attention) < 2:
+        return None
+    order = sorted(attention, key=lambda name: -attention[name])
+    words = N_(
+        "{best} puts the most attention on the true words: {share:.1%}, against {others}.",
+        best=order[0],
+        share=attention[order[0]],
+        others=_figures(attention, order[1:]),
+    )
+    if order[0] not in right or len(right) < 2:
+        return words
+    first, _others = ranked(right, n)
+    if order[0] not in first:
+        more = N_(
+            "It is not the one that answers most: to look at the right word is not yet to write it."
+        )
+    elif len(first) == 1:
+        more = N_("It is also the one that answers most.")
+    else:
+        more = N_("That does not make it answer more than others do.")
+    return joined(words, more)
+
+
+def strongest(hits: int, rows: int) -> Sentence:
+    """Say how often the strongest cell of a row is a true one."""
+    if hits == rows:
+        return N_("The strongest cell stands in a frame in all {rows:,} rows.", rows=rows)
+    if not hits:
+        return N_("In none of {rows:,} rows does the strongest cell stand in a frame.", rows=rows)
+    return N_(
+        "The strongest cell stands in a frame in {hits:,} of {rows:,} rows, {share:.0%}.",
+        hits=hits,
+        rows=rows,
+        share=hits / rows,
+    )
+
+
+def beyond(tokens: Mapping[str, float], n: int, length: int, trained: int) -> Sentence | None:
+    """Say which kind still answers at a length that no model was trained on.
+
+    tokens: label -> share of tokens right of n sequences of that length.
+    """
+    if len(tokens) < 2:
+        return None
+    first, others = ranked(tokens, n)
+    where = N_(
+        "At {length} tokens, where training ended at {trained},", length=length, trained=trained
+    )
+    if not others:
+        return N_(
+            "{where} none holds out better: {figures}.",
+            where=where,
+            figures=_figures(tokens, first),
+        )
+    return N_(
+        "{where} {first} holds out best; behind it {others}."
+        if len(first) == 1
+        else "{where} {first} hold out best; behind them {others}.",
+        where=where,
+        first=_figures(tokens, first),
+        others=_figures(tokens, others),
+    )
+
+
+def settled(says: Sequence[Sequence[str]]) -> Sentence:
+    """Say from which depth on the answers stand. says: depth -> the likeliest token at each place.
+
+    An answer stands from the first depth at which, and behind which, it is the last one's.
+    """
+    final, last = says[-1], len(says) - 1
+    stands = []
+    for place, answer in enumerate(final):
+        depth = last
+        while depth and says[depth - 1][place] == answer:
+            depth -= 1
+        stands.append(depth)
+    counts = Counter(stands)
+    if counts[last] == len(stands):
+        return N_(
+            "Of {n} answers none stands before the last of {layers} layers.",
+            n=len(stands),
+            layers=last,
+        )
+    parts = []
+    for depth in sorted(counts):
+        where = (
+            N_("{n} at the embedding", n=counts[depth])
+            if not depth
+            else N_("{n} from layer {depth} on", n=counts[depth], depth=depth)
+        )
+        parts.append(where)
+    return N_(
+        "Of {n} answers stand for good: {where}. {late:.0%} are decided by the last layer alone.",
+        n=len(stands),
+        where=joined_by_comma(parts),
+        late=counts[last] / len(stands),
+    )
+
+
+def joined_by_comma(parts: Sequence[str]) -> Sentence:
+    """Return parts as a list, each still translated by itself."""
+    names = [f"part_{number}" for number in range(len(parts))]
+    template = ", ".join(f"{{{name}}}" for name in names)
+    return Sentence(template, dict(zip(names, parts, strict=True)))
+
+
+def classes_apart(
+    before: tuple[float, float], after: tuple[float, float], step: int
+) -> Sentence | None:
+    """Say whether training made the words of one class alike.
+
+    before, after: the mean cosine within classes and between them. None where there is none.
+    """
+    gaps = [within - between for within, between in (before, after)]
+    if any(map(math.isnan, gaps)):
+        return None
+    figures = {
+        "within": after[0],
+        "between": after[1],
+        "within_0": before[0],
+        "between_0": before[1],
+        "step": step,
+    }
+    if gaps[1] - gaps[0] > ENOUGH:
+        return N_(
+            "Words of one class **became alike**: their cosine is {within:z.2f} against "
+            "{between:z.2f} between classes at step {step:,}, and was {within_0:z.2f} against "
+            "{between_0:z.2f} before. Nobody told the model of classes.",
+            **figures,
+        )
+    if gaps[0] - gaps[1] > ENOUGH:
+        return N_(
+            "Words of one class became **less** alike: their cosine is {within:z.2f} against "
+            "{between:z.2f} between classes at step {step:,}, and was {within_0:z.2f} against "
+            "{between_0:z.2f} before.",
+            **figures,
+        )
+    return N_(
+        "Words of one class are **no more alike** than before: {within:z.2f} against "
+        "{between:z.2f} between classes at step {step:,}, {within_0:z.2f} against "
+        "{between_0:z.2f} at the start.",
+        **figures,
+    )
+
+
+def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {shares[name]:.1%}" for name in names)

@@ -1,0 +1,384 @@
+"""The functions of a step, each run on a small example: what goes in, the call, what comes out.
+
+Which ones a step uses is read from its code, so a step cannot show one that it does not use.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from tfm_core.inspect.walk.steps import WalkStep
+from tfm_core.sentences import N_
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function or an operator of PyTorch.
+
+    name: as it is written. found: a pattern of the code that uses it. says: what it does, in a
+    sentence. lines: an example, as it is typed; a line that is an expression shows its value.
+    of: name in the code -> the class that it must be, where the code alone does not say.
+    """
+
+    name: str
+    found: str
+    says: str
+    lines: tuple[str, ...]
+    of: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A function, and its example as an interpreter shows it: ``>>> `` before what is typed."""
+
+    function: Function
+    session: str
+
+
+FUNCTIONS: tuple[Function, ...] = (
+    Function(
+        "torch.tensor", r"torch\.tensor\(",
+        N_("Makes a tensor of lists; the rows must be equally long, so short ones are filled up."),
+        ("rows = [[5, 8, 9], [7]]", "torch.tensor([row + [0] * (3 - len(row)) for row in rows])"),
+    ),
+    Function(
+        "//", r" // ", N_("Divides whole numbers; % is the remainder, which must be 0 here."),
+        ("30 // 5, 30 % 5", "30 // 4, 30 % 4"),
+    ),
+    Function(
+        "view", r"\.view\(",
+        N_("Reads the same numbers in another shape; -1 stands for what is left."),
+        ("x = torch.arange(6)", "x.view(2, 3)", "x.view(3, -1).shape"),
+    ),
+    Function(
+        "patchify", r"\bpatchify\(",
+        N_("Three calls of PyTorch: cut rows and columns, bring the patches together, flatten."),
+        (
+            "image = torch.arange(16).view(1, 4, 4)  # (C, Y, X), patches of 2 x 2",
+            "cut = image.view(1, 2, 2, 2, 2)  # C, rows, y, columns, x",
+            "cut.permute(1, 3, 0, 2, 4).reshape(4, 4)  # a patch in each row",
+        ),
+    ),
+    Function(
+        "[:, None]", r"\[:, None",
+        N_("Puts in an axis of size 1, as unsqueeze does; it can be stretched over others."),
+        (
+            "keep = torch.tensor([[True, True, False]])",
+            "keep[:, None, None, :].shape",
+            "keep.unsqueeze(1).unsqueeze(2).shape",
+        ),
+    ),
+    Function(
+        "tril", r"\.tril\(", N_("Keeps the lower triangle: row 0 sees column 0, row 1 two, …"),
+        ("torch.ones(3, 3, dtype=torch.bool).tril()",),
+    ),
+    Function(
+        "&", r" & ", N_("True where both are; axes of size 1 are stretched to fit (broadcasting)."),
+        (
+            "keep = torch.tensor([[True, True, False]])",
+            "keep & torch.ones(3, 3, dtype=torch.bool).tril()",
+        ),
+    ),
+    Function(
+        "nn.Embedding", r"\btable\(|_embedding\(",
+        N_("Picks a row of its table for each id: a lookup, not a product."),
+        (
+            "table = nn.Embedding(4, 2)  # 4 tokens, 2 numbers each",
+            "_ = table.weight.data.copy_(torch.arange(8.0).view(4, 2))",
+            "table(torch.tensor([3, 0, 3])).detach()",
+        ),
+    ),
+    Function(
+        "torch.arange", r"torch\.arange\(", N_("Counts from 0: the positions of a sequence."),
+        ("torch.arange(4)", "torch.arange(4).expand(2, 4)  # for two sentences"),
+    ),
+    Function(
+        "F.embedding", r"F\.embedding\(",
+        N_("Picks rows of a table that is given: what nn.Embedding does with its own."),
+        ("table = torch.tensor([[0.1], [0.3], [0.5]])",
+         "F.embedding(torch.arange(2), table)"),
+    ),
+    Function(
+        "+", r"\+ rows|\+ bias|\bx \+ |placed \+ segment",
+        N_("Adds number by number; what lacks an axis is repeated along it (broadcasting)."),
+        (
+            "embedded = torch.zeros(2, 3, 2)  # 2 sentences of 3 tokens",
+            "rows = torch.tensor([[0., 1.], [2., 3.], [4., 5.]])",
+            "(embedded + rows)[1]",
+        ),
+    ),
+    Function(
+        "- and /", r"/ 255 - mean\) / std",
+        N_("Number by number; one mean and deviation for each channel, stretched over its pixels."),
+        ("pixels = torch.tensor([[[0., 51., 255.]]])", "(pixels / 255 - 0.13) / 0.31"),
+    ),
+    Function(
+        "nn.Linear", r"projection\(|\bff\.|\bhead\(|\boutput\(|\bdense\(|\bbridge\(|\breadout\(",
+        N_("Multiplies the last axis by a learned matrix and adds a bias: x @ W.mT + b."),
+        (
+            "layer = nn.Linear(2, 3)",
+            "_ = layer.weight.data.copy_(torch.tensor([[1., 0.], [0., 1.], [1., 1.]]))",
+            "_ = layer.bias.data.copy_(torch.tensor([0., 0., 10.]))",
+            "layer(torch.tensor([[2., 3.]])).detach()",
+        ),
+    ),
+    Function(
+        "chunk", r"\.chunk\(", N_("Cuts an axis into equal pieces."),
+        ("x = torch.arange(6).view(1, 6)", "q, k, v = x.chunk(3, -1)", "k"),
+    ),
+    Function(
+        "transpose", r"\.transpose\(", N_("Swaps two axes; no number is moved in memory."),
+        ("x = torch.arange(6).view(2, 3)", "x.transpose(0, 1)", "x.transpose(0, 1).shape"),
+    ),
+    Function(
+        "@ and .mT", r"@ keys\.mT",
+        N_("Matrix products of the last two axes, one for each index before; .mT swaps those two."),
+        (
+            "queries = torch.tensor([[1., 0.], [1., 1.]])",
+            "keys = torch.tensor([[2., 0.], [0., 3.]])",
+            "queries @ keys.mT",
+        ),
+    ),
+    Function(
+        "torch.einsum", r"@ keys\.mT",
+        N_("The same with named axes, from (N, length, heads, d_head) and without a transpose."),
+        (
+            "queries = torch.arange(12.).view(1, 3, 2, 2)  # n q h d",
+            "keys = torch.ones(1, 3, 2, 2)  # n k h d",
+            'scores = torch.einsum("nqhd,nkhd->nhqk", queries, keys)',
+            "scores.shape, scores[0, 0, :, 0]",
+        ),
+    ),
+    Function(
+        "math.sqrt", r"math\.sqrt\(", N_("The square root of one number, no tensor."),
+        ("math.sqrt(9)",),
+    ),
+    Function(
+        "masked_fill", r"\.masked_fill\(",
+        N_("Puts one number wherever the mask is True; ~ turns True and False around."),
+        (
+            "scores = torch.tensor([[1., 2., 3.]])",
+            "mask = torch.tensor([[True, True, False]])",
+            "scores.masked_fill(~mask, -1e20)",
+        ),
+    ),
+    Function(
+        "torch.finfo", r"torch\.finfo\(", N_("The limits of a type; min is its lowest number."),
+        ("torch.finfo(torch.float32).min", "torch.finfo(torch.float16).min"),
+    ),
+    Function(
+        "softmax", r"\.softmax\(",
+        N_("exp of each number, divided by the sum along the axis: shares that add up to 1."),
+        ("torch.tensor([[1., 2., 3.], [1., 1., -1e20]]).softmax(-1)",),
+    ),
+    Function(
+        "@", r"weights\)? @ |share\[:, None\] @",
+        N_("Here it weighs: a row of weights times the values is their weighted sum."),
+        (
+            "weights = torch.tensor([[0.5, 0.5, 0.0]])",
+            "values = torch.tensor([[2., 0.], [4., 8.], [9., 9.]])",
+            "weights @ values",
+        ),
+    ),
+    Function(
+        "torch.einsum", r"weights\)? @ values",
+        N_("The same with named axes; the heads stay beside the tokens, ready to be merged."),
+        (
+            "weights = torch.full((1, 2, 3, 4), 0.25)  # n h q l",
+            "values = torch.arange(16.).view(1, 4, 2, 2)  # n l h d",
+            'heads = torch.einsum("nhql,nlhd->nqhd", weights, values)',
+            "heads.shape, heads[0, 0]",
+        ),
+    ),
+    Function(
+        "reshape", r"\.reshape\(",
+        N_("Like view, but copies where memory is out of order, as behind a transpose."),
+        (
+            "x = torch.arange(6).view(2, 3).transpose(0, 1)",
+            "x.reshape(6)",
+            "x.contiguous().view(6)  # the same in two steps",
+        ),
+    ),
+    Function(
+        "nn.LayerNorm", r"\bnorm\(", N_("Takes the mean away, divides by the deviation."),
+        ("norm = nn.LayerNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
+        of=("norm", "LayerNorm"),
+    ),
+    Function(
+        "nn.RMSNorm", r"\bnorm\(", N_("Divides by the root of the mean square."),
+        ("norm = nn.RMSNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
+        of=("norm", "RMSNorm"),
+    ),
+    Function(
+        "nn.Dropout", r"\bdropout\(|\.dropout\(",
+        N_(
+            "In training puts some numbers to 0 at random and enlarges the rest by 1 / (1 - p); in "
+            "use (eval) it does nothing."
+        ),
+        (
+            "_ = torch.manual_seed(0)",
+            "dropout = nn.Dropout(0.5)",
+            "dropout(torch.ones(1, 8))  # in training",
+            "dropout.eval()(torch.ones(1, 8))  # in use",
+        ),
+    ),
+    Function(
+        "F.relu", r"F\.relu\(", N_("What is negative becomes 0."),
+        ("F.relu(torch.tensor([-2., -0.5, 0., 1.5]))",),
+    ),
+    Function(
+        "F.gelu", r"F\.gelu\(", N_("A smooth ReLU: slightly negative numbers pass a little."),
+        ("F.gelu(torch.tensor([-2., -0.5, 0., 1.5]))",),
+    ),
+    Function(
+        "F.silu", r"F\.silu\(", N_("x times its sigmoid; it opens and closes another product."),
+        ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
+    ),
+    Function(
+        "torch.cat", r"torch\.cat\(", N_("Puts tensors one behind the other along an axis."),
+        ("torch.cat([torch.zeros(1, 1, 2), torch.ones(1, 2, 2)], 1)",),
+    ),
+    Function(
+        "expand", r"\.expand\(", N_("Repeats an axis of size 1 without copying; -1 leaves one."),
+        ("cls = torch.tensor([[[7., 8.]]])", "cls.expand(3, -1, -1).shape"),
+    ),
+    Function(
+        "nn.GRU", r"last = encoder\(",
+        N_("Reads step by step: all its states, and the last one. An LSTM keeps one more."),
+        (
+            "_ = torch.manual_seed(0)",
+            "gru = nn.GRU(2, 3, batch_first=True)",
+            "states, last = gru(torch.ones(1, 4, 2))",
+            "states.shape, last.shape",
+        ),
+    ),
+    Function(
+        "nn.GRUCell", r"after = decoder\(",
+        N_("One step of it: from an input and a state to the next state. An LSTM has two states."),
+        (
+            "_ = torch.manual_seed(0)",
+            "cell = nn.GRUCell(2, 3)",
+            "state = cell(torch.ones(1, 2), torch.zeros(1, 3))",
+            "state.detach()",
+        ),
+    ),
+    Function(
+        "score", r"\bscore\(",
+        N_("Additive attention in small: v · tanh(W h + U s), one number for each pair."),
+        (
+            "s, h = torch.tensor([[1., 0.]]), torch.tensor([[0., 1.], [1., 0.]])",
+            "v = torch.tensor([1., 1.])",
+            "torch.tanh(s[:, None] + h[None]) @ v  # W and U are the identity here",
+        ),
+        of=("score", "AdditiveScore"),
+    ),
+    Function(
+        "nn.ModuleList", r"(?<!last = )\bencoder\(|x = decoder\(",
+        N_("Modules in a row, whose parameters are counted; a loop sends x through them."),
+        (
+            "blocks = nn.ModuleList([nn.Linear(2, 2) for _ in range(3)])",
+            "x = torch.ones(1, 2)",
+            "for block in blocks: x = block(x)",
+            "x.shape, len(list(blocks.parameters()))",
+        ),
+    ),
+    Function(
+        "F.scaled_dot_product_attention", r"\battention\(x",
+        N_("Steps “Scores, scaled” to “Weighted sum” in one call; True in the mask = may attend."),
+        (
+            "q = k = torch.eye(2)[None]",
+            "v = torch.tensor([[[2., 0.], [0., 4.]]])",
+            "mask = torch.tensor([[True, False], [True, True]])",
+            "F.scaled_dot_product_attention(q, k, v, attn_mask=mask)",
+        ),
+    ),
+    Function(
+        "project", r"attention\.project\(",
+        N_("Queries of one sequence, keys and values of the other: two inputs for one attention."),
+        (
+            "words, patches = torch.ones(1, 3, 2), torch.ones(1, 5, 2)",
+            "to_q, to_k = nn.Linear(2, 2), nn.Linear(2, 2)",
+            "(to_q(words) @ to_k(patches).mT).shape",
+        ),
+    ),
+    Function(
+        "nn.Module", r"\bmodel\(",
+        N_("A call runs its forward; parameters of its parts are its own."),
+        (
+            "class Twice(nn.Module):\n    def forward(self, x):\n        return 2 * x",
+            "model = Twice()",
+            "model(torch.tensor([1., 5.]))",
+        ),
+    ),
+    Function(
+        "argmax", r"\.argmax\(", N_("The index of the largest number along an axis: an id."),
+        ("torch.tensor([[0.1, 0.7, 0.2]]).argmax(-1)",),
+    ),
+    Function(
+        "mean", r"\.mean\(", N_("Averages along an axis, which is gone then."),
+        ("torch.tensor([[[1., 2.], [3., 6.]]]).mean(1)",),
+    ),
+    Function(
+        "sum", r"\.sum\(", N_("Adds up along an axis; keepdim leaves it with size 1."),
+        ("keep = torch.tensor([[True, True, False]])", "keep / keep.sum(1, keepdim=True)"),
+    ),
+    Function(
+        "[:, 0]", r"\[:, 0\]|\[:, :1\]",
+        N_("The first token of every example; a slice, :1, keeps the axis."),
+        ("x = torch.arange(6).view(1, 3, 2)", "x[:, 0], x[:, :1].shape"),
+    ),
+    Function(
+        "tanh", r"tanh\(", N_("Bends every number into -1 to 1."),
+        ("torch.tensor([-2., 0., 0.5]).tanh()",),
+    ),
+)  # fmt: skip
+
+
+def used(step: WalkStep) -> tuple[Shown, ...]:
+    """Return the functions that a step's code uses, in its order, with their examples."""
+    code = "\n".join(line.partition("#")[0] for line in step.code.splitlines())
+    places: list[tuple[int, int, Function]] = []
+    for number, function in enumerate(FUNCTIONS):
+        found = re.search(function.found, code)
+        if found and _is_one(function, step.names):
+            places.append((found.start(), number, function))
+    return tuple(
+        Shown(function, session(function.lines))
+        for _start, _number, function in sorted(places, key=lambda place: place[:2])
+    )
+
+
+def _is_one(function: Function, names: Mapping[str, object]) -> bool:
+    if function.of is None:
+        return True
+    name, kind = function.of
+    return type(names.get(name)).__name__ == kind
+
+
+@cache
+def session(lines: tuple[str, ...]) -> str:
+    """Run lines of Python; return what an interpreter would show of it.
+
+    They draw their random numbers apart from everybody else's.
+    """
+    import math
+
+    import torch
+    import torch.nn.functional as F
+    from torch import nn
+
+    names: dict[str, object] = {"torch": torch, "F": F, "nn": nn, "math": math}
+    said: list[str] = []
+    with torch.random.fork_rng(devices=[]):
+        for line in lines:
+            first, *rest = line.splitlines()
+            said += [f">>> {first}", *(f"... {more}" for more in rest)]
+            if isinstance(ast.parse(line).body[0], ast.Expr):  # our own lines, nobody's else
+                said.append(repr(eval(line, names)))
+            else:
+                exec(line, names)
+    return "\n".join(said)
