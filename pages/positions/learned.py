@@ -8,6 +8,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.positions.waves import base, width
 from pages.ui import runs_access, show, state
+from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
 from tfm_core.probe.labels import has_cls
@@ -57,7 +58,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
     with right:
         step = step_of(steps)
     table = positions.learned_table(run.snapshot(step), name)
-    is_of_patches = _reads_pixels(run) and name == "positions"
+    is_of_patches = _reads_pixels(run) and name.partition(".")[0] == "positions"
     left, right = st.columns(2)
     with left:
         show.figure(
@@ -69,15 +70,7 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
                 is_square=True,
                 limit=1.0,
             ),
-            _(
-                "How alike two positions are (cosine). At first only the diagonal; with training "
-                "patches of one row or column grow alike."
-            )
-            if is_of_patches
-            else _(
-                "How alike two positions are (cosine). At first only the diagonal; with "
-                "training neighbours grow alike."
-            ),
+            _alike(run, table, step, is_of_patches=is_of_patches),
             key="positions-learned-cosines",
         )
     with right:
@@ -107,6 +100,30 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
         key="positions-learned-table",
     )
     show.code(positions.source_of("positions:LearnedPositions"))
+
+
+def _alike(run: Run, table: positions.Array, step: int, *, is_of_patches: bool) -> str:
+    """Say what the map of cosines shows, in numbers of this table."""
+    rows = table[1:] if is_of_patches and has_cls(run.experiment) else table
+    side = round(len(rows) ** 0.5) if is_of_patches else None
+    if side is None:
+        rows = rows[: sequence_len(run.experiment)]  # no training reaches those behind
+    near = positions.nearness(positions.cosines(rows), side)
+    if side is None:
+        words = _(
+            "How alike two positions are (cosine). At step {step} neighbours have {beside:.2f} on "
+            "average, all other pairs of trained rows {apart:.2f}: {verdict}"
+        )
+    else:
+        words = _(
+            "How alike two positions are (cosine). At step {step} neighbours in a row have "
+            "{beside:.2f} on average, neighbours in a column {below:.2f}, all other pairs "
+            "{apart:.2f}: {verdict}"
+        )
+    return words.format(
+        step=f"{step:,}", beside=near.beside, below=near.below, apart=near.apart,
+        verdict=_(near.verdict),
+    )  # fmt: skip
 
 
 def patches() -> None:
@@ -144,20 +161,26 @@ def patches() -> None:
             "Learned by the current run, at step {n}: it was never told about rows and columns."
         )
         tables[words.format(n=f"{own[2]:,}")] = own[0]
+    maps = [positions.cosines(table)[index].reshape(side, side) for table in tables.values()]
+    span = min(0.0, *(float(like.min()) for like in maps)), 1.0
     columns = st.columns(len(tables))
-    for n, (column, (words, table)) in enumerate(zip(columns, tables.items(), strict=True)):
+    for n, (column, words, like) in enumerate(zip(columns, tables, maps, strict=True)):
         with column:
-            like = positions.cosines(table)[index].reshape(side, side)
             drawn = plots.matrix(
                 like,
                 _("column"),
                 _("row"),
                 state.theme(),
                 is_square=True,
-                is_stretched=True,
+                span=span,
                 names=[str(i + 1) for i in range(side)],
             )
             show.figure(drawn, words, key=f"positions-patches-{n}")
+    st.caption(
+        _("Cosines with the chosen patch; all maps have one scale, from {least:.2f} to 1.").format(
+            least=span[0]
+        )
+    )
     show.code(positions.source_of("positions:sinusoidal_2d"))
 
 

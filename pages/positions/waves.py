@@ -79,6 +79,7 @@ def view() -> None:
         chosen_base = base("waves")
     with third:
         n = length("waves")
+    _formula(d_model, chosen_base)
     table = tables.sinusoidal_table(n, d_model, chosen_base)
     left, right = st.columns(2)
     with left:
@@ -105,12 +106,36 @@ def view() -> None:
     show.code(tables.source_of("positions:sinusoidal"))
 
 
+def _formula(d_model: int, chosen_base: float) -> None:
+    angle = rf"\frac{{pos}}{{{chosen_base:.0f}^{{\,2i/{d_model}}}}}"
+    left, right = st.columns([3, 2], vertical_alignment="center")
+    with left:
+        show.formula(rf"PE_{{(pos,\,2i)}} = \sin{angle} \qquad PE_{{(pos,\,2i+1)}} = \cos{angle}")
+    with right:
+        st.caption(
+            _(
+                "Everything counts from 0: even dimension 2i is a sine, odd dimension 2i + 1 the "
+                "cosine of the same speed; i goes from 0 to {last} (Vaswani et al. 2017, 3.5)."
+            ).format(last=d_model // 2 - 1)
+        )
+
+
 def _waves(table: tables.Array) -> None:
-    half = table.shape[1] // 2
-    pairs = sorted({0, half // 8, half // 4, half // 2})
+    n_pairs = table.shape[1] // 2
+    pair = st.slider(
+        _("Pair i"),
+        0,
+        n_pairs - 1,
+        min(4, n_pairs // 2),
+        key=f"positions-pair-{n_pairs}",
+        help=_("Dimensions 2i and 2i + 1: one sine and one cosine of the same speed."),
+    )
     show.figure(
-        plots.waves(table, [2 * pair for pair in pairs], trained=trained_length()),
-        _("Each dimension is one wave; low dimensions turn fast, high ones slowly."),
+        plots.waves(table, [pair], trained=trained_length()),
+        _(
+            "A pair is a sine and a cosine of one speed: pair 0 turns fast, each later one more "
+            "slowly. Where one of the two has the same value twice, the other tells which it is."
+        ),
         key="positions-waves",
     )
 

@@ -27,27 +27,38 @@ def test_every_kind_has_a_look_that_no_other_has():
     assert {look.colour for look in looks} <= set(HUES)
 
 
-def test_waves_are_columns_of_the_table_and_the_trained_length_is_marked():
+def test_a_pair_is_an_even_column_a_sine_and_the_odd_one_behind_it_a_cosine():
     table = core.sinusoidal_table(17, 6)
-    figure = positions.waves(table, [0, 4], trained=11)
-    np.testing.assert_array_equal(figure.data[1].y, table[:, 4])
-    assert figure.layout.shapes[0].x0 == 10.5
-    assert not positions.waves(table, [0], trained=17).layout.shapes
+    figure = positions.waves(table, [0, 2], trained=11)
+    assert [trace.name for trace in figure.data] == [
+        "dimension 0: sine", "dimension 1: cosine", "dimension 4: sine", "dimension 5: cosine",
+        "trained length, 11",
+    ]  # fmt: skip
+    for trace, column in zip(figure.data, (0, 1, 4, 5), strict=False):
+        np.testing.assert_array_equal(trace.y, table[:, column])
+    rate = 10000 ** (-4 / 6)
+    np.testing.assert_allclose(figure.data[2].y, np.sin(np.arange(17) * rate), atol=1e-6)
+    np.testing.assert_allclose(figure.data[3].y, np.cos(np.arange(17) * rate), atol=1e-6)
+    assert list(figure.data[4].x) == [10.5, 10.5]
+    assert len(positions.waves(table, [0], trained=17).data) == 2
 
 
-def test_a_row_parts_sines_from_cosines():
+def test_a_row_parts_sines_from_cosines_and_counts_from_0():
     figure = positions.row(core.sinusoidal_table(7, 6), 0)
     assert figure.data[0].y.tolist() == [0, 0, 0]
+    assert figure.data[0].x.tolist() == [0, 2, 4]
     assert figure.data[1].y.tolist() == [1, 1, 1]
-    assert figure.data[1].x.tolist() == [2, 4, 6]
+    assert figure.data[1].x.tolist() == [1, 3, 5]
+    assert "even" in figure.data[0].name
+    assert "sine" in figure.data[0].name
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_zero_is_the_middle_of_a_matrix_with_a_sign(theme):
     figure = positions.matrix(np.array([[1.0, -3.0]]), "x", "y", theme)
     assert (figure.data[0].zmin, figure.data[0].zmax) == (-3, 3)
-    stretched = positions.matrix(np.array([[1.0, 3.0]]), "x", "y", theme, is_stretched=True)
-    assert (stretched.data[0].zmin, stretched.data[0].zmax) == (1, 3)
+    held = positions.matrix(np.array([[1.0, 3.0]]), "x", "y", theme, span=(-0.5, 4.0))
+    assert (held.data[0].zmin, held.data[0].zmax) == (-0.5, 4)
 
 
 def test_wavelengths_stand_beside_the_length_of_the_sequence():

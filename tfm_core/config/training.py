@@ -110,6 +110,16 @@ class TrainingConfig(Config):
     precision: Annotated[str, OneOf(PRECISIONS)] = knob(
         "fp32", N_("Precision"), N_("Number format of the arithmetic."), advanced=True
     )
+    checkpointing: bool = knob(
+        False,
+        N_("Gradient checkpointing"),
+        N_(
+            "Keep of each Transformer block its input alone and compute its inside again on the "
+            "way back (Chen et al. 2016): the same gradients, less memory, about a third more "
+            "time. For models that would not fit.",
+        ),
+        advanced=True,
+    )
     validate_every: int = knob(
         100,
         N_("Validate every"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tfm_core.config import FAMILIES
+from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.positions import POSITIONS
 
 SHAPE_LABELS = {
     "src_vocabulary": N_("Source vocabulary"),
@@ -41,8 +42,11 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             )
         )
     old, new = one.model_dump(), other.model_dump()
+    limited = [_has_limit(model) for model in (one, other)]
     for name in (name for name in new if name in old and name != "family"):
-        if old[name] != new[name]:
+        if name == "max_len" and not all(limited):
+            changes += _limits(first, second, *limited)
+        elif old[name] != new[name]:
             label = type(other).model_fields[name].title or name
             changes.append(
                 N_(
@@ -67,6 +71,28 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
     if first.model == second.model and first.shape == second.shape:
         return []
     return [*changes, *_sizes(first, second)]
+
+
+def _has_limit(model: ModelConfig) -> bool:
+    """Return whether a model can read no more than ``max_len`` tokens: as a table of positions."""
+    return POSITIONS[getattr(model, "position", "none")].has_table
+
+
+def _limits(
+    first: Architecture, second: Architecture, is_first: bool, is_second: bool
+) -> list[Sentence]:
+    """Return which of two models alone has a longest sequence; nothing where neither has one."""
+    if is_first == is_second:
+        return []
+    limited, other = (second, first) if is_second else (first, second)
+    return [
+        N_(
+            "Longest sequence: {label} has a table of {n:,} positions; {other} has no limit.",
+            label=limited.label,
+            n=limited.model.model_dump()["max_len"],
+            other=other.label,
+        )
+    ]
 
 
 def _sizes(first: Architecture, second: Architecture) -> list[str]:

@@ -21,25 +21,41 @@ MARGIN = {"l": 8, "r": 8, "t": 36, "b": 8}
 BORDER = "trained length"
 
 
-def waves(table: Floats, dimensions: Sequence[int], *, trained: int | None = None) -> go.Figure:
-    """Draw chosen columns of a table (T, D) over the positions, one wave each.
+def waves(table: Floats, pairs: Sequence[int], *, trained: int | None = None) -> go.Figure:
+    """Draw pairs of columns of a table (T, D) over the positions: pair i is 2i, a sine, and 2i + 1.
 
     trained: the longest position of training, drawn as a line where the table goes beyond it.
     """
-    lines = [
-        go.Scatter(
-            y=np.asarray(table[:, dimension], np.float32),
-            x=np.arange(len(table), dtype=np.int32),
-            name=N_("dimension {dimension}", dimension=dimension + 1),
-            line={"dash": _DASHES[i % len(_DASHES)], "color": COLORWAY[i % len(COLORWAY)]},
-            hovertemplate=N_(
-                "position %{{x}}, dimension {dimension}: %{{y:.4f}}<extra></extra>",
-                dimension=dimension + 1,
-            ),
+    lines = []
+    for n, pair in enumerate(pairs):
+        sine, cosine = 2 * pair, 2 * pair + 1
+        for dimension, dash, said in (
+            (sine, "solid", N_("dimension {dimension}: sine", dimension=sine)),
+            (cosine, "dash", N_("dimension {dimension}: cosine", dimension=cosine)),
+        ):
+            lines.append(
+                go.Scatter(
+                    y=np.asarray(table[:, dimension], np.float32),
+                    x=np.arange(len(table), dtype=np.int32),
+                    name=said,
+                    line={"dash": dash, "color": COLORWAY[n % len(COLORWAY)]},
+                    hovertemplate=N_(
+                        "position %{{x}}, dimension {dimension}: %{{y:.4f}}<extra></extra>",
+                        dimension=dimension,
+                    ),
+                )
+            )
+    figure = axes(go.Figure(lines), N_("position"), N_("value"))
+    if trained is not None and trained < len(table):
+        figure.add_scatter(
+            x=[trained - 0.5, trained - 0.5],
+            y=[-1, 1],
+            mode="lines",
+            line={"color": GREY, "dash": "dot", "width": 2},
+            name=N_("trained length, {n}", n=trained),
+            hoverinfo="skip",
         )
-        for i, dimension in enumerate(dimensions)
-    ]
-    return _border(axes(go.Figure(lines), N_("position"), N_("value")), len(table), trained)
+    return figure
 
 
 def row(table: Floats, position: int) -> go.Figure:
@@ -48,7 +64,7 @@ def row(table: Floats, position: int) -> go.Figure:
     figure = go.Figure(
         [
             go.Scatter(
-                x=np.arange(start, len(values), 2, dtype=np.int32) + 1,
+                x=np.arange(start, len(values), 2, dtype=np.int32),
                 y=values[start::2],
                 name=name,
                 mode="lines+markers",
@@ -57,8 +73,8 @@ def row(table: Floats, position: int) -> go.Figure:
                 hovertemplate="dimension %{x}: %{y:.4f}<extra>" + name + "</extra>",
             )
             for start, name, symbol, colour in (
-                (0, "odd dimensions (sine)", "circle", BLUE),
-                (1, "even dimensions (cosine)", "diamond", VERMILION),
+                (0, N_("even dimensions, 2i: sine"), "circle", BLUE),
+                (1, N_("odd dimensions, 2i + 1: cosine"), "diamond", VERMILION),
             )
         ]
     )
@@ -74,20 +90,21 @@ def matrix(
     names: Sequence[str] | None = None,
     is_square: bool = False,
     limit: float | None = None,
-    is_stretched: bool = False,
+    span: tuple[float, float] | None = None,
 ) -> go.Figure:
     """Draw a matrix with a sign: zero is quiet. names: of both axes, where they are the same.
 
-    limit: where the colours end, to both sides. is_stretched: from the least to the most instead.
+    limit: where the colours end, to both sides. span: where they begin and end instead, in one hue.
     """
     values = np.asarray(values, np.float32)
     top = float(limit or max(np.abs(values).max(initial=0.0), 1e-9))
-    colours = SCALES if is_stretched else DIVERGING
+    least, most = span or (-top, top)
+    colours = DIVERGING if span is None else SCALES
     figure = go.Figure(
         go.Heatmap(
             z=values,
-            zmin=float(values.min()) if is_stretched else -top,
-            zmax=float(values.max()) if is_stretched else top,
+            zmin=least,
+            zmax=most,
             colorscale=list(colours[theme]),
             colorbar={**LEGEND, "title": {**LEGEND["title"], "text": N_("value")}},
             hovertemplate=f"{y_title} %{{y}}<br>{x_title} %{{x}}<br>%{{z:.4f}}<extra></extra>",
@@ -114,7 +131,7 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
     """Draw wavelengths (pairs,) on a logarithmic axis, with the length of the sequence."""
     figure = go.Figure(
         go.Scatter(
-            x=np.arange(1, len(lengths) + 1, dtype=np.int32),
+            x=np.arange(len(lengths), dtype=np.int32),
             y=np.asarray(lengths, np.float32),
             mode="lines+markers" if len(lengths) <= 64 else "lines",
             line={"color": BLUE},
@@ -123,7 +140,7 @@ def wavelengths(lengths: Floats, n_positions: int) -> go.Figure:
         )
     )
     figure.add_scatter(
-        x=[1, len(lengths)],
+        x=[0, len(lengths) - 1],
         y=[n_positions, n_positions],
         mode="lines",
         line={"color": GREY, "dash": "dot", "width": 1},
@@ -179,9 +196,7 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
             hoverinfo="skip",
             showlegend=False,
         )
-        figure.add_annotation(
-            x=centre, y=-1.35, text=N_("pair {pair}", pair=pair + 1), showarrow=False
-        )
+        figure.add_annotation(x=centre, y=-1.35, text=N_("pair {pair}", pair=pair), showarrow=False)
         for row, position in enumerate(positions):
             angle = float(turns[row, pair])
             is_last = row == len(positions) - 1
@@ -196,7 +211,7 @@ def hands(turns: Floats, positions: Sequence[int]) -> go.Figure:
                 hovertemplate=N_(
                     "position {position}, pair {pair}: turned by {angle:.3f} rad<extra></extra>",
                     position=position,
-                    pair=pair + 1,
+                    pair=pair,
                     angle=angle,
                 ),
             )
@@ -219,15 +234,4 @@ def axes(figure: go.Figure, x_title: str, y_title: str) -> go.Figure:
     figure.update_xaxes(title={"text": x_title})
     figure.update_yaxes(title={"text": y_title})
     figure.update_layout(height=340, margin=MARGIN)
-    return figure
-
-
-def _border(figure: go.Figure, length: int, trained: int | None) -> go.Figure:
-    if trained is not None and trained < length:
-        figure.add_vline(
-            x=trained - 0.5,
-            line={"color": GREY, "dash": "dot", "width": 1},
-            annotation={"text": BORDER, "font": {"size": 11, "color": GREY}},
-            annotation_position="bottom right",
-        )
     return figure

@@ -116,6 +116,17 @@ def test_norms_bends_and_sources_differ_in_words():
     assert "Reads a source: no instead of yes." in said
 
 
+def test_a_longest_sequence_is_said_only_of_a_table_of_positions():
+    base, bert, gpt = (ARCHITECTURES[name] for name in ("transformer-base", "bert-base", "gpt2-xl"))
+    said = " ".join(differences(base, bert))
+    assert "512 instead of 64" not in said
+    table = "BERT-base has a table of 512 positions; Transformer base (2017) has no limit."
+    assert table in said
+    assert table in " ".join(differences(bert, base))
+    assert "Longest sequence: 1,024 instead of 512." in differences(bert, gpt)
+    assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
+
+
 def test_the_same_model_has_no_differences():
     assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
 

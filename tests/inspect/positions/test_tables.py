@@ -190,3 +190,14 @@ def test_runs_that_differ_in_nothing_else_are_a_race_the_newest_of_each_kind(tmp
 @pytest.mark.parametrize(("preset", "words"), [("vit-digits", "Pictures"), ("translate", "copy")])
 def test_where_there_is_no_longer_sequence_it_is_said(preset, words):
     assert words in position_race.can_extrapolate(PRESETS[preset].experiment)
+
+
+def test_nearness_parts_neighbours_in_rows_from_those_in_columns():
+    like = np.zeros((9, 9), np.float32)
+    for place in range(9):
+        if place % 3 < 2:
+            like[place, place + 1] = like[place + 1, place] = 0.5
+    near = tables.nearness(like, 3)
+    assert (near.beside, near.below, near.apart) == (0.5, 0.0, 0.0)
+    assert "those in a column are not" in near.verdict
+    assert tables.nearness(np.eye(5)).verdict == "neighbours are hardly more alike than others."

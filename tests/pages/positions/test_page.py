@@ -1,6 +1,7 @@
 """The positions page, through the frame."""
 
 import dataclasses
+import json
 
 import pytest
 
@@ -10,11 +11,11 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
 from tests.pages.looking import said
 from tests.pages.made_runs import made_run, with_checkpoint
-from tfm_core.inspect.positions import race
+from tfm_core.inspect.positions import race, tables
 from tfm_core.presets import PRESETS
 from tfm_core.runs.snapshots import write_probe
 from tfm_core.runs.status import write_status
-from tfm_core.runs.store import RECORDED
+from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.variants.positions import POSITIONS, POSITIONS_OF_WORDS
 
 PAGE = "positions/page.py"
@@ -81,6 +82,37 @@ def test_the_learned_table_of_the_current_run_is_shown_at_every_step(with_record
     steps.set_value(0).run()
     assert not app.exception
     assert "The table itself at step 0" in said(app)
+
+
+def test_the_map_of_a_learned_table_is_described_by_its_own_numbers(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-digits"), "learned")
+    run = RunStore(RECORDED).get("recorded-digits")
+    table = tables.learned_table(run.snapshot(run.snapshot_steps()[-1]), "positions.table")
+    near = tables.nearness(tables.cosines(table), round(len(table) ** 0.5))
+    assert f"neighbours in a column {near.below:.2f}, all other pairs {near.apart:.2f}" in said(app)
+    assert near.verdict in said(app)
+
+
+def test_the_formula_has_the_chosen_numbers_and_counts_from_0(open_page):
+    app = viewed(open_page(PAGE), "sinusoidal")
+    app.select_slider(key="positions-base-waves").set_value(100.0).run()
+    app.select_slider(key="positions-width-waves").set_value(32).run()
+    (formula,) = app.latex
+    assert r"PE_{(pos,\,2i)} = \sin\frac{pos}{100^{\,2i/32}}" in formula.value
+    assert r"PE_{(pos,\,2i+1)} = \cos" in formula.value
+    assert "i goes from 0 to 15" in said(app)
+
+
+def test_the_maps_of_patches_have_one_scale(with_recorded, open_page):
+    app = viewed(open_page(PAGE, run="recorded-digits"), "patches")
+    figures = [
+        json.loads(json.loads(part.proto.json)["figure"])
+        for part in app.get("bidi_component")
+        if "positions-patches-" in part.proto.id
+    ]
+    ends = {(figure["data"][0]["zmin"], figure["data"][0]["zmax"]) for figure in figures}
+    assert len(figures) == 3
+    assert len(ends) == 1
 
 
 def test_a_run_without_a_learned_table_says_so(with_recorded, open_page):

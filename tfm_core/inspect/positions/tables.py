@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tfm_core.probe.types import RELATIVE, Snapshot
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.record import resolve
 
 Array = npt.NDArray[np.floating[Any]]
@@ -46,6 +47,47 @@ def cosines(table: Array) -> Array:
     rows = np.asarray(table, np.float32)
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     return np.asarray(unit @ unit.T)
+
+
+@dataclass(frozen=True, slots=True)
+class Nearness:
+    """Mean cosines of positions: side by side, one below the other, and of all other pairs.
+
+    below: that of neighbours in a column, or, where there are no columns, ``beside`` again.
+    """
+
+    beside: float
+    below: float
+    apart: float
+
+    @property
+    def verdict(self) -> str:
+        """What the three say, in a sentence."""
+        row, column = self.beside - self.apart, self.below - self.apart
+        if min(row, column) > _PLAIN:
+            return N_("neighbours are more alike than others.")
+        if row > _PLAIN:
+            return N_("neighbours in a row are more alike than others, those in a column are not.")
+        if column > _PLAIN:
+            return N_("neighbours in a column are more alike than others, those in a row are not.")
+        return N_("neighbours are hardly more alike than others.")
+
+
+_PLAIN = 0.1  # a difference of mean cosines that can be seen in a map
+
+
+def nearness(like: Array, side: int | None = None) -> Nearness:
+    """Return how alike neighbours are in cosines (T, T). side: of patches, row by row."""
+    places = np.arange(len(like))
+    row, column = np.divmod(places, side or len(like))
+    rows, columns = np.abs(row[:, None] - row), np.abs(column[:, None] - column)
+    beside, below = (rows == 0) & (columns == 1), (rows == 1) & (columns == 0)
+    apart = rows + columns > 1
+
+    def mean(which: npt.NDArray[np.bool_]) -> float:
+        return float(like[which].mean()) if which.any() else 0.0
+
+    return Nearness(mean(beside), mean(below if side else beside), mean(apart))
 
 
 def patch_table(side: int, d_model: int, base: float = 10000.0, *, is_2d: bool = True) -> Array:
