@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tfm_core.inspect.speed.recorded import MEASURED, recorded
+from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.recorded.build import RECORDINGS
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training import checkpoints
@@ -80,3 +81,8 @@ def test_a_recorded_run_can_be_trained_further(store, run_id):
     checkpoints.load(trainer, fork.folder / "checkpoints" / "last")
     assert trainer.step == steps
     assert fork.status.can_resume
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_recorded_measurement_has_every_side_that_is_measured_now(name):
+    assert set(recorded(name).report.timed[0].sides) == set(COMPARISONS[name].sides)
