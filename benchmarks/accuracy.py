@@ -145,6 +145,7 @@ def goals() -> list[Goal]:
         Goal("gpt-grammar", grammar, "entropy / loss", _by_entropy, 0.98, 40),
         Goal("vit-digits", digits, official, _by_official_test, 0.975, 60, True),
         Goal("vit-mnist", mnist, official, _by_accuracy, 0.985, 60, True),
+        Goal("vit-text", PRESETS["vit-text"].experiment, official, _by_accuracy, 0.88, 90, True),
         *_described(),
         Goal("vit-mnist, 4 layers", deeper(), official, _by_accuracy, 0.991, 300, True),
     ]

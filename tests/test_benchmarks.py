@@ -101,7 +101,7 @@ def test_a_goal_is_trained_and_scored():
 
 def test_every_goal_names_an_experiment_and_a_share():
     for goal in goals():
-        assert 0.9 < goal.at_least < 1
+        assert 0.85 < goal.at_least < 1
         assert goal.experiment.training.steps > 0
 
 

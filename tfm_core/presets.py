@@ -158,6 +158,40 @@ PRESETS: dict[str, Preset] = {
             training={"steps": 3300, "batch_size": 128},
         ),
         _preset(
+            "vit-text",
+            N_("The text’s tiny ViT"),
+            N_(
+                "1,770 parameters learn MNIST as a study text trains them: heads on slices, Adam, "
+                "5 epochs (downloaded once).",
+            ),
+            N_("90 % of the official test set"),
+            seconds=41,
+            family="vit",
+            task="mnist",
+            model={
+                "d_model": 8,
+                "n_heads": 2,
+                "d_ff": 24,
+                "n_layers": 2,
+                "patch_size": 4,
+                "pooling": "cls",
+                "projections": "sliced",
+                "final_norm": "never",
+            },
+            task_settings={"shift": 0.0},
+            training={
+                "steps": 2345,
+                "batch_size": 128,
+                "optimizer": "adam",
+                "learning_rate": 0.005,
+                "weight_decay": 0.0,
+                "beta2": 0.999,
+                "schedule": "constant",
+                "warmup": 0.0,
+                "clip_norm": 0.0,
+            },
+        ),
+        _preset(
             "sentiment",
             N_("Judge a review"),
             N_(

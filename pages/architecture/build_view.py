@@ -1,15 +1,15 @@
-"""The ends of the Build page: the model's size, its settings, and the whole file."""
+"""The beginning of the Build page: the model's size and its settings."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, show, state
+from pages.ui import controls, drafts, free_sizes, show, state
 from pages.ui.fields import settings_of
 from pages.ui.model_choice import Chosen
+from tfm_core.config.shape import CaptionShape, ImageShape
 from tfm_core.facts.compute import macs
-from tfm_core.inspect.source import file as source
 
 _EDITOR = "build-editor"
 
@@ -23,8 +23,8 @@ def facts(chosen: Chosen) -> None:
     work = sum(
         macs(chosen.model, chosen.shape, src_len=known.src_len, tgt_len=known.tgt_len).values()
     )
-    words = _("**{n}** parameters · **{macs}** multiply-accumulates for one full example").format(
-        n=f"{total:,}", macs=show.count(work)
+    words = _("**{n}** parameters · **{macs}** multiply-accumulates for {example}").format(
+        n=f"{total:,}", macs=show.count(work), example=_example(chosen)
     )
     if known.n_parameters == total and known.source:
         words += _(" · :green[:material/check: the published count], {source}").format(
@@ -33,9 +33,25 @@ def facts(chosen: Chosen) -> None:
     elif known.source:
         words += f" · {_(known.source)}"
     st.markdown(words)
+    if known.note:
+        st.caption(_(known.note))
 
 
-def editor() -> None:
+def _example(chosen: Chosen) -> str:
+    """Say what one example is: so many tokens, or a picture."""
+    known, shape = chosen.architecture, chosen.shape
+    if isinstance(shape, ImageShape):
+        return _("one picture")
+    if isinstance(shape, CaptionShape):
+        return _("one picture and its {tgt} tokens").format(tgt=known.tgt_len)
+    if not shape.has_source:
+        return _("one example of {tgt} tokens").format(tgt=known.tgt_len)
+    if shape.is_label or shape.head in ("pooler", "states"):
+        return _("one example of {src} tokens").format(src=known.src_len)
+    return _("one example of {src} + {tgt} tokens").format(src=known.src_len, tgt=known.tgt_len)
+
+
+def editor(chosen: Chosen) -> None:
     """Draw the architecture's settings; what does not fit together stands beside its control."""
     draft = state.draft()
     checked = drafts.check(draft)
@@ -51,27 +67,5 @@ def editor() -> None:
             controls.complaint(sentence)
         settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
         controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
-
-
-def code(chosen: Chosen, title: str) -> None:
-    """Offer the whole model as one file that runs with torch alone."""
-    text = source.source_code(chosen.model, chosen.shape)
-    st.header(title, anchor=False)
-    words = _("One file for exactly this model; it needs torch only. `python model.py` builds it")
-    if chosen.experiment is not None:  # a published model has no run here
-        words += _(
-            "; `--checkpoint` and the path of a run's `checkpoints/last/checkpoint.safetensors` "
-            "give it the run's weights"
-        )
-    st.markdown(f"{words}.")
-    st.download_button(
-        _("Download model.py"), text, "model.py", "text/x-python", icon=":material/download:"
-    )
-    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
-        _("{n} lines of PyTorch").format(n=len(text.splitlines())),
-        icon=":material/code:",
-        key="build-code",
-        on_change="rerun",
-    )
-    if whole.open:
-        whole.code(text, language="python")
+        if chosen.by_task is not None:
+            free_sizes.editor(chosen.by_task, chosen.problem)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pages.ui import view_link
-from pages.ui.model_choice import VERSUS, ModelView
+from pages.ui.model_choice import VERSUS, SizedModelView
 
 
 @dataclass(frozen=True, slots=True)
-class BuildView(ModelView):
+class BuildView(SizedModelView):
     """What the page Build shows."""
 
 
 @dataclass(frozen=True, slots=True)
-class ParametersView(ModelView):
+class ParametersView(SizedModelView):
     """What the page Parameters shows."""
 
     versus: str = view_link.linked(VERSUS)

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.architecture import activation as activation_view
 from pages.architecture import costs, table
 from pages.i18n import _
 from pages.ui import model_choice, show
@@ -15,8 +16,8 @@ with right:
 table.metrics(chosen)
 if other is not None:
     table.compare(chosen, other)
-counts, compute, weights = st.tabs(  # only what is open is computed and drawn
-    [_("Parameters"), _("Compute and memory"), _("Weights")],
+counts, compute, weights, activation = st.tabs(  # only what is open is computed and drawn
+    [_("Parameters"), _("Compute and memory"), _("Weights"), _("Activation")],
     key="parameters-tab",
     on_change="rerun",
 )
@@ -29,3 +30,6 @@ if compute.open:
 if weights.open:
     with weights:
         table.weights(chosen)
+if activation.open:
+    with activation:
+        activation_view.view(chosen)

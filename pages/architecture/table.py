@@ -31,6 +31,8 @@ def metrics(chosen: Chosen) -> None:
     elif known.source:
         words += f" · {_(known.source)}"
     st.markdown(words)
+    if known.note:
+        st.caption(_(known.note))
 
 
 def compare(chosen: Chosen, other: Chosen) -> None:
@@ -88,14 +90,14 @@ def table(chosen: Chosen) -> None:
         hide_index=True,
         column_order=order,
         column_config={
-            "module": st.column_config.TextColumn(_("Module"), width=300),
-            "shape": st.column_config.TextColumn(_("Shape"), width=200),
+            "module": st.column_config.TextColumn(_("Module"), width=338),
+            "shape": st.column_config.TextColumn(_("Shape"), width=198),
             "parameters": st.column_config.NumberColumn(
-                _("Parameters"), format="localized", width=105
+                _("Parameters"), format="localized", width=100
             ),
-            "formula": st.column_config.TextColumn(_("How it comes about"), width=215),
+            "formula": st.column_config.TextColumn(_("How it comes about"), width=218),
             "share": st.column_config.ProgressColumn(
-                _("Share"), format="percent", min_value=0, max_value=1, width=130
+                _("Share"), format="percent", min_value=0, max_value=1, width=112
             ),
             "trainable": st.column_config.CheckboxColumn(_("Trainable"), width=80),
         },

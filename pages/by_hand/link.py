@@ -14,7 +14,7 @@ from tfm_core.inspect.by_hand import attention, learning
 MOST_LETTERS = 100  # of the words together
 _MOST_NUMBERS = 400  # characters of vectors or a matrix
 RATES = (0.1, 0.3, 1.0, 2.0, 4.0)
-FORMS = ("layer", "heads", "one", "fused", "torch")  # in their order
+FORMS = ("layer", "heads", "one", "einsum", "fused", "torch")  # in their order
 _WIDTHS = tuple(range(attention.FEWEST, attention.MOST + 1))
 
 STAGE = view_link.named(
@@ -23,7 +23,7 @@ STAGE = view_link.named(
         "one-hot": N_("Words"),
         "projections": N_("Projections"),
         "heads": N_("Heads"),
-        "forms": N_("Five ways"),
+        "forms": N_("Six ways"),
     },
     key="hand-stage",
 )

@@ -113,7 +113,7 @@ def heads(given: Given) -> None:
 
 
 def forms(given: Given) -> None:
-    """The same multi-head attention, written in five ways."""
+    """The same multi-head attention, written in six ways."""
     n_heads = _n_heads(given.vectors.shape[1])
     matrices = by_hand_matrices.matrices(given, with_out=True)
     made = by_hand_forms.forms(given.vectors, matrices, n_heads, given.allowed)
@@ -135,8 +135,8 @@ def forms(given: Given) -> None:
 def _table(made: tuple[by_hand_forms.Form, ...]) -> None:
     worst = max(form.difference for form in made)
     if by_hand_forms.agree(made):
-        words = _("All five give the same numbers: they differ by at most **{worst:.2g}**.")
-        st.success(words.format(worst=worst), icon=":material/check:")
+        words = _("All {n} give the same numbers: they differ by at most **{worst:.2g}**.")
+        st.success(words.format(n=len(made), worst=worst), icon=":material/check:")
     elif not math.isfinite(worst) or any(math.isnan(form.difference) for form in made):
         st.warning(
             _("One of them answers with NaN, because the mask leaves a query nothing to read."),

@@ -18,7 +18,7 @@ def pick() -> BenchmarkRequest | None:
     """Draw the choices; None, with a sentence on the page, where nothing can be measured."""
     left, right = st.columns(2)
     with left:
-        chosen = model_choice.chosen()
+        chosen = model_choice.chosen(is_trained=True)
     with right:
         name = _compare()
     if chosen.experiment is None:

@@ -129,7 +129,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
 
 def code(name: str) -> None:
     """Show the source of both sides."""
-    with st.expander(_("The code of both sides"), icon=":material/code:"):
+    with st.expander(_("The code of each side"), icon=":material/code:"):
         for label, path in COMPARISONS[name].code.items():
             st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
             st.code(source_of(path), language="python")

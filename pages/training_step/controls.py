@@ -23,7 +23,7 @@ RATES = (*tuple(float(f"{digit}e{power}") for power in range(-5, 1) for digit in
 
 def pick() -> Chosen | None:
     """Draw the choice of the model; None, with a sentence, where nothing can be trained."""
-    chosen = model_choice.chosen()
+    chosen = model_choice.chosen(is_trained=True)
     if chosen.experiment is None:
         st.info(
             _("A published model is laid out by its shapes only. Choose the configuration being "

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, runs_access, state, url_config, view_link
+from pages.ui import controls, drafts, free_sizes, runs_access, state, url_config, view_link
 from pages.ui.view_link import Choice, Unfit, one_of
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
@@ -54,8 +54,22 @@ class ModelView:
 
 
 @dataclass(frozen=True, slots=True)
+class SizedModelView(ModelView):
+    """On pages that need no training, the draft may have vocabularies and lengths of its own."""
+
+    src_vocabulary: int = view_link.linked(free_sizes.SRC_VOCABULARY)
+    tgt_vocabulary: int = view_link.linked(free_sizes.TGT_VOCABULARY)
+    src_len: int = view_link.linked(free_sizes.SRC_LEN)
+    tgt_len: int = view_link.linked(free_sizes.TGT_LEN)
+
+
+@dataclass(frozen=True, slots=True)
 class Chosen:
-    """A model to show; ``experiment`` for the draft and a run, ``run`` for a run only."""
+    """A model to show; ``experiment`` for the draft and a run, ``run`` for a run only.
+
+    A draft with sizes of one's own is no experiment. by_task: the draft with the sizes of its task;
+    problem: why those of one's own could not be taken.
+    """
 
     name: str
     label: str
@@ -64,14 +78,17 @@ class Chosen:
     architecture: Architecture
     experiment: Experiment | None = None
     run: Run | None = None
+    by_task: Architecture | None = None
+    problem: str = ""
 
 
-def chosen(*, is_edited: bool = False) -> Chosen:
+def chosen(*, is_edited: bool = False, is_trained: bool = False) -> Chosen:
     """Draw the choice and return the model; problems of the draft stand below it.
 
     The choice is the same on every page, and the link holds it. While the draft does not fit
     together, the last one that did is shown. is_edited: the page has the settings of the model, and
-    says there what is wrong with them.
+    says there what is wrong with them. is_trained: it needs an experiment, so the draft has the
+    sizes of its task.
     """
     problems = _read_draft()
     run, others = _current_run(), _other_runs()
@@ -97,7 +114,29 @@ def chosen(*, is_edited: bool = False) -> Chosen:
         for problem in (missing or unknown, *problems):
             view_link.warn(problem)
         _say(picked, run)
-        return _resolve(picked, run, is_edited=is_edited)
+        found = _resolve(picked, run, is_edited=is_edited)
+        if is_trained:
+            return found
+        if picked != DRAFT:
+            free_sizes.forget()
+            return found
+        return _sized(found, is_edited=is_edited)
+
+
+def _sized(draft: Chosen, *, is_edited: bool) -> Chosen:
+    """Return the draft with the sizes that were typed in place of its task's."""
+    sized = free_sizes.take(draft.architecture)
+    if sized.problem and not is_edited:
+        controls.complaint(sized.problem)
+    if not sized.is_free:
+        return replace(draft, by_task=draft.architecture, problem=sized.problem)
+    return replace(
+        draft,
+        shape=sized.architecture.shape,
+        architecture=sized.architecture,
+        experiment=None,
+        by_task=draft.architecture,
+    )
 
 
 def _take_run() -> None:

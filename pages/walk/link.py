@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pages.i18n import N_
 from pages.ui import view_link, walk_state
-from pages.ui.model_choice import ModelView
+from pages.ui.model_choice import SizedModelView
 from pages.ui.view_link import Choice, Number, Text
 
 MINE, BOOK = "mine", "book"
@@ -28,7 +28,7 @@ BLOCK = Number("block", first=0, low=0, high=98, offset=1)  # and so many blocks
 
 
 @dataclass(frozen=True, slots=True)
-class WalkView(ModelView):
+class WalkView(SizedModelView):
     """What the page shows. step: its name, "" for the first; block: from 0, as ``Number`` says.
 
     position: the kind of the textbook example; a model of one's own has its own.

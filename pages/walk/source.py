@@ -11,6 +11,7 @@ from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
 from pages.walk.link import BOOK, MINE, POSITION, SOURCE
 from tfm_core.config import Experiment
+from tfm_core.facts.architecture import Architecture
 from tfm_core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -53,7 +54,9 @@ def pick() -> tuple[str, Subject]:
 
 def _of(chosen: Chosen) -> tuple[str, Subject]:
     if chosen.experiment is None:
-        return chosen.name, _published(chosen.name)
+        known = chosen.architecture
+        key = f"{known.model.model_dump_json()} {known.shape} {known.src_len} {known.tgt_len}"
+        return key, _by_shape(key, known.batch, known)
     if chosen.run is not None and chosen.run.has_checkpoint:
         path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
         walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
@@ -76,16 +79,14 @@ def _book(position: str) -> Subject:
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _published(name: str) -> Subject:
-    from tfm_core.facts.architectures import ARCHITECTURES
+def _by_shape(key: str, batch: int, _known: Architecture) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import by_shape
 
-    known = ARCHITECTURES[name]
     walked = by_shape(
-        known.model, known.shape, batch=1, src_len=known.src_len, tgt_len=known.tgt_len
+        _known.model, _known.shape, batch=batch, src_len=_known.src_len, tgt_len=_known.tgt_len
     )
-    return with_note(walked, N_("A published model at its real size: shapes only, no numbers."))
+    return with_note(walked, N_("A model at its real size: shapes only, no numbers."))
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

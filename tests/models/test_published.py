@@ -100,7 +100,7 @@ def test_gpt2_is_a_language_model_of_its_whole_context(name):
     assert known.model.max_len == 1024
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
+@pytest.mark.parametrize("name", [name for name in ARCHITECTURES if not name.startswith("text-")])
 def test_only_the_first_transformer_scales_its_embeddings(name):
     shape = ARCHITECTURES[name].shape
     assert getattr(shape, "scale_embedding", None) in (None, name.startswith("transformer"))

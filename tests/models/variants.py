@@ -14,6 +14,7 @@ from tfm_core.models.build import (
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 from tfm_core.variants.cells import CELLS
+from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.poolings import POOLINGS
 from tfm_core.variants.positions import (
@@ -22,6 +23,7 @@ from tfm_core.variants.positions import (
     POSITIONS,
     POSITIONS_OF_WORDS,
 )
+from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.stems import STEMS
 
 SRC_WORDS, TGT_WORDS, S, T = 17, 19, 7, 5
@@ -44,8 +46,12 @@ def _text_variants():
             {"window": 2},
             {"tie_embeddings": True},
             {"dropout": 0.1},
+            {"shared_norm": True},
         ):
             yield family, settings
+        yield from ((family, {"projections": name}) for name in PROJECTIONS)
+        yield from ((family, {"final_norm": name}) for name in FINAL_NORMS)
+        yield family, {"final_norm": "always", "norm_first": False, "projections": "unbiased"}
 
 
 def _recurrent_variants():
@@ -66,6 +72,7 @@ def _vit_variants():
     yield from ({"pooling": "cls", "position": name} for name in POSITIONS)
     yield {"norm_first": False, "bias": False}
     yield {"activation": "gelu_tanh", "norm_eps": 1e-6}
+    yield {"projections": "sliced", "final_norm": "never", "pooling": "cls", "bias": False}
 
 
 def _captioner_variants():
@@ -77,6 +84,7 @@ def _captioner_variants():
     yield from ({"norm": name} for name in NORMS)
     yield {"norm_first": False, "bias": False, "norm_eps": 1e-6}
     yield {"n_encoder_layers": 1, "n_decoder_layers": 3, "dropout": 0.1}
+    yield {"projections": "no-output", "shared_norm": True}
 
 
 TEXT_VARIANTS = [*_text_variants(), *_recurrent_variants()]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from pages.ui import runs_access
@@ -13,6 +15,18 @@ from tests.pages.made_runs import made_run
 from tests.pages.opening import opened_at
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _packages_are_read_once() -> Iterator[None]:
+    """Let Streamlit look for components once: every AppTest reads all installed packages anew.
+
+    That would take more than half of the time of these tests.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        scan = functools.cache(manifest_scanner.scan_component_manifests)
+        patch.setattr(manifest_scanner, "scan_component_manifests", scan)
+        yield
 
 
 @pytest.fixture

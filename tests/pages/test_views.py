@@ -135,6 +135,8 @@ def told(name: str) -> Any:
 OWN_NUMBERS = TensorsView(
     operation="transpose", transpose_content="own", transpose_numbers="5 5 7, 0.5, -1, 2"
 )
+SIZES = {"src_vocabulary": 500, "tgt_vocabulary": 600, "src_len": 9, "tgt_len": 11}
+PAIR = {"model.family": "encoder-decoder"}
 SHOWN: list[tuple[str, Any, Query]] = [
     ("positions", PositionsView("rotary"), {}),
     ("before", BeforeView("length"), {}),
@@ -146,7 +148,10 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("words", WordsView(cut="byte", corpus="korean"), {}),
     ("words", WordsView(view="moving", table="tgt_embedding", dimensions="3"), KOREAN),
     ("build", BuildView("gpt2-small"), {}),
-    ("parameters", ParametersView("gpt2-small", "vit-b"), {}),
+    ("parameters", ParametersView("gpt2-small", versus="vit-b"), {}),
+    ("build", BuildView(**SIZES), PAIR),
+    ("parameters", ParametersView(**SIZES), PAIR),
+    ("walk", WalkView(**SIZES), PAIR),
     ("training-step", TrainingStepView(stage="loss"), {}),
     ("training-step", TrainingStepView(show="run", stage="update", weights="last"), KOREAN),
     ("speed", SpeedView(show="gpt2-small", compare="data"), {}),

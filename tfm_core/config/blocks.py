@@ -9,8 +9,10 @@ from pydantic import model_validator
 from tfm_core.config.base import Config, CrossError, OneOf, knob
 from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.final_norms import FINAL_NORMS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.projections import PROJECTIONS
 
 
 class BlockConfig(Config):
@@ -72,6 +74,35 @@ class BlockConfig(Config):
         "gelu", N_("Activation"), N_("The feed-forward layer's non-linearity.")
     )
     bias: bool = knob(True, N_("Biases"), N_("Add a bias in every linear layer."), advanced=True)
+
+    projections: Annotated[str, OneOf(PROJECTIONS)] = knob(
+        "full",
+        N_("Attention’s matrices"),
+        N_("Which matrices an attention has; the parameter table shows what each choice saves."),
+        advanced=True,
+    )
+    shared_norm: bool = knob(
+        False,
+        N_("One norm for all sublayers"),
+        N_("All sublayers of a block share one norm’s scale and shift: a mistake worth seeing."),
+        advanced=True,
+    )
+    final_norm: Annotated[str, OneOf(FINAL_NORMS)] = knob(
+        "pre-norm",
+        N_("Last norm"),
+        N_("Whether a norm stands behind the last block."),
+        advanced=True,
+    )
+
+    @property
+    def has_final_norm(self) -> bool:
+        """Whether a norm stands behind the last block."""
+        return FINAL_NORMS[self.final_norm].stands(self.norm_first)
+
+    @property
+    def attention_bias(self) -> bool:
+        """Whether the matrices of an attention have biases."""
+        return self.bias and PROJECTIONS[self.projections].has_bias
 
     @property
     def d_head(self) -> int:

@@ -20,12 +20,13 @@ class TextShape:
     one_vocabulary: source and target words share one embedding table (both sizes are then equal).
     output_bias: the output layer has a bias where the model has biases (GPT-2's has none).
     head: ``tokens`` answers every position with a word; ``pooler`` is BERT's, a tanh layer on the
-    first token; the name of a pooling gives one label for the text, read from the mean of its words
-    or from a <bos> put in front of it. n_labels: the last words of the target vocabulary, which
-    alone are labels. mask_id: the source token that hides a word, 0 where none does. n_segments:
-    BERT's segment embeddings, and the norm behind all embeddings. scale_embedding: embeddings are
-    multiplied by sqrt(d_model), as the first Transformer's are; GPT-2's and BERT's are not.
-    has_source: False for a language model, which only continues what it wrote.
+    first token; ``states`` hands out the stack's vectors as they are; the name of a pooling gives
+    one label for the text, read from the mean of its words or from a <bos> put in front of it.
+    n_labels: the last words of the target vocabulary, which alone are labels. mask_id: the source
+    token that hides a word, 0 where none does. n_segments: BERT's segment embeddings, and the norm
+    behind all embeddings. scale_embedding: embeddings are multiplied by sqrt(d_model), as the first
+    Transformer's are; GPT-2's and BERT's are not. has_source: False for a language model, which
+    only continues what it wrote. n_hidden: width of a hidden layer before the labels, 0 for none.
     Raises ValueError where one vocabulary has two sizes, and for an unknown head.
     """
 
@@ -40,6 +41,7 @@ class TextShape:
     n_labels: int = 0
     mask_id: int = 0
     has_source: bool = True
+    n_hidden: int = 0
 
     @property
     def pooling(self) -> Pooling | None:
@@ -58,7 +60,7 @@ class TextShape:
 
     def __post_init__(self) -> None:
         """Refuse sizes that contradict each other and heads that there are not."""
-        if self.head not in (known := ("tokens", "pooler", *POOLINGS)):
+        if self.head not in (known := ("tokens", "pooler", *POOLINGS, "states")):
             raise StudentError(
                 "head is {head!r}, but must be one of {known}.",
                 head=self.head,

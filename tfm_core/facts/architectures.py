@@ -7,38 +7,21 @@ no paper says is as in the code its authors published: the epsilons of the norms
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tfm_core.config import (
     DecoderOnlyConfig,
     EncoderDecoderConfig,
     EncoderOnlyConfig,
     Experiment,
-    ModelConfig,
     SequenceTaskConfig,
     ViTConfig,
 )
-from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
+from tfm_core.config.shape import CaptionShape, ImageShape, TextShape
 from tfm_core.data.shape import data_shape
+from tfm_core.facts.architecture import Architecture
+from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.sentences import N_
 
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """A model to scale.
-
-    src_len and tgt_len: tokens of one full example (0 for pictures). n_parameters: the published
-    or recomputed count, exact; None where the paper does not fix it. source: where it stands.
-    """
-
-    name: str
-    label: str
-    model: ModelConfig
-    shape: Shape
-    src_len: int = 0
-    tgt_len: int = 0
-    n_parameters: int | None = None
-    source: str = ""
+__all__ = ["ARCHITECTURES", "Architecture", "of_experiment"]
 
 
 def of_experiment(experiment: Experiment, label: str) -> Architecture:
@@ -126,5 +109,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         _vit("vit-l", N_("ViT-L/16"), (1024, 16, 24), 16, 304_326_632, _DOSOVITSKIY),
         _vit("vit-h", N_("ViT-H/14"), (1280, 16, 32), 14, 632_045_800, _DOSOVITSKIY),
         _digits(),
+        *FROM_TEXTS,
     )
 }

@@ -3,7 +3,8 @@
 Torch-free algebra. One multiply-accumulate (MAC) is 2 FLOPs. Counted are all matrix products, the
 attention scores and weighted sums too; norms, activations and softmax are not, as in
 ``torch.utils.flop_counter``, which gives the same numbers (a test says so). Counted is the whole
-forward pass: where only one token is read, training leaves the others out of the last block.
+forward pass: where only one token is read, training leaves the others out of the last block
+(``unasked``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape, pa
 from tfm_core.facts import compute_recurrent as recurrent
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.stems import STEMS
 
 PARTS = (
@@ -81,16 +83,32 @@ def macs(
     d, tokens = config.d_model, seen.encoder
     n_encoder, n_decoder = layers(config)
     n_matrices = ACTIVATIONS[config.activation].n_matrices
+    has_output = PROJECTIONS[config.projections].has_output
     for n, length in ((n_encoder, seen.encoder), (n_decoder, seen.decoder)):
-        counts["projections"] += n * 4 * length * d * d
+        counts["projections"] += n * (3 + has_output) * length * d * d
         counts["scores"] += n * 2 * length * length * d
         counts["feed-forward"] += n * n_matrices * length * d * config.d_ff
     if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
-        projected = 2 * seen.decoder * d * d + 2 * tokens * d * d
+        projected = (1 + has_output) * seen.decoder * d * d + 2 * tokens * d * d
         counts["cross-attention"] = n_decoder * (projected + 2 * seen.decoder * tokens * d)
     counts["embedding"] = _embedding(config, shape)
     counts["output"] = _output(config, shape, seen)
     return {part: batch * count for part, count in counts.items()}
+
+
+def unasked(config: ModelConfig, shape: Shape) -> int:
+    """Return the multiply-accumulates of one picture that a model with a CLS token leaves out.
+
+    Behind its last block that token alone is read, so it alone asks there; keys and values are made
+    of all. Who watches a pass sees all of it computed.
+    """
+    if not isinstance(config, ViTConfig) or not POOLINGS[config.pooling].has_cls:
+        return 0
+    tokens, d = lengths(config, shape, 0, 0).encoder, config.d_model
+    n_matrices = ACTIVATIONS[config.activation].n_matrices
+    n_square = 1 + PROJECTIONS[config.projections].has_output  # of the query, and of the output
+    of_one = n_square * d * d + 2 * tokens * d + n_matrices * d * config.d_ff
+    return (tokens - 1) * of_one
 
 
 def layers(config: ModelConfig) -> tuple[int, int]:
@@ -134,11 +152,17 @@ def _embedding(config: TransformerConfig, shape: Shape) -> int:
 def _output(config: TransformerConfig, shape: Shape, seen: Lengths) -> int:
     if isinstance(shape, ImageShape):
         return config.d_model * shape.n_classes
+    if isinstance(shape, TextShape) and shape.head == "states":
+        return 0
     if isinstance(shape, TextShape) and shape.head == "pooler":
         return config.d_model**2
     words = shape.tgt_vocabulary
     if isinstance(shape, TextShape) and shape.is_label:
         words = shape.n_labels
+        if shape.n_hidden:
+            hidden = shape.n_hidden * (config.d_model + words)
+            pooled = seen.encoder * config.d_model if not shape.has_cls else 0
+            return pooled + hidden
     pooling = shape.pooling if isinstance(shape, TextShape) else None
     pooled = seen.encoder if pooling is not None and pooling.reads_padding else 0
     return (pooled + seen.answers * words) * config.d_model

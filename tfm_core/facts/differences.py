@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from tfm_core.config import FAMILIES
+from tfm_core.config import FAMILIES, ModelConfig
 from tfm_core.facts.architectures import Architecture
 from tfm_core.facts.compute import macs
 from tfm_core.facts.parameter_table import parameter_table
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.positions import POSITIONS
 
 SHAPE_LABELS = {
     "src_vocabulary": N_("Source vocabulary"),
     "tgt_vocabulary": N_("Target vocabulary"),
+    "pad_id": N_("Id of the padding token"),
     "one_vocabulary": N_("One vocabulary for source and target"),
     "output_bias": N_("Bias in the output layer"),
     "head": N_("What it answers with"),
@@ -41,8 +43,11 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
             )
         )
     old, new = one.model_dump(), other.model_dump()
+    limited = [_has_limit(model) for model in (one, other)]
     for name in (name for name in new if name in old and name != "family"):
-        if old[name] != new[name]:
+        if name == "max_len" and not all(limited):
+            changes += _limits(first, second, *limited)
+        elif old[name] != new[name]:
             label = type(other).model_fields[name].title or name
             changes.append(
                 N_(
@@ -53,7 +58,9 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
                 )
             )
     old, new = asdict(first.shape), asdict(second.shape)
-    for name in (name for name in new if name in old and name != "pad_id"):
+    for name in (name for name in new if name in old):
+        if name == "pad_id" and None not in (old[name], new[name]):
+            continue  # which number it has says nothing of a model
         if old[name] != new[name]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
             changes.append(
@@ -67,6 +74,28 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
     if first.model == second.model and first.shape == second.shape:
         return []
     return [*changes, *_sizes(first, second)]
+
+
+def _has_limit(model: ModelConfig) -> bool:
+    """Return whether a model can read no more than ``max_len`` tokens: as a table of positions."""
+    return POSITIONS[getattr(model, "position", "none")].has_table
+
+
+def _limits(
+    first: Architecture, second: Architecture, is_first: bool, is_second: bool
+) -> list[Sentence]:
+    """Return which of two models alone has a longest sequence; nothing where neither has one."""
+    if is_first == is_second:
+        return []
+    limited, other = (second, first) if is_second else (first, second)
+    return [
+        N_(
+            "Longest sequence: {label} has a table of {n:,} positions; {other} has no limit.",
+            label=limited.label,
+            n=limited.model.model_dump()["max_len"],
+            other=other.label,
+        )
+    ]
 
 
 def _sizes(first: Architecture, second: Architecture) -> list[str]:
@@ -99,4 +128,6 @@ def _ratio(new: int, old: int) -> str:
 def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "none"
     return f"{value:,}" if isinstance(value, int) else str(value)

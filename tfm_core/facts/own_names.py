@@ -29,7 +29,8 @@ def own_names(config: ModelConfig, shape: Shape) -> Names:
             "src_positions": "positions",
         }
         assert isinstance(shape, TextShape)
-        return names | ({"output.labels": "output"} if shape.is_label else {})
+        names |= {"output.labels": "output"} if shape.is_label else {}
+        return names | ({"output.hidden": "hidden"} if shape.n_hidden else {})
     if isinstance(config, DecoderOnlyConfig):
         assert isinstance(shape, TextShape)
         if shape.one_vocabulary:

@@ -152,6 +152,9 @@ def times(sizes: Iterable[int]) -> str:
 
 def _formula(name: str, module: nn.Module, counted: Sequence[nn.Parameter]) -> str:
     """Return the count as it comes about; the input projections are three matrices in one."""
+    if name.endswith("in_projection") and counted[0].ndim == 4:  # a matrix a head
+        _three, heads, d, _d = counted[0].shape
+        return f"3 x {heads} x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")
     if name.endswith("in_projection"):
         d = counted[0].shape[1]
         return f"3 x ({d} x {d}" + (f" + {d})" if len(counted) == 2 else ")")

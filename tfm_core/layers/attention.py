@@ -75,6 +75,31 @@ def fused_attention(
     return out
 
 
+class SlicedProjection(nn.Module):
+    """Queries, keys and values of heads that each see their own slice of the vector only.
+
+    Equal to an ``nn.Linear`` whose matrix has the heads' d_head x d_head matrices on its diagonal.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, *, bias: bool = True) -> None:
+        """``heads``: (3, H, D, D), a matrix for query, key and value of each head."""
+        super().__init__()
+        d_head = d_model // n_heads
+        self.heads = nn.Parameter(torch.empty(3, n_heads, d_head, d_head))
+        self.bias = nn.Parameter(torch.zeros(3 * d_model)) if bias else None
+        bound = math.sqrt(3 / d_head)  # Glorot & Bengio 2010, of each matrix
+        nn.init.uniform_(self.heads, -bound, bound)
+
+    @property
+    def weight(self) -> Tensor:
+        """The whole matrix (3 * d_model, d_model), zero outside the slices."""
+        return torch.cat([torch.block_diag(*part) for part in self.heads])  # type: ignore[no-untyped-call]
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x: (B, T, d_model) to (B, T, 3 * d_model): query, key, value."""
+        return F.linear(x, self.weight, self.bias)
+
+
 class MultiHeadAttention(nn.Module):
     """H attentions side by side, each on its own d_head dimensions, then mixed by one matrix.
 
@@ -84,20 +109,31 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self, d_model: int, n_heads: int, *, dropout: float = 0.0, bias: bool = True
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+        has_output: bool = True,
+        is_sliced: bool = False,
     ) -> None:
-        """Raise ValueError when n_heads does not divide d_model."""
+        """has_output: whether a matrix mixes the heads. is_sliced: see ``SlicedProjection``.
+
+        Raise ValueError when n_heads does not divide d_model.
+        """
         super().__init__()
         if d_model % n_heads:
             raise ValueError(f"n_heads {n_heads} does not divide d_model {d_model}")
         self.d_model, self.n_heads, self.dropout = d_model, n_heads, dropout
-        self.in_projection = nn.Linear(d_model, 3 * d_model, bias=bias)
-        self.out_projection = nn.Linear(d_model, d_model, bias=bias)
-        nn.init.xavier_uniform_(self.in_projection.weight)
-        nn.init.xavier_uniform_(self.out_projection.weight)
-        if bias:
-            nn.init.zeros_(self.in_projection.bias)
-            nn.init.zeros_(self.out_projection.bias)
+        self.in_projection: nn.Linear | SlicedProjection
+        if is_sliced:
+            self.in_projection = SlicedProjection(d_model, n_heads, bias=bias)
+        else:
+            self.in_projection = _linear(d_model, 3 * d_model, bias)
+        self.out_projection: nn.Module = nn.Identity()
+        if has_output:
+            self.out_projection = _linear(d_model, d_model, bias)
 
     def project(self, x: Tensor, memory: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Return query (B, H, Q, D), key and value (B, H, K, D); key and value from ``memory``."""
@@ -182,3 +218,11 @@ class MultiHeadAttention(nn.Module):
         if bias is not None:
             recorder.record(self, bias=bias)
         return heads
+
+
+def _linear(d_in: int, d_out: int, bias: bool) -> nn.Linear:
+    made = nn.Linear(d_in, d_out, bias=bias)
+    nn.init.xavier_uniform_(made.weight)
+    if bias:
+        nn.init.zeros_(made.bias)
+    return made

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
@@ -17,6 +20,20 @@ from tfm_core.layers.feed_forward import FeedForward
 from tfm_core.layers.norms import make_norm
 from tfm_core.layers.relative import Relative
 from tfm_core.variants.norms import NORM_EPS
+
+
+class SharedNorm(nn.Module):
+    """Another sublayer's norm, used here too; a module of its own, so that captures differ."""
+
+    def __init__(self, norm: nn.Module) -> None:
+        """Use the same scale and shift as ``norm``."""
+        super().__init__()
+        self.norm = norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map x: (B, T, d_model) to the same shape."""
+        out: Tensor = self.norm(x)
+        return out
 
 
 class Block(nn.Module):
@@ -39,20 +56,30 @@ class Block(nn.Module):
         norm_first: bool = False,
         bias: bool = True,
         eps: float = NORM_EPS,
+        attend: Callable[[], MultiHeadAttention] | None = None,
+        has_shared_norm: bool = False,
     ) -> None:
-        """Raise ValueError when n_heads does not divide d_model."""
+        """attend: makes each attention, where it is not the usual one of these sizes.
+
+        has_shared_norm: whether all sublayers use one norm. Raise ValueError when n_heads does not
+        divide d_model.
+        """
         super().__init__()
         self.norm_first = norm_first
-        self.self_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, bias=bias)
+        attend = attend or partial(MultiHeadAttention, d_model, n_heads, dropout=dropout, bias=bias)
+        self.self_attention = attend()
         self.self_attention_norm = make_norm(norm, d_model, eps)
+        another: Callable[[], nn.Module] = partial(make_norm, norm, d_model, eps)
+        if has_shared_norm:
+            another = partial(SharedNorm, self.self_attention_norm)
         if has_cross:
-            self.cross_attention = MultiHeadAttention(d_model, n_heads, dropout=dropout, bias=bias)
-            self.cross_attention_norm = make_norm(norm, d_model, eps)
+            self.cross_attention = attend()
+            self.cross_attention_norm = another()
         self.has_cross = has_cross
         self.feed_forward = FeedForward(
             d_model, d_ff, activation=activation, dropout=dropout, bias=bias
         )
-        self.feed_forward_norm = make_norm(norm, d_model, eps)
+        self.feed_forward_norm = another()
         self.dropout = nn.Dropout(dropout)
 
     def forward(
@@ -140,6 +167,7 @@ class Stack(nn.Module):
         """relative: the positions that act in the self-attention of all blocks, if any."""
         super().__init__()
         self.layers = nn.ModuleList(blocks)
+        self.forgets_blocks = False
         self.final_norm = final_norm
         self.relative = relative
 
@@ -154,8 +182,17 @@ class Stack(nn.Module):
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
         recorder.record(self, input=x)
         for block in self.layers:
-            x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, relative=self.relative)
+            x = self._pass(
+                block, x, mask=mask, memory=memory, memory_mask=memory_mask, relative=self.relative
+            )
         return self._normed(x)
+
+    def _pass(self, block: Callable[..., Tensor], *args: Any, **settings: Any) -> Tensor:
+        """Call a block; where blocks are forgotten, keep its input alone for the way back."""
+        if self.forgets_blocks and torch.is_grad_enabled():
+            passed: Tensor = checkpoint(block, *args, use_reentrant=False, **settings)
+            return passed
+        return block(*args, **settings)
 
     def at(self, query_positions: Tensor, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Return what ``forward`` says at positions (B, R) alone: (B, R, d_model).
@@ -166,11 +203,23 @@ class Stack(nn.Module):
             return tokens_at(self(x, mask=mask), query_positions)
         *blocks, last = self.layers
         for block in blocks:
-            x = block(x, mask=mask, relative=self.relative)
+            x = self._pass(block, x, mask=mask, relative=self.relative)
         assert isinstance(last, Block)
-        return self._normed(last.at(query_positions, x, mask=mask, relative=self.relative))
+        x = self._pass(last.at, query_positions, x, mask=mask, relative=self.relative)
+        return self._normed(x)
 
     def _normed(self, x: Tensor) -> Tensor:
         x = x if self.final_norm is None else self.final_norm(x)
         recorder.record(self, output=x)
         return x
+
+
+def forget_blocks(model: nn.Module) -> None:
+    """Let every stack keep of each block its input alone in training, and compute the rest again.
+
+    Gradient checkpointing: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost". The
+    second pass draws the same dropout, so the gradients are the same, bit for bit.
+    """
+    for module in model.modules():
+        if isinstance(module, Stack):
+            module.forgets_blocks = True

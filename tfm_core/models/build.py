@@ -111,8 +111,14 @@ def _reader(config: TextModelConfig, shape: TextShape, output: nn.Linear) -> nn.
     """Return what answers at the end of an encoder-only model."""
     if shape.is_label:
         return LabelOutput(
-            config.d_model, shape.tgt_vocabulary, shape.n_labels, bias=output.bias is not None
+            config.d_model,
+            shape.tgt_vocabulary,
+            shape.n_labels,
+            n_hidden=shape.n_hidden,
+            bias=output.bias is not None,
         )
+    if shape.head == "states":
+        return nn.Identity()
     return Pooler(config.d_model, config.bias) if shape.head == "pooler" else output
 
 

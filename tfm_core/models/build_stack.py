@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from torch import nn
 
 from tfm_core.config import BlockConfig, DecoderOnlyConfig, TransformerConfig
+from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.layers.blocks import Block, Stack
 from tfm_core.layers.norms import make_norm
 from tfm_core.variants.positions import POSITIONS, Position
 from tfm_core.variants.positions.none import NONE
+from tfm_core.variants.projections import PROJECTIONS
 from tfm_core.variants.record import resolve
 
 
@@ -21,7 +25,7 @@ def stack(
     """Return ``n_layers`` equal blocks and, where they are pre-norm, the last norm."""
     blocks = [_block(config, has_cross) for _ in range(n_layers)]
     final_norm = (
-        make_norm(config.norm, config.d_model, config.norm_eps) if config.norm_first else None
+        make_norm(config.norm, config.d_model, config.norm_eps) if config.has_final_norm else None
     )
     is_causal = has_cross or isinstance(config, DecoderOnlyConfig)
     return Stack(blocks, final_norm, relative=_relative(config, is_causal))
@@ -39,6 +43,16 @@ def _block(config: BlockConfig, has_cross: bool) -> Block:
         norm_first=config.norm_first,
         bias=config.bias,
         eps=config.norm_eps,
+        attend=partial(
+            MultiHeadAttention,
+            config.d_model,
+            config.n_heads,
+            dropout=config.dropout,
+            bias=config.attention_bias,
+            has_output=PROJECTIONS[config.projections].has_output,
+            is_sliced=PROJECTIONS[config.projections].is_sliced,
+        ),
+        has_shared_norm=config.shared_norm,
     )
 
 

@@ -129,6 +129,16 @@ def test_all_forms_give_the_same_numbers(n_heads, mask):
         assert form.code.strip().startswith("def ")
 
 
+def test_the_einsums_are_those_of_batch_query_head_and_width():
+    (code,) = [
+        form.code
+        for form in forms(vectors(), drawn(6, 4), 2, ALLOWED["none"])
+        if form.name == "Two einsums"
+    ]
+    assert '"nqhd,nkhd->nhqk"' in code
+    assert '"nhql,nlhd->nqhd"' in code
+
+
 def test_a_query_without_keys_is_nan_in_pytorchs_module_alone():
     found = {form.name: form for form in forms(vectors(), drawn(6, 4), 2, BLIND)}
     assert not agree(tuple(found.values()))

@@ -116,6 +116,23 @@ def test_norms_bends_and_sources_differ_in_words():
     assert "Reads a source: no instead of yes." in said
 
 
+def test_a_longest_sequence_is_said_only_of_a_table_of_positions():
+    base, bert, gpt = (ARCHITECTURES[name] for name in ("transformer-base", "bert-base", "gpt2-xl"))
+    said = " ".join(differences(base, bert))
+    assert "512 instead of 64" not in said
+    table = "BERT-base has a table of 512 positions; Transformer base (2017) has no limit."
+    assert table in said
+    assert table in " ".join(differences(bert, base))
+    assert "Longest sequence: 1,024 instead of 512." in differences(bert, gpt)
+    assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
+
+
+def test_a_model_without_a_padding_token_is_said_to_have_none():
+    bert, gpt, base = (ARCHITECTURES[name] for name in ("bert-base", "gpt2-xl", "transformer-base"))
+    assert "Id of the padding token: none instead of 0." in differences(bert, gpt)
+    assert not [said for said in differences(base, bert) if "padding" in said]
+
+
 def test_the_same_model_has_no_differences():
     assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
 

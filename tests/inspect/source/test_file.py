@@ -75,6 +75,11 @@ def _cases():
         config = MODEL_CONFIGS["encoder-only"].parse({**SMALL, **settings})
         shape = TextShape(SRC_WORDS, 7, head=head, n_labels=3)
         yield f"label {head}", build_model(config, shape), config, shape, text_batch()
+        shape = replace(shape, n_hidden=5)
+        yield f"label {head} hidden", build_model(config, shape), config, shape, text_batch()
+    config, shape = text_config("encoder-only"), TextShape(17, 17, one_vocabulary=True)
+    shape = replace(shape, head="states")
+    yield "states", build_model(config, shape), config, shape, text_batch()
     for settings in VIT_VARIANTS:
         config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
         yield f"vit {settings}", vit_model(**settings), config, ImageShape(6, 3, 5), (IMAGES,)
@@ -137,7 +142,7 @@ def of_family(config, shape, inputs, said, answer):
     """What the engine's model and the file say of the same places, in one order."""
     if config.family == "encoder-only" and shape.is_label:
         return said[:, 0, -shape.n_labels :], answer
-    if config.family == "encoder-only" and shape.head == "tokens":
+    if config.family == "encoder-only" and shape.head in ("tokens", "states"):
         return said, answer[:, : inputs[1].size(1)]
     if config.family == "decoder-only" and not shape.one_vocabulary:
         places = joined(inputs, shape)[1]

@@ -1,5 +1,8 @@
 """Build and Parameters through the frame, with drafts, runs and models to scale."""
 
+import re
+import shlex
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -9,11 +12,13 @@ from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.data.shape import data_shape
+from tfm_core.data.text import text_task
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
+from tfm_core.facts.study_texts import FROM_TEXTS
 from tfm_core.presets import PRESETS
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 PATHS = ["architecture/build.py", "architecture/parameters.py"]
 
@@ -95,6 +100,60 @@ def test_two_runs_are_compared_and_the_link_keeps_both(open_page, store):
     assert older.selectbox(key="model-compare").value == f"run:{first.id}"
 
 
+@pytest.mark.parametrize("path", [*PATHS, "walk/page.py"])
+@pytest.mark.parametrize("name", [known.name for known in FROM_TEXTS])
+def test_every_model_of_the_study_texts_is_shown_with_its_note(open_page, path, name):
+    known = ARCHITECTURES[name]
+    app = open_page(path, show=name)
+    assert not app.exception
+    assert not app.error
+    assert known.label in app.selectbox(key="model-choice").options
+    if path in PATHS:
+        assert known.note in said(app)
+        assert f"**{parameter_table(known.model, known.shape).total:,}** parameters" in said(app)
+    else:
+        assert "shapes only, no numbers" in said(app)
+
+
+def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page):
+    app = open_page("architecture/build.py")
+    app.session_state["draft"] = PRESETS["translate"].experiment.model_dump()
+    app.run()
+    assert "for one example of 16 + 18 tokens" in said(app)
+    app.number_input(key="setting:src_vocabulary").set_value(10_000)
+    app.number_input(key="setting:tgt_vocabulary").set_value(8_000)
+    app.number_input(key="setting:src_len").set_value(20)
+    app.number_input(key="setting:tgt_len").set_value(25).run()
+    assert not app.exception
+    assert "for one example of 20 + 25 tokens" in said(app)
+    link = {name: app.query_params[name] for name in app.query_params}
+    assert link["src_vocabulary"] == "10000"
+    shown = said(app).partition("** parameters")[0]
+    again = open_page("architecture/build.py", **link)
+    assert said(again).partition("** parameters")[0] == shown
+    app.switch_page("walk/page.py").run()
+    assert not app.exception
+    assert "shapes only, no numbers" in said(app)
+    app.switch_page("speed/page.py").run()  # what trains has the sizes of its task
+    assert not app.exception
+    assert "laid out by its shapes only" not in said(app)
+    app.switch_page("architecture/build.py").run()
+    app.selectbox(key="model-choice").set_value("gpt2-small").run()
+    assert "src_vocabulary" not in app.query_params
+
+
+def test_lengths_that_a_learned_table_cannot_hold_are_said_beside_them(open_page):
+    app = open_page("architecture/build.py")
+    app.session_state["draft"] = PRESETS["gpt-grammar"].experiment.model_dump()
+    app.run()
+    app.number_input(key="setting:tgt_len").set_value(65).run()
+    assert not app.exception
+    assert "Sequences of 65 tokens need as many rows" in said(app)
+    app.number_input(key="setting:tgt_len").set_value(33).run()
+    assert "Sequences of" not in said(app)
+    assert "for one example of 33 tokens" in said(app)
+
+
 def test_two_models_are_compared_in_words(open_page):
     app = open_page("architecture/parameters.py")
     app.selectbox(key="model-choice").set_value("gpt2-small").run()
@@ -123,6 +182,25 @@ def test_a_recorded_run_shows_its_weights_before_and_after(open_page, store, mon
     assert "The standard deviation went from" in said(app)
 
 
+def test_a_recorded_run_shows_what_goes_into_its_activation(open_page, store, monkeypatch):
+    monkeypatch.setattr(runs_access.store(), "recorded", RECORDED)
+    app = open_page("architecture/parameters.py", run="recorded-digits")
+    app.session_state["parameters-tab"] = "Activation"
+    app.run()
+    assert not app.exception
+    assert "This model takes **GELU**" in said(app)
+    assert list(app.table[0].value.index) == ["encoder.layers.0", "encoder.layers.1"]
+
+
+def test_a_model_without_a_feed_forward_layer_has_no_activation(open_page):
+    app = open_page()
+    app.session_state["draft"] = PRESETS["translate-additive"].experiment.model_dump()
+    app.session_state["parameters-tab"] = "Activation"
+    app.run().switch_page("architecture/parameters.py").run()
+    assert not app.exception
+    assert "no feed-forward layer" in said(app)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
     parameter_table.cache_clear()
@@ -138,7 +216,7 @@ def test_a_model_that_was_shown_is_not_laid_out_again(open_page, path):
     assert not calls
 
 
-@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights"])
+@pytest.mark.parametrize("tab", ["Parameters", "Compute and memory", "Weights", "Activation"])
 def test_every_tab_is_drawn_when_it_is_open(open_page, tab):
     app = open_page("architecture/parameters.py")
     app.session_state["parameters-tab"] = tab
@@ -228,3 +306,71 @@ def test_the_link_to_copy_opens_the_page_as_it_is(open_page):
     app = open_page("architecture/parameters.py", show="gpt2-small", versus="vit-b")
     query = parse_qs(urlsplit(app.sidebar.code[0].value).query)
     assert query == {"show": ["gpt2-small"], "versus": ["vit-b"]}
+
+
+def shown_code(app):
+    """Every block of code on the page."""
+    return [one.value for one in app.code]
+
+
+@pytest.mark.parametrize("name", ["gpt2-small", "vit-b", "bert-base"])
+def test_the_structure_is_printed_beside_the_diagram(open_page, name):
+    app = open_page("architecture/build.py", show=name)
+    app.session_state["build-printed"] = True
+    app.run()
+    assert not app.exception
+    (text,) = [text for text in shown_code(app) if text.startswith("Model(")]
+    layers = {"gpt2-small": "decoder", "vit-b": "encoder", "bert-base": "encoder"}[name]
+    assert f"({layers}): Stack(" in text
+    assert "(0-11): 12 x Block(" in text
+    assert not re.search("src|tgt|source|target", text)
+
+
+@pytest.fixture
+def recorded(store, monkeypatch, tmp_path):
+    """The runs that come with the app, in the store of the pages."""
+    monkeypatch.setattr(runs_access.store(), "recorded", RunStore(tmp_path / "other").recorded)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_the_file_of_a_run_comes_with_the_command_that_uses_its_weights(open_page):
+    app = open_page("architecture/build.py", show="run", run="recorded-korean")
+    app.session_state["build-code"] = True
+    app.run()
+    assert not app.exception
+    (command,) = [text for text in shown_code(app) if text.startswith("python model.py")]
+    _python, file, flag, path, sentence = shlex.split(command)
+    assert (file, flag) == ("model.py", "--checkpoint")
+    assert Path(path).is_file()
+    whole = next(text for text in shown_code(app) if text.startswith('"""Encoder-decoder'))
+    assert "def translate(self, sentence):" in whole
+    assert '"고양이"' in whole
+    assert "weights = scores.softmax(-1)" in whole
+    assert text_task(PRESETS["translate"].experiment.task).tokenize(sentence)
+    app.session_state["build-code"] = True
+    app.button_group(key="build-attention-form").set_value("fused").run()
+    whole = next(text for text in shown_code(app) if text.startswith('"""Encoder-decoder'))
+    assert "F.scaled_dot_product_attention(" in whole
+    assert "softmax(-1)" not in whole
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_run_of_pictures_offers_its_mean_and_a_picture(open_page):
+    app = open_page("architecture/build.py", show="run", run="recorded-digits")
+    app.session_state["build-code"] = True
+    app.run()
+    assert not app.exception
+    assert "It carries the mean and the deviation" in said(app)
+    assert any("MEAN, STD = [0.13" in text for text in shown_code(app))
+    labels = [one.proto.label for one in app.get("download_button")]
+    assert "A picture to try" in labels
+    assert any(label.startswith("Weights (") for label in labels)
+
+
+def test_gpt2_has_its_own_names_in_the_table(open_page):
+    app = open_page("architecture/parameters.py", show="gpt2-small")
+    modules = list(app.dataframe[0].value["module"])
+    assert modules[0] == "token_embedding.table"
+    assert not [name for name in modules if "src" in name or "tgt" in name]
+    tied = dict(zip(modules, app.dataframe[0].value["tied to"], strict=True))
+    assert tied["output"] == "token_embedding.table.weight"

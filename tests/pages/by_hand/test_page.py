@@ -23,7 +23,7 @@ STAGES = {
     "Words": "one-hot",
     "Projections": "projections",
     "Heads": "heads",
-    "Five ways": "forms",
+    "Six ways": "forms",
 }
 
 
@@ -196,9 +196,9 @@ def test_a_width_without_equal_heads_has_one_number_each(open_page):
     assert sheets(app)["query"][0][1:] == []
 
 
-def test_all_five_forms_agree_and_say_so(open_page):
-    app = open_page(PAGE, stage="Five ways")
-    assert "All five give the same numbers" in app.success[0].value
+def test_all_six_forms_agree_and_say_so(open_page):
+    app = open_page(PAGE, stage="Six ways")
+    assert "All 6 give the same numbers" in app.success[0].value
     assert "w.chunk(n_heads, dim=1)" in app.code[0].value
 
 

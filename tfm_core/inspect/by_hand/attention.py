@@ -168,6 +168,7 @@ def layer(matrices: Matrices, n_heads: int) -> MultiHeadAttention:
     stacked = np.concatenate([m.T for m in (matrices.query, matrices.key, matrices.value)])
     with torch.no_grad():
         attention.in_projection.weight.copy_(torch.tensor(stacked))
+        assert isinstance(attention.out_projection, torch.nn.Linear)
         attention.out_projection.weight.copy_(torch.tensor(matrices.out.T))
     return attention.eval()
 

@@ -1,4 +1,4 @@
-"""Multi-head attention written in five ways with the same weights: they give the same numbers.
+"""Multi-head attention written in six ways with the same weights: they give the same numbers.
 
 A list of small heads is how it is explained; one large projection, cut by a view, is how it is
 computed. The code shown for each form is the code that ran.
@@ -71,6 +71,20 @@ def one_projection(
     return joined @ w_o, weights
 
 
+def einsum(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int, mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The axes by letters, no transpose: n batch, q queries, k or l keys, h heads, d of a head."""
+    import torch
+
+    n, words, d_head = 1, len(x), x.size(1) // n_heads
+    q, k, v = ((x @ w).view(n, words, n_heads, d_head) for w in (w_q, w_k, w_v))
+    scores = torch.einsum("nqhd,nkhd->nhqk", q, k) / math.sqrt(d_head)
+    weights = scores.masked_fill(~mask, -1e9).softmax(-1).masked_fill(~mask, 0)
+    heads = torch.einsum("nhql,nlhd->nqhd", weights, v)  # (n, T, H, d_head)
+    return heads.reshape(words, -1) @ w_o, weights[0]
+
+
 def fused(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, w_o: Tensor, n_heads: int, mask: Tensor
 ) -> tuple[Tensor, None]:
@@ -104,6 +118,7 @@ def pytorch_module(
 FORMS: dict[str, Callable[..., tuple[Tensor, Tensor | None]]] = {
     "A list of small heads": list_of_heads,
     "One large projection": one_projection,
+    "Two einsums": einsum,
     "One projection, fused kernel": fused,
     "nn.MultiheadAttention": pytorch_module,
 }

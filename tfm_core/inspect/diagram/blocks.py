@@ -32,7 +32,7 @@ def stack(
         drawing.frame(f"{name} {first}", name.capitalize(), f"block{which}")
         x = _block(drawing, x, f"{name}.layers.{first}", length, memory, memory_len)
         drawing.lines.append("}")
-    if config.norm_first:
+    if config.has_final_norm:
         label = f"{NORMS[config.norm].label}{drawing.count(f'{name}.final_norm')}"
         final = drawing.node(f"{name} final", label, "norm")
         drawing.edge(x, final, f"(B, {length}, {config.d_model})")

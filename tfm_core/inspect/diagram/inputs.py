@@ -25,10 +25,14 @@ def pooled(drawing: Drawing, x: str, shape: TextShape, length: int) -> str:
 
 def answer(drawing: Drawing, x: str, words: str, answers: int) -> None:
     """Draw the last layer and what comes out; words: the shape that goes in."""
+    shape = drawing.shape
+    if isinstance(shape, TextShape) and shape.head == "states":
+        states = drawing.node("logits", "Vectors of all tokens", "data")
+        drawing.edge(x, states, words)
+        return
     label, out = _last_layer(drawing, answers)
     head = drawing.node("output", label, "output")
     drawing.edge(x, head, words)
-    shape = drawing.shape
     is_pooler = isinstance(shape, TextShape) and shape.head == "pooler"
     logits = drawing.node("logits", "Vector of the text" if is_pooler else "Logits", "data")
     drawing.edge(head, logits, out)
@@ -40,12 +44,13 @@ def _last_layer(drawing: Drawing, answers: int) -> tuple[str, str]:
     if isinstance(shape, ImageShape):
         label = f"Linear\\n{d_model} x {shape.n_classes}{drawing.count('head')}"
         return label, f"(B, {shape.n_classes})"
-    count = drawing.count("output")
+    count = drawing.count("hidden", "output")
     if isinstance(shape, TextShape) and shape.head == "pooler":
         return f"Pooler: first token, tanh{count}", f"(B, {d_model})"
     if isinstance(shape, TextShape) and shape.is_label:
-        label = f"Linear to the labels\\n{d_model} x {shape.n_labels}{count}"
-        return f"{label}\\nno other word can be said", f"(B, 1, {shape.tgt_vocabulary})"
+        through = f"{shape.n_hidden}, ReLU, x " if shape.n_hidden else ""
+        label = f"Linear to the labels\\n{d_model} x {through}{shape.n_labels}{count}"
+        return label, f"(B, {shape.n_labels})"
     if (
         isinstance(shape, TextShape)
         and isinstance(config, TextModelConfig)

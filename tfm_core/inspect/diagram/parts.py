@@ -107,7 +107,7 @@ def _ends(name: str, title: str, config: ModelConfig, shape: Shape) -> Part:
         "cls": Part(title, ("",), ("Model",), (), ("cls",)),
         "segments": Part(title, ("segments",), ("Segments",), ("norm",), ("embedding",)),
         "pool": Part(title, (), ("Model",), ("model",), ("pooling",)),
-        "output": Part(title, ("head" if is_image else "output",), ("Pooler", "Model"),
+        "output": Part(title, ("head",) if is_image else ("hidden", "output"), ("Pooler", "Model"),
                        ("model",), ("head", "logits")),
         "logits": Part(title, equations=("model",), steps=("whole",)),
     }  # fmt: skip

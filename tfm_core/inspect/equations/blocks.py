@@ -10,6 +10,7 @@ from tfm_core.sentences import N_
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.projections import PROJECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,14 @@ def attention(config: TransformerConfig) -> Equation:
     if kind.inside is not None:
         q, k, extra = kind.inside.query, kind.inside.key, kind.inside.plus
         rule = [*([kind.inside.where] if kind.inside.where else []), *rule]
-    bias = " + b" if config.bias else ""
+    bias = " + b" if config.attention_bias else ""
+    kind_of = PROJECTIONS[config.projections]
     heads = rf"[\mathrm{{head}}_1; \dots; \mathrm{{head}}_{{{config.n_heads}}}]"
     rows = [
         rf"a_{{ij}} &= \mathrm{{softmax}}_{{{keys}}}\left(\frac{{{q} {k}}}"
         rf"{{\sqrt{{{config.d_head}}}}}{extra}\right)",
         rf"\mathrm{{head}}_h &= \sum_{{{keys}}} {dropped(config, 'a_{ij}')}\, v_j",
-        rf"\mathrm{{out}} &= {heads}\,W_O{bias}",
+        rf"\mathrm{{out}} &= {heads}" + (rf"\,W_O{bias}" if kind_of.has_output else ""),
         *rule,
     ]
     latex = r"\begin{aligned}" + r"\\ ".join(rows) + r"\end{aligned}"

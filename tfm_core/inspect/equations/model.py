@@ -101,6 +101,8 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
     assert not isinstance(shape, ImageShape | CaptionShape)
     if shape.head == "pooler":
         return Equation(N_("The answer"), r"y = \tanh(x_1 W + b)", "Devlin et al. 2019")
+    if shape.head == "states":
+        return Equation(N_("The answer"), r"y_t = x_t", N_("the vectors of the last block"))
     if shape.pooling is not None:
         return _label(config, shape, shape.pooling)
     is_tied = not isinstance(config, ViTConfig | CaptionerConfig) and config.is_tied(shape)
@@ -114,5 +116,7 @@ def _output(config: TransformerConfig, shape: Shape) -> Equation:
 def _label(config: TransformerConfig, shape: TextShape, pooling: Pooling) -> Equation:
     bias = " + b" if config.bias and shape.output_bias else ""
     pooled = rf"\left({pooling.latex}\right)"
+    if shape.n_hidden:
+        pooled = rf"\max\left(0,\, {pooled} W_h{bias.replace('b', 'b_h')}\right)"
     latex = rf"p(\mathrm{{label}}) = \mathrm{{softmax}}\left({pooled} W{bias}\right)"
     return Equation(N_("The answer"), latex, pooling.text_source)

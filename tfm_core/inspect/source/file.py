@@ -111,10 +111,12 @@ def _head(config: ModelConfig, form: AttentionForm, body: str) -> str:
         title, form = recurrent.title(config), "written"
     else:
         label = FAMILIES[config.family].label
+        is_masked = config.family not in layers.UNMASKED
+        masks = " Masks are bool, True = may attend." if is_masked else ""
         title = (
             f"{label}, d_model {config.d_model}, {config.n_heads} heads: exactly one "
             "configuration.\n\n"
-            "B batch, T tokens, H heads. Masks are bool, True = may attend. Needs torch only."
+            f"B batch, T tokens, H heads.{masks} Needs torch only."
         )
     wanted = ("argparse", "json", "math", "re")
     imports = [f"import {name}" for name in wanted if re.search(rf"\b{name}\.", body)]
@@ -164,6 +166,7 @@ def _constants(config: ModelConfig, shape: Shape) -> str:
             values["PAD"] = shape.pad_id
         if shape.is_label:
             values["N_LABELS"] = shape.n_labels
+            values |= {"N_HIDDEN": shape.n_hidden} if shape.n_hidden else {}
         if shape.has_cls:
             values["CLS"] = CLS_ID
         if _has_length(config.position):

@@ -11,6 +11,7 @@ from textwrap import dedent, indent
 from typing import Literal, get_args
 
 from tfm_core.config import TransformerConfig
+from tfm_core.inspect.source import projections
 from tfm_core.variants.activations import ACTIVATIONS
 from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
@@ -29,13 +30,11 @@ PARTLY_MASKED = {"captioner"}
 def attention(config: TransformerConfig, form: AttentionForm) -> str:
     """Return the source of multi-head attention, and of cross-attention if there is any."""
     has_cross, is_masked = config.family in CROSS, config.family not in UNMASKED
-    bias = "" if config.bias else ", bias=False"
     names = ["x", *(["memory=None"] if has_cross else []), *_mask_argument(config)]
     inside = POSITIONS[config.position].inside
     if inside is not None:
         names.append(f"{inside.argument}=None" if has_cross else inside.argument)
-    ends = ("in_projection", "out_projection") if config.bias else ()
-    zeros = f"\n{' ' * 16}".join(f"nn.init.zeros_(self.{name}.bias)" for name in ends)
+    made = f"\n{' ' * 16}".join(projections.made(config))
     project = (
         _cross_projection(config) if has_cross else "q, k, v = self.in_projection(x).chunk(3, -1)"
     )
@@ -45,26 +44,23 @@ def attention(config: TransformerConfig, form: AttentionForm) -> str:
             f"if {inside.argument} is not None:\n    {inside.turn}" if has_cross else inside.turn
         )
     lines.append(_written(config) if form == "written" else _fused(config))
-    lines.append("return self.out_projection(heads.transpose(1, 2).flatten(2))")
+    lines.append(projections.mixed(config))
     mask = "; mask: bool, True = may attend" if is_masked else ""
-    return _class(
+    text = _class(
         f'''
         class MultiHeadAttention(nn.Module):
             """{config.n_heads} heads of {config.d_head} dimensions."""
 
             def __init__(self):
                 super().__init__()
-                self.in_projection = nn.Linear(D_MODEL, 3 * D_MODEL{bias})  # query, key, value
-                self.out_projection = nn.Linear(D_MODEL, D_MODEL{bias})
-                nn.init.xavier_uniform_(self.in_projection.weight)
-                nn.init.xavier_uniform_(self.out_projection.weight)
-                {zeros}
+                {made}
 
             def forward(self, {", ".join(names)}):
                 """x: (B, T, D_MODEL){mask}."""
         ''',
         "\n".join(lines),
     )
+    return "\n\n".join(part for part in (projections.classes(config), text) if part)
 
 
 def _mask_argument(config: TransformerConfig) -> list[str]:
@@ -75,7 +71,7 @@ def _mask_argument(config: TransformerConfig) -> list[str]:
 
 
 def _cross_projection(config: TransformerConfig) -> str:
-    if not config.bias:
+    if not config.attention_bias:
         own, other = "None", "None"
         head = "weight = self.in_projection.weight"
     else:
@@ -184,6 +180,7 @@ def block(config: TransformerConfig) -> str:
     """Return the source of a block: its sublayers with residuals and norms in their order."""
     inside = POSITIONS[config.position].inside
     has_cross = config.family in CROSS
+    another = "SharedNorm(self.self_attention_norm)" if config.shared_norm else norm(config)
     arguments, passed = _mask_argument(config), []
     passed = [] if config.family in UNMASKED else ["mask=mask"]
     if has_cross:
@@ -198,14 +195,14 @@ def block(config: TransformerConfig) -> str:
             [
                 "if has_cross:",
                 "    self.cross_attention = MultiHeadAttention()",
-                f"    self.cross_attention_norm = {norm(config)}",
+                f"    self.cross_attention_norm = {another}",
                 "self.has_cross = has_cross",
             ]
             if has_cross
             else []
         ),
         "self.feed_forward = FeedForward()",
-        f"self.feed_forward_norm = {norm(config)}",
+        f"self.feed_forward_norm = {another}",
         *(["self.dropout = nn.Dropout(DROPOUT)"] if config.dropout else []),
     ]
     steps = [_sublayer(config, "self_attention", ", ".join(passed))]
@@ -221,8 +218,21 @@ def block(config: TransformerConfig) -> str:
             def __init__(self{", has_cross=False" if has_cross else ""}):
                 super().__init__()
         '''
-    text = _class(head, "\n".join(init))
+    text = (_SHARED_NORM + "\n\n" if config.shared_norm else "") + _class(head, "\n".join(init))
     return text + "\n" + _method(f"def forward({', '.join(['self', 'x', *arguments])}):", steps)
+
+
+_SHARED_NORM = dedent('''\
+    class SharedNorm(nn.Module):
+        """Another sublayer's norm, with the same scale and shift."""
+
+        def __init__(self, norm):
+            super().__init__()
+            self.norm = norm
+
+        def forward(self, x):
+            return self.norm(x)
+    ''')
 
 
 def _sublayer(config: TransformerConfig, name: str, arguments: str) -> str:
@@ -241,7 +251,7 @@ def stack(config: TransformerConfig) -> str:
     has_cross = config.family in CROSS
     made = "Block(has_cross)" if has_cross else "Block()"
     init = f"self.layers = nn.ModuleList({made} for _ in range(n_layers))"
-    final = f"\nself.final_norm = {norm(config)}" if config.norm_first else ""
+    final = f"\nself.final_norm = {norm(config)}" if config.has_final_norm else ""
     inside = POSITIONS[config.position].inside
     given = ["x", *([] if config.family in UNMASKED else ["mask"])]
     given += ["memory", "memory_mask"] if has_cross else []
@@ -253,10 +263,10 @@ def stack(config: TransformerConfig) -> str:
             is_causal = "has_cross" if has_cross else str(config.family == "decoder-only")
             init += f"\nself.relative = {inside.init.format(is_causal=is_causal)}"
     steps.append(f"for block in self.layers:\n    x = block({', '.join(given)})")
-    steps.append("return self.final_norm(x)" if config.norm_first else "return x")
+    steps.append("return self.final_norm(x)" if config.has_final_norm else "return x")
     head = f'''
         class Stack(nn.Module):
-            """Blocks, one after the other{", and a last norm" if config.norm_first else ""}."""
+            """Blocks, one after the other{", and a last norm" if config.has_final_norm else ""}."""
 
             def __init__(self, n_layers{", has_cross=False" if has_cross else ""}):
                 super().__init__()

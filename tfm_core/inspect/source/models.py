@@ -113,8 +113,8 @@ def _encoder_only(config: EncoderOnlyConfig, shape: TextShape, form: AttentionFo
     if shape.head == "pooler":
         init += ["self.output = Pooler()"]
     elif shape.is_label:
-        init += [f"self.output = nn.Linear(D_MODEL, N_LABELS{output_bias(config, shape)})"]
-    else:
+        init += _label_layers(config, shape)
+    elif shape.head != "states":
         init += _output(config, shape, "token_embedding", _answers(shape))
     mask = _within(config, "keep[:, None, None, :]", "ids.size(1)")
     forward = [
@@ -142,12 +142,24 @@ def _embedded(config: EncoderOnlyConfig, shape: TextShape) -> str:
     return f"self.dropout(self.segments({x}))" if config.dropout else f"self.segments({x})"
 
 
+def _label_layers(config: EncoderOnlyConfig, shape: TextShape) -> list[str]:
+    bias = output_bias(config, shape)
+    if not shape.n_hidden:
+        return [f"self.output = nn.Linear(D_MODEL, N_LABELS{bias})"]
+    return [
+        f"self.hidden = nn.Linear(D_MODEL, N_HIDDEN{bias})",
+        f"self.output = nn.Linear(N_HIDDEN, N_LABELS{bias})",
+    ]
+
+
 def _says(shape: TextShape) -> str:
     """Return what an encoder-only model answers with."""
     if shape.is_label:
         return "gives one label for the text"
     if shape.head == "pooler":
         return "gives one vector for the text"
+    if shape.head == "states":
+        return "gives the vectors of all tokens"
     if shape.mask_id:
         return "answers every position, also the hidden ones, in one pass"
     if shape.one_vocabulary:
@@ -157,11 +169,14 @@ def _says(shape: TextShape) -> str:
 
 def _read(shape: TextShape, form: AttentionForm) -> list[str]:
     """Return the lines from the encoder's vectors to the answer."""
+    if shape.head == "states":
+        return answered(form, "x", "(B, T, D_MODEL)")
     if shape.pooling is None:
         sizes = "(B, D_MODEL)" if shape.head == "pooler" else f"(B, T, {_answers(shape)})"
         return answered(form, "self.output(x)", sizes)
     *lines, pooled = (line.format(x="x", keep="keep") for line in shape.pooling.of_words)
-    return [*lines, *answered(form, f"self.output({pooled})[:, 0]", "(B, N_LABELS)")]
+    read = f"F.relu(self.hidden({pooled}))" if shape.n_hidden else pooled
+    return [*lines, *answered(form, f"self.output({read})[:, 0]", "(B, N_LABELS)")]
 
 
 def _decoder_only(config: DecoderOnlyConfig, shape: TextShape, form: AttentionForm) -> str:

@@ -6,6 +6,7 @@ Dao et al. 2022, "FlashAttention": the fused kernel goes over keys in tiles and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -36,6 +37,25 @@ def explicit_attention(
 ) -> Tensor:
     """Weights first, all (B, H, Q, K) of them in memory, then the weighted sum of values."""
     return attention_weights(q, k, mask, bias) @ v
+
+
+def einsum_attention(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, bias: Tensor | None = None
+) -> Tensor:
+    """The same by two einsums; their axes are written batch, token, head, width: n, q or k, h, d.
+
+    q: (B, H, Q, D), k and v: (B, H, K, D), seen here as (B, Q, H, D) and (B, K, H, D).
+    """
+    q, k, v = (part.transpose(1, 2) for part in (q, k, v))
+    scores = torch.einsum("nqhd,nkhd->nhqk", q, k) / math.sqrt(q.size(-1))
+    if bias is not None:
+        scores = scores + bias
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-1)
+    if mask is not None:
+        weights = weights.masked_fill(~mask, 0.0)
+    return torch.einsum("nhql,nlhd->nqhd", weights, v).transpose(1, 2)
 
 
 class _Nothing:
@@ -93,6 +113,8 @@ def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
             tensor.grad = None
         if side == "explicit":
             out = explicit_attention(q, k, v, mask, bias)
+        elif side == "einsum":
+            out = einsum_attention(q, k, v, mask, bias)
         elif side == "math":
             with sdpa_kernel([SDPBackend.MATH]):
                 out = fused_attention(q, k, v, mask, bias)
@@ -106,7 +128,7 @@ def _alone(seen: dict[str, Tensor]) -> BenchmarkCase:
         gradients = [tensor.grad.flatten() for tensor in (q, k, v) if tensor.grad is not None]
         return {"output": out, "gradients": torch.cat(gradients)}
 
-    names = ("explicit", "math", "fused")
+    names = ("explicit", "einsum", "math", "fused")
     reference = results("explicit")
     equal = [compare(reference, results(name), name) for name in names[1:]]
     calls: dict[str, Callable[[], object]] = {name: partial(run, name) for name in names}

@@ -44,11 +44,13 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         N_("softmax(q kᵀ) v step by step, against one call of scaled_dot_product_attention."),
         {
             "explicit": N_("Written out"),
+            "einsum": N_("Written out, by two einsums"),
             "math": N_("Fused call, math back end"),
             "fused": N_("Fused call, back end chosen by PyTorch"),
         },
         {
             "Written out": f"{_HERE}.explicit:explicit_attention",
+            N_("Two einsums"): f"{_HERE}.explicit:einsum_attention",
             N_("Fused"): "tfm_core.layers.attention:fused_attention",
         },
         f"{_HERE}.explicit",

@@ -104,7 +104,7 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     held = _first_block(trainer)
     twin = held.twin()
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
-    twin.self_attention.out_projection = nn.Identity()  # type: ignore[assignment]
+    twin.self_attention.out_projection = nn.Identity()
     fact = N_(
         "Without it each of the {n_heads} heads writes into its own {d_head} of {d_model} numbers, "
         "and no sublayer mixes what the heads found before the residual takes it.",
@@ -147,6 +147,8 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
         raise StudentError(
             "This model has one head, whose slice is the whole embedding: the mistake needs two."
         )
+    if not isinstance(attention.in_projection, nn.Linear):
+        raise StudentError("This model has its heads on slices already.")
     d_head = d_model // n_heads
     own = torch.eye(n_heads).repeat_interleave(d_head, 0).repeat_interleave(d_head, 1).repeat(3, 1)
     with torch.no_grad():

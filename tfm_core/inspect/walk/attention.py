@@ -14,14 +14,39 @@ from tfm_core.inspect.walk.steps import (
     shape_question,
 )
 from tfm_core.sentences import N_
+from tfm_core.variants.projections import PROJECTIONS
 
 
 def projections(view: BlockView) -> WalkStep:
     """Queries, keys and values of every token."""
     got, axes = view.got, f"B {view.axis} d_model"
     *_, d_model = view.sizes
-    n = 3 * d_model * (d_model + view.subject.block.bias)
-    bias = f" + {d_model}" if view.subject.block.bias else ""
+    projection = view.module("self_attention").get_submodule("in_projection")
+    n = sum(parameter.numel() for parameter in projection.parameters())
+    block = view.subject.block
+    bias = f" + {d_model}" if block.attention_bias else ""
+    because = N_(
+        "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
+        d_model=d_model,
+        bias=bias,
+        n=n,
+    )
+    wrong = {
+        n // 3: N_("That is one of them; query, key and value have one each."),
+        3 * d_model**2: N_("Each of the three has a bias too, one number an output."),
+        n * block.n_heads: N_("More heads cut the same matrices into more pieces; they add none."),
+    }
+    hint = N_("Each of the three makes {d_model} numbers of {d_model}.", d_model=d_model)
+    if PROJECTIONS[block.projections].is_sliced:
+        wrong = {n // 3: wrong[n // 3]}
+        hint = N_("Each head makes {d_head} numbers of {d_head}, three times.", d_head=block.d_head)
+        because = N_(
+            "3 x {n_heads} x ({d_head} x {d_head}{bias}) = {n:,}: each head maps its own slice.",
+            n_heads=block.n_heads,
+            d_head=block.d_head,
+            bias=f" + {block.d_head}" if block.attention_bias else "",
+            n=n,
+        )
     return WalkStep(
         "queries-keys-values",
         N_("Queries, keys and values"),
@@ -37,20 +62,9 @@ def projections(view: BlockView) -> WalkStep:
             if bias
             else N_("How many parameters do the three projections have together, without biases?"),
             n,
-            N_(
-                "3 x ({d_model} x {d_model}{bias}) = {n:,}; the number of heads changes nothing.",
-                d_model=d_model,
-                bias=bias,
-                n=n,
-            ),
-            wrong={
-                n // 3: N_("That is one of them; query, key and value have one each."),
-                3 * d_model**2: N_("Each of the three has a bias too, one number an output."),
-                n * view.subject.block.n_heads: N_(
-                    "More heads cut the same matrices into more pieces; they add none."
-                ),
-            },
-            hint=N_("Each of the three makes {d_model} numbers of {d_model}.", d_model=d_model),
+            because,
+            wrong={number: why for number, why in wrong.items() if number != n},
+            hint=hint,
         ),
         names={**MODULES, "attention": view.module("self_attention")},
         block=view.path,

@@ -44,7 +44,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
     if view.has("self_attention.mask"):
         before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
         code = "memory = encoder(placed, mask=mask)"
-    topics = ("encoder-stack", "final-norm") if subject.block.norm_first else ("encoder-stack",)
+    topics = ("encoder-stack", "final-norm") if subject.block.has_final_norm else ("encoder-stack",)
     return WalkStep(
         "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
         (seen("memory", N_("what the encoder understood"), memory, f"B {axis} d_model"),),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torch import Tensor
+
 from tfm_core.config import DecoderOnlyConfig, EncoderDecoderConfig
 from tfm_core.config.shape import TextShape
 from tfm_core.inspect.walk import answer, attention, block, decoder, masks, pooler, tokens, weights
@@ -43,6 +45,8 @@ def steps(subject: Subject, layer: int, example: int) -> tuple[WalkStep, ...]:
         made += [decoder.decoder_attention(other), decoder.cross_attention(other)]
     if isinstance(subject.shape, TextShape) and subject.shape.head == "pooler":
         return (*made, pooler.answer(view), pooler.whole(subject))
+    if subject.shape.head == "states":
+        return tuple(made)
     return (*made, answer.logits(view), answer.whole(subject, example))
 
 
@@ -63,9 +67,8 @@ def _first_view(subject: Subject, layer: int, example: int) -> BlockView:
 def heads(view: BlockView) -> WalkStep:
     """The one condition on the number of heads."""
     *_, n_heads, d_head, d_model = view.sizes
-    projection = view.subject.model.get_parameter(
-        f"{view.path}.self_attention.in_projection.weight"
-    )
+    projection = view.module("self_attention").get_submodule("in_projection").weight
+    assert isinstance(projection, Tensor)
     weight = projection.detach()[:d_model]
     return WalkStep(
         "heads", N_("Heads must divide d_model"), ("heads",),

@@ -1,0 +1,70 @@
+"""The activation of the feed-forward layer, drawn beside the others, with a run's own numbers."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show
+from pages.ui.model_choice import Chosen
+from tfm_core.inspect import activations
+from tfm_core.plots import activations as plots
+from tfm_core.runs.run import Run
+from tfm_core.variants.activations import ACTIVATIONS
+
+
+def view(chosen: Chosen) -> None:
+    """Show every activation with its slope, this model's thick, and where its numbers lie."""
+    name = getattr(chosen.model, "activation", None)
+    if name is None:
+        st.info(_("This model has no feed-forward layer, so it has no activation in one."))
+        return
+    label = _(ACTIVATIONS[name].label)
+    st.markdown(
+        _(
+            "Between its two matrices the feed-forward layer bends each hidden number by itself; "
+            "without that, two matrices were one. This model takes **{name}**. ReLU is 0 below 0, "
+            "and so is its slope: nothing is learned there. GELU is u times the share of a normal "
+            "distribution below u: smooth, a little below 0 for small negative numbers, with a "
+            "slope that fades and does not stop."
+        ).format(name=label)
+    )
+    curves = {each: activations.curve(each) for each in ACTIVATIONS}
+    left, right = st.columns(2)
+    for column, what, words, key in (
+        (left, "value", _("The curves. The thick one is this model's."), "curve"),
+        (right, "slope", _("Their slopes: what a gradient is multiplied with."), "slope"),
+    ):
+        with column:
+            series = {
+                each: (_label(each), one.u, getattr(one, what)) for each, one in curves.items()
+            }
+            title = _("what comes out") if what == "value" else _("slope")
+            show.figure(plots.lines(series, name, title), words, key=f"activation-{key}")
+    if chosen.run is not None:
+        _own(chosen.run, label)
+    else:
+        st.caption(_("Of a run it is shown here, too, which numbers really go into it."))
+
+
+def _label(name: str) -> str:
+    one = ACTIVATIONS[name]
+    return _("SiLU, in {name}").format(name=_(one.label)) if one.is_gated else _(one.label)
+
+
+def _own(run: Run, label: str) -> None:
+    try:
+        layers = activations.given(run)
+    except ValueError as error:
+        st.info(_(error), icon=":material/info:")
+        return
+    show.figure(
+        plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
+        _("The numbers that go into {name} in this run, over all {n} examples of its probe; those "
+          "beyond the edges are counted there.").format(name=label, n=len(run.probe().items)),
+        key="activation-given",
+    )  # fmt: skip
+    show.facts(
+        [(one.layer, f"{one.n:,}", f"{one.below:.0%}", f"{one.slope:.2f}") for one in layers],
+        [_("layer"), _("numbers"), _("below 0"), _("mean slope")],
+    )

@@ -1,0 +1,199 @@
+"""The end of the Build page: the model as PyTorch prints it, and as one file to take away."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import show
+from pages.ui.model_choice import Chosen
+from tfm_core.inspect.attention.trained import no_checkpoint
+from tfm_core.inspect.source.carried import Carried, carried
+from tfm_core.inspect.source.file import source_code
+from tfm_core.inspect.source.layers import FORMS, AttentionForm
+from tfm_core.inspect.source.printed import printed
+from tfm_core.plots.png import png
+from tfm_core.runs.run import Run
+
+_FORM = "build-attention-form"
+
+
+def structure(chosen: Chosen) -> None:
+    """Show what ``print(model)`` says, when it is asked for."""
+    opened = st.expander(
+        _("Printed structure: `print(model)`"),
+        icon=":material/account_tree:",
+        key="build-printed",
+        on_change="rerun",
+    )
+    if opened.open:
+        text = printed(chosen.model, chosen.shape)
+        words = _("As PyTorch prints the model of the file below: every module by its name.")
+        many = re.search(r"\(0-(\d+)\): (\d+) x", text)
+        if many is not None:
+            words += " " + _("`{folded}` stands for {n} modules that are alike.").format(
+                folded=many[0], n=many[2]
+            )
+        opened.code(text, language=None, height=420)
+        opened.caption(words)
+
+
+def view(chosen: Chosen) -> None:
+    """Offer the whole model as one file that runs with torch alone."""
+    st.header(_("Show the code"), anchor=False)
+    data = None if chosen.run is None else _carried_by(chosen.run)
+    form = _form(chosen)
+    text = source_code(chosen.model, chosen.shape, form=form, data=data)
+    st.markdown(_words(chosen, data, len(text.splitlines())))
+    with st.container(horizontal=True):
+        st.download_button(
+            _("Download model.py"),
+            text,
+            "model.py",
+            "text/x-python",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+        if chosen.run is not None and data is not None:
+            _more_to_take(chosen.run, data)
+    if chosen.run is not None and data is not None:
+        has_weights = form == "written" and chosen.model.family != "recurrent"
+        _command(chosen.run, data, has_weights=has_weights)
+    whole = st.expander(  # drawn when it is open: to colour so much code takes the browser a while
+        _("The whole file"),  # one label for all: the page closes what is called otherwise
+        icon=":material/code:",
+        key="build-code",
+        on_change="rerun",
+    )
+    if whole.open:
+        whole.code(text, language="python")
+
+
+def _form(chosen: Chosen) -> AttentionForm:
+    """Ask how attention is written; a recurrent model's has no kernel of its own."""
+    if chosen.model.family == "recurrent":
+        return "written"
+    labels = {"written": _("Written out"), "fused": _("Fused kernel")}
+    picked: AttentionForm | None = st.segmented_control(
+        _("Attention"),
+        FORMS,
+        format_func=labels.__getitem__,
+        default="written",
+        key=_FORM,
+        persist_state="session",
+        help=_(
+            "Written out: scores, mask, softmax and weighted sum, each in a line, and every "
+            "layer's weights for who asks. Fused: one call of `scaled_dot_product_attention`, "
+            "quicker, which never has the weights. Both give the same answers."
+        ),
+    )
+    return picked or "written"
+
+
+def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
+    """Say what the file is."""
+    words = _(
+        "One file of {n} lines for exactly this model; it needs torch only. `python model.py` "
+        "builds it."
+    ).format(n=n_lines)
+    if data is None:
+        if chosen.experiment is None:  # a published model has no run here
+            return words
+        return f"{words} " + _(
+            "For a run that has been trained, the file carries its data too, and answers sentences "
+            "or pictures: choose one above."
+        )
+    if data.classes:
+        more = _("It carries the mean and the deviation of the run's pixels and its classes.")
+    elif data.mean:
+        more = _("It carries the mean and the deviation of the run's pixels and its words.")
+    else:
+        more = _("It carries the run's vocabulary, and how its texts are cut.")
+    if data.mean:
+        more += " " + _("To open the files of pictures it needs Pillow.")
+    return f"{words} {more}"
+
+
+def _carried_by(run: Run) -> Carried | None:
+    try:
+        with st.spinner(_("Reading what the file carries …"), show_time=False):
+            return _carried(run.id, run)
+    except ValueError as error:
+        show.problem(error)
+        return None
+
+
+@st.cache_data(show_spinner=False, max_entries=16)
+def _carried(run_id: str, _run: Run) -> Carried:
+    return carried(_run.experiment)
+
+
+def _checkpoint(run: Run) -> Path:
+    return (run.folder / "checkpoints" / "last" / "checkpoint.safetensors").resolve()
+
+
+def _more_to_take(run: Run, data: Carried) -> None:
+    """Offer the run's weights, and a picture to try them on."""
+    if _checkpoint(run).is_file():
+        st.download_button(
+            _("Weights ({size})").format(size=show.size(_checkpoint(run).stat().st_size)),
+            _checkpoint(run).read_bytes,
+            "checkpoint.safetensors",
+            "application/octet-stream",
+            icon=":material/download:",
+            on_click="ignore",
+        )
+    picture = _picture(run) if data.mean else None
+    if picture is not None:
+        st.download_button(
+            _("A picture to try"), picture, "picture.png", "image/png", icon=":material/image:",
+            on_click="ignore",
+        )  # fmt: skip
+
+
+def _picture(run: Run) -> bytes | None:
+    """Return an unseen picture of the run as a file; None where it kept none."""
+    try:
+        images = run.probe().images
+    except ValueError:
+        return None
+    if images is None or not len(images):
+        return None
+    pixels = images[0]  # (C, height, width)
+    return png(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
+
+
+def _quoted(text: str) -> str:
+    """Return a text as one argument: in double quotes, which every shell knows, where it can be."""
+    if re.fullmatch(r"[\w./:+-]+", text):
+        return text
+    return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
+
+
+def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
+    """Show the command that uses the weights, and the same in Python.
+
+    has_weights: whether the file has a function that shows its attention.
+    """
+    path = _checkpoint(run)
+    if not path.is_file():
+        st.caption(_(no_checkpoint(run)))
+        return
+    tried = "picture.png" if data.mean else data.example
+    st.markdown(_("**With this run's weights** it answers by itself:"))
+    file = path.as_posix()  # on Windows too: Python reads it, and no shell takes it apart
+    command = f"python model.py --checkpoint {_quoted(file)} {_quoted(tried)}"
+    st.code(command, language="bash", wrap_lines=True)
+    seen = "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
+    st.code(
+        f"from model import Model, {'attention_weights, ' if has_weights else ''}load\n\n"
+        "model = Model()\n"
+        f"model.load_state_dict(load({file!r}))\n"
+        f"print(model.{data.verb}({tried!r})){seen}",
+        language="python",
+        wrap_lines=True,
+    )

@@ -1,0 +1,158 @@
+"""The models of the study texts: every one is built, counted, and does what its settings say."""
+
+import pytest
+import torch
+
+from tests.models.variants import SMALL, S, text_batch
+from tfm_core.config import EncoderOnlyConfig
+from tfm_core.config.shape import ImageShape, TextShape
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.compute import macs
+from tfm_core.facts.own_names import own_name, own_names
+from tfm_core.facts.parameter_table import laid_out, parameter_table
+from tfm_core.facts.study_texts import FROM_TEXTS
+from tfm_core.inspect.source.file import source_code
+from tfm_core.layers.attention import MultiHeadAttention
+from tfm_core.layers.blocks import Block
+from tfm_core.models.build import build_model
+from tfm_core.presets import PRESETS
+from tfm_core.variants.projections import PROJECTIONS
+
+NAMES = [known.name for known in FROM_TEXTS]
+COUNTS = {
+    "text-encoder": 8_272,
+    "text-transformer": 59_508_496,
+    "text-simple": 26_583_040,  # as the text prints it
+    "text-synthetic": 43_747_256,
+    "text-sentiment": 5_752_323,
+    "text-korean": 57_458_496,
+    "text-vit": 1_770,
+}
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def count(module):
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_of_the_texts_has_its_count(name):
+    known = ARCHITECTURES[name]
+    assert known.note
+    assert count(laid_out(known.model, known.shape)) == COUNTS[name]
+    assert parameter_table(known.model, known.shape).total == COUNTS[name]
+    assert known.n_parameters in (None, COUNTS[name])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_model_of_the_texts_answers_in_the_shape_that_its_text_says(name):
+    known = ARCHITECTURES[name]
+    shape, batch = known.shape, known.batch
+    model = laid_out(known.model, shape)
+    if isinstance(shape, ImageShape):
+        assert model(torch.empty(batch, 1, 28, 28, device="meta")).shape == (batch, 10)
+        return
+    ids = [
+        torch.empty(batch, n, dtype=torch.int64, device="meta")
+        for n in (known.src_len, known.tgt_len)
+    ]
+    width = known.model.d_model if shape.head == "states" else shape.tgt_vocabulary
+    assert model(*ids).shape == (batch, known.tgt_len, width)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_of_every_model_of_the_texts_counts_as_the_model_does(name):
+    known = ARCHITECTURES[name]
+    namespace = {"__name__": "generated"}
+    exec(source_code(known.model, known.shape), namespace)
+    with torch.device("meta"):
+        made = namespace["Model"]()
+    assert count(made) == COUNTS[name]
+    names = own_names(known.model, known.shape)
+    ours = [own_name(name, names) for name in laid_out(known.model, known.shape).state_dict()]
+    assert sorted(made.state_dict()) == sorted(filter(None, ours))
+
+
+def test_the_printed_total_is_below_that_of_the_stacks_alone():
+    known = ARCHITECTURES["text-synthetic"]
+    model = laid_out(known.model, known.shape)
+    assert count(model.encoder) + count(model.decoder) == 39_392_256 > 33_582_976
+    whole = known.model.replace(projections="full", shared_norm=False)
+    assert count(laid_out(whole, known.shape)) == 48_493_496
+
+
+def test_the_trainable_preset_is_the_model_of_the_text():
+    experiment, known = PRESETS["vit-text"].experiment, ARCHITECTURES["text-vit"]
+    assert experiment.model == known.model
+    assert data_shape(experiment) == known.shape
+
+
+def attention(kind, **sizes):
+    record = PROJECTIONS[kind]
+    return MultiHeadAttention(
+        12, 3, bias=record.has_bias, has_output=record.has_output, is_sliced=record.is_sliced
+    )
+
+
+def test_heads_on_slices_are_full_matrices_that_are_zero_elsewhere():
+    ours, full = attention("sliced"), attention("full")
+    torch.nn.init.normal_(ours.in_projection.bias)
+    with torch.no_grad():
+        full.in_projection.weight.copy_(ours.in_projection.weight)
+        full.in_projection.bias.copy_(ours.in_projection.bias)
+        full.out_projection.weight.copy_(torch.eye(12))
+    x, memory = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
+    torch.testing.assert_close(ours(x), full(x))
+    torch.testing.assert_close(ours(x, memory), full(x, memory))
+    changed = x.clone()
+    changed[..., :4] += 1  # the slice of the first head
+    assert torch.equal(ours(x)[..., 4:], ours(changed)[..., 4:])
+    assert not torch.allclose(ours(x)[..., :4], ours(changed)[..., :4])
+
+
+@pytest.mark.parametrize("kind", PROJECTIONS)
+def test_projections_differ_in_their_parameters(kind):
+    others = [count(attention(other)) for other in PROJECTIONS if other != kind]
+    assert count(attention(kind)) not in others
+
+
+def test_sublayers_share_one_norm_and_are_told_apart():
+    block = Block(12, 3, 11, has_cross=True, has_shared_norm=True)
+    apart = Block(12, 3, 11, has_cross=True)
+    assert count(apart) - count(block) == 2 * 2 * 12
+    names = [name for name, module in block.named_modules() if name.endswith("_norm")]
+    assert names == ["self_attention_norm", "cross_attention_norm", "feed_forward_norm"]
+    weights = block.state_dict()
+    with torch.no_grad():
+        for name in names:
+            own = getattr(apart, name)
+            own.weight.copy_(block.self_attention_norm.weight.normal_())
+    apart.load_state_dict(
+        {name.replace("_norm.norm.", "_norm."): value for name, value in weights.items()}
+    )
+    x, memory = torch.randn(2, 5, 12), torch.randn(2, 7, 12)
+    torch.testing.assert_close(block(x, memory=memory), apart(x, memory=memory))
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_a_last_norm_stands_where_it_is_asked_for(norm_first):
+    for kind, stands in (("pre-norm", norm_first), ("always", True), ("never", False)):
+        config = EncoderOnlyConfig.parse({**SMALL, "norm_first": norm_first, "final_norm": kind})
+        model = build_model(config, TextShape(17, 19))
+        assert (model.encoder.final_norm is not None) is stands is config.has_final_norm
+
+
+def test_a_hidden_layer_stands_before_the_labels_and_counts_in_the_arithmetic():
+    config = EncoderOnlyConfig.parse(SMALL)
+    shape = TextShape(17, 7, head="mean", n_labels=3, n_hidden=5)
+    model = build_model(config, shape)
+    assert count(model.output) == 12 * 5 + 5 + 5 * 3 + 3
+    out = model(*text_batch())
+    assert out.shape == (2, 1, 7)
+    work = macs(config, shape, src_len=S, tgt_len=1)["output"]
+    assert work == S * 12 + 12 * 5 + 5 * 3

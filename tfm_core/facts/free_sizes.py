@@ -1,0 +1,76 @@
+"""A model of text with vocabularies and lengths of one's own, not its task's. Torch-free."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+
+from tfm_core.config import DecoderOnlyConfig, TextModelConfig
+from tfm_core.config.shape import Shape, TextShape
+from tfm_core.facts.architecture import Architecture
+from tfm_core.sentences import StudentError
+from tfm_core.variants.positions import POSITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class FreeSizes:
+    """Words of each vocabulary and tokens of one example; 0 takes the task's."""
+
+    src_vocabulary: int = 0
+    tgt_vocabulary: int = 0
+    src_len: int = 0
+    tgt_len: int = 0
+
+
+def offered(shape: Shape) -> tuple[str, ...]:
+    """Return which sizes a model of this shape has; none where it reads pictures."""
+    if not isinstance(shape, TextShape):
+        return ()
+    if not shape.has_source:
+        return "tgt_vocabulary", "tgt_len"
+    if shape.is_label:
+        return "src_vocabulary", "src_len"
+    return "src_vocabulary", "tgt_vocabulary", "src_len", "tgt_len"
+
+
+def sizes_of(known: Architecture) -> FreeSizes:
+    """Return the sizes that a model has."""
+    if not isinstance(known.shape, TextShape):
+        return FreeSizes()
+    shape = known.shape
+    return FreeSizes(shape.src_vocabulary, shape.tgt_vocabulary, known.src_len, known.tgt_len)
+
+
+def resized(known: Architecture, sizes: FreeSizes) -> Architecture:
+    """Return a model with other sizes, as far as it has them; itself where none differs.
+
+    Raises ValueError, in a sentence, where a learned position table is too short for the lengths.
+    """
+    names = offered(known.shape)
+    own = asdict(sizes_of(known))
+    asked = {name: size for name, size in asdict(sizes).items() if size and name in names}
+    if all(own[name] == size for name, size in asked.items()):
+        return known
+    assert isinstance(known.shape, TextShape)
+    new = FreeSizes(**(own | asked))
+    if not known.shape.has_source:
+        new = replace(new, src_vocabulary=new.tgt_vocabulary)
+    _check_positions(known, new)
+    shape = replace(
+        known.shape, src_vocabulary=new.src_vocabulary, tgt_vocabulary=new.tgt_vocabulary
+    )
+    return replace(known, shape=shape, src_len=new.src_len, tgt_len=new.tgt_len)
+
+
+def _check_positions(known: Architecture, sizes: FreeSizes) -> None:
+    model = known.model
+    if not isinstance(model, TextModelConfig) or not POSITIONS[model.position].has_table:
+        return
+    is_joined = isinstance(model, DecoderOnlyConfig)
+    needed = sizes.src_len + sizes.tgt_len if is_joined else max(sizes.src_len, sizes.tgt_len)
+    if needed > model.max_len:
+        raise StudentError(
+            "Sequences of {needed} tokens need as many rows of the learned position table, which "
+            "has {max_len}; make the longest sequence {needed} or choose other positions.",
+            needed=needed,
+            max_len=model.max_len,
+        )

@@ -1,0 +1,130 @@
+"""The activations of the feed-forward layer: their curves, and where a run's own numbers lie.
+
+The slope is autograd's. What goes into an activation is taken from the run's model on the examples
+of its probe. torch is imported where it is needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import RecurrentConfig
+from tfm_core.inspect.attention.trained import checkpoint_mark, inputs_of, model_of
+from tfm_core.runs.run import Run
+from tfm_core.sentences import StudentError
+from tfm_core.variants.activations import ACTIVATIONS
+from tfm_core.variants.record import resolve
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Floats = npt.NDArray[np.floating[Any]]
+LOW, HIGH, POINTS = -4.0, 4.0, 321
+BINS = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """An activation f at inputs u (n,): its values and its slope there, each (n,)."""
+
+    u: Floats
+    value: Floats
+    slope: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """What goes into the activation of one layer.
+
+    shares: (BINS,), of the numbers, in equal bins from LOW to HIGH, those beyond at the ends;
+    below: the share below 0; slope: the mean slope there, what a gradient is multiplied with.
+    """
+
+    layer: str
+    n: int
+    shares: Floats
+    below: float
+    slope: float
+
+
+def curve(name: str) -> Curve:
+    """Return the curve of an activation; of a gated one, of what bends its gate."""
+    import torch
+
+    u = torch.linspace(LOW, HIGH, POINTS, requires_grad=True)
+    value: Tensor = resolve(ACTIVATIONS[name].function)(u)
+    (slope,) = torch.autograd.grad(value.sum(), u)
+    return Curve(u.detach().numpy(), value.detach().numpy(), slope.numpy())
+
+
+def edges() -> Floats:
+    """Return the edges (BINS + 1,) of the bins."""
+    return np.linspace(LOW, HIGH, BINS + 1)
+
+
+def given(run: Run) -> list[Given]:
+    """Return what goes into the activation of each layer, over the run's probe.
+
+    Raises ValueError, in a sentence, where there is no checkpoint or no feed-forward layer.
+    """
+    return list(_given(run.folder, checkpoint_mark(run)))
+
+
+@lru_cache(maxsize=8)
+def _given(folder: Path, mark: int) -> tuple[Given, ...]:
+    import torch
+
+    from tfm_core.layers.feed_forward import FeedForward
+
+    run = Run(folder)
+    model, _step = model_of(run)
+    layers = {name: one for name, one in model.named_modules() if isinstance(one, FeedForward)}
+    config = run.experiment.model
+    if not layers or isinstance(config, RecurrentConfig):
+        raise StudentError("This model has no feed-forward layer, so it has no activation in one.")
+    seen: dict[str, list[Tensor]] = {name: [] for name in layers}
+    handles = [
+        _bent(one).register_forward_hook(
+            lambda _module, _inputs, output, name=name: seen[name].append(output.flatten())
+        )
+        for name, one in layers.items()
+    ]
+    probe = run.probe()
+    try:
+        with torch.no_grad():
+            for index, item in enumerate(probe.items):
+                picture = None if probe.images is None else probe.images[index]
+                model(*inputs_of(run, item, picture))
+    finally:
+        for handle in handles:
+            handle.remove()
+    activation = resolve(ACTIVATIONS[config.activation].function)
+    return tuple(_summed(name, torch.cat(parts), activation) for name, parts in seen.items())
+
+
+def _bent(layer: Any) -> nn.Module:
+    """Return the matrix whose product is bent: the gate's, where there is one."""
+    module: nn.Module = layer.up if layer.gate is None else layer.gate
+    return module
+
+
+def _summed(name: str, u: Tensor, activation: Any) -> Given:
+    import torch
+
+    u = u.detach().clone().requires_grad_()
+    (slope,) = torch.autograd.grad(activation(u).sum(), u)
+    numbers = u.detach().numpy()
+    counts, _edges = np.histogram(np.clip(numbers, LOW, HIGH), edges())
+    return Given(
+        name.removesuffix(".feed_forward"),
+        len(numbers),
+        counts / len(numbers),
+        float((numbers < 0).mean()),
+        float(slope.mean()),
+    )
