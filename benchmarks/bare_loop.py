@@ -12,8 +12,7 @@ from tfm_core.config import ImageTaskConfig
 from tfm_core.data.augment import augment
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.vocabulary import PAD
-from tfm_core.training.loop import Trainer
-from tfm_core.training.models import mix
+from tfm_core.training.loop import Trainer, seeds_of_step
 
 
 class BareLoop:
@@ -62,7 +61,8 @@ class BareLoop:
             task = trainer.experiment.task
             assert isinstance(task, ImageTaskConfig)
             images = data.normalise(data.train.images.index_select(0, indices))
-            generator = torch.Generator().manual_seed(mix(trainer.experiment.seed, 2, self.step))
+            _dropout, drawn = seeds_of_step(trainer.experiment, self.step)
+            generator = torch.Generator().manual_seed(drawn)
             images = augment(
                 images,
                 shift=task.shift,

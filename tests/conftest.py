@@ -23,7 +23,9 @@ def _a_fresh_start() -> None:
     torch = sys.modules.get("torch")
     if torch is None:  # then nobody has changed it
         return
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(
+        0
+    )  # manual_seed would note a stack for each GPU there may be
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)
 

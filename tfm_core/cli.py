@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
-from tfm_core.config.advice import advice
+from tfm_core.config.advice import advice, advice_on
 from tfm_core.runs import Run, RunStore, tickets
 from tfm_core.runs.figures import figures, summary
 from tfm_core.sentences import StudentError
@@ -91,6 +91,8 @@ def _train(options: argparse.Namespace) -> int:
     if not options.quiet:
         for said in advice(experiment.training):
             print(said.sentence, file=sys.stderr)
+        if (slow := advice_on(options.device, experiment.training)) is not None:
+            print(slow, file=sys.stderr)
     run = RunStore().create(
         experiment,
         device=options.device,

@@ -9,7 +9,7 @@ from pages.ui import forecast, show, state
 from pages.ui.model_choice import Chosen
 from tfm_core.config import TrainingConfig
 from tfm_core.config.shape import CaptionShape, ImageShape
-from tfm_core.facts.compute import grown, lengths, macs
+from tfm_core.facts.compute import grown, lengths, macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, Memory, memory
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.plots import compute as plots
@@ -35,8 +35,11 @@ def page(chosen: Chosen) -> None:
         tgt_len=tgt,
         optimizer=training.optimizer,
         precision=training.precision,
+        keeps_best=training.tested == "best",
+        checkpointing=training.checkpointing,
     )
-    _totals(chosen, sum(work.values()), kept)
+    left_out = batch * unasked(chosen.model, chosen.shape)
+    _totals(chosen, sum(work.values()), kept, left_out)
     _time(chosen)
     left, right = st.columns(2)
     with left:
@@ -113,7 +116,7 @@ def _training(chosen: Chosen) -> TrainingConfig:
     return TrainingConfig() if chosen.experiment is None else chosen.experiment.training
 
 
-def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
+def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
     state_words = _(OPTIMISERS[_training(chosen).optimizer].memory_words)
     words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
     if kept.watched > kept.activations:
@@ -127,13 +130,23 @@ def _totals(chosen: Chosen, work: int, kept: Memory) -> None:
             "PyTorch has no fused attention on a CPU."
         )
     words += " " + _("The process itself takes about {n} more.").format(n=show.size(PROCESS_BYTES))
+    passes, step = 3, _("The backward pass costs about two forward passes.")
+    if _training(chosen).checkpointing:
+        passes = 4
+        step += " " + _("With gradient checkpointing the blocks run forward once more.")
+    if left_out:
+        step += " " + _(
+            "Only the CLS token is read behind the last block, so training and answers leave {n} "
+            "MAC of the forward pass out, {share} of it; while somebody watches all of it is "
+            "computed."
+        ).format(n=show.count(left_out), share=show.percent(left_out / work))
     with st.container(horizontal=True):
         st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
         st.metric(_("Forward, in FLOPs"), show.count(2 * work), border=True)
         st.metric(
             _("Training step, in FLOPs"),
-            show.count(6 * work),
-            help=_("The backward pass costs about two forward passes."),
+            show.count(2 * passes * (work - left_out)),
+            help=step,
             border=True,
         )
         st.metric(

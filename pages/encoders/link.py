@@ -12,6 +12,7 @@ VIEW = view_link.named(
     {
         "sentiment": N_("Sentiment"),
         "blanks": N_("Fill in the blank"),
+        "patches": N_("CLS and patches"),
     },
     key="encoders-view",
     old=("encoders-view",),

@@ -1,17 +1,17 @@
-"""Reading: what encoder-only models do, a label for a sentence and words for its gaps."""
+"""Reading: what encoder-only models do, on sentences, on their gaps, and on patches."""
 
 from __future__ import annotations
 
-from pages.encoders import blanks, sentiment
+from pages.encoders import blanks, patches, sentiment
 from pages.encoders.link import VIEW
 from pages.i18n import _
 from pages.ui import show, view_link
 
-VIEWS = {"sentiment": sentiment.view, "blanks": blanks.view}
+VIEWS = {"sentiment": sentiment.view, "blanks": blanks.view, "patches": patches.view}
 
 
 def page() -> None:
-    """Show one of the two; a link holds which."""
+    """Show one of the three; a link holds which."""
     show.header("encoders")
     VIEWS[view_link.choice(_("What is read"), VIEW, is_labelled=False)]()
 

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import runs_access, show
+from pages.ui.typed import escape
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -27,6 +28,9 @@ def part(run: Run, status: Status) -> None:
     if _is_tested(curves):
         st.caption(_tested_words(run, curves))
     st.caption(" · ".join(_small(run, curves, status)))
+    remark = curves.started.get("remark")
+    if remark:
+        st.caption(f":orange[:material/warning: {escape(str(remark))}]")
 
 
 def speed(curves: Curves) -> float | None:

@@ -13,6 +13,7 @@ from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
+from tfm_core.config.advice import advice_on
 
 _DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
 _LOOK_AGAIN = 0.4  # seconds
@@ -94,16 +95,21 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
     except Exception:  # a guess that fails must not keep anyone from starting
         return _("What it will need could not be worked out; it can be started all the same.")
     assert estimate is not None
+    why = advice_on(state.device(), experiment.training)
+    slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     words = _(
         "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
         "{steps} steps in about **{time}**"
     )
-    return words.format(
-        n=show.count(estimate.n_parameters),
-        memory=show.size(estimate.memory_bytes),
-        step=show.size(estimate.step_bytes),
-        steps=f"{experiment.training.steps:,}",
-        time=show.duration(estimate.seconds),
+    return (
+        words.format(
+            n=show.count(estimate.n_parameters),
+            memory=show.size(estimate.memory_bytes),
+            step=show.size(estimate.step_bytes),
+            steps=f"{experiment.training.steps:,}",
+            time=show.duration(estimate.seconds),
+        )
+        + slow
     )
 
 

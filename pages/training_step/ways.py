@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -25,9 +26,34 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def one_layer() -> None:
+    """Show a layer as a module and as a function, and what both print."""
+    from tfm_core.inspect.training_step import plain
+
+    st.subheader(_("One layer, in plain PyTorch"), anchor=False)
+    for column, script in zip(st.columns(2), plain.both(), strict=True):
+        with column:
+            st.markdown(_(script.title))
+            st.code(script.code, "python", wrap_lines=True)
+            st.markdown(_("It prints:"))
+            st.code(script.printed, None, wrap_lines=True)
+    st.markdown(
+        _(
+            "Both give the same numbers and the same gradients. A module is worth it where there "
+            "is something to keep: `parameters()`, `state_dict()` and `.to(device)` find the "
+            "weights of `nn.Linear`, and `model.eval()` reaches `nn.Dropout`, which "
+            "`F.dropout(x, p, training=self.training)` has to be told. ReLU learns nothing, so "
+            "`nn.ReLU()` and `F.relu` differ in their place in `print(model)` alone."
+        )
+    )
+
+
 def two_ways(model_at: ModelAtStep, rate: float) -> None:
-    """Show both codes, and that both make the same numbers."""
+    """Show both codes of a whole step, and that both make the same numbers."""
     from tfm_core.inspect.training_step import functional as code
+
+    one_layer()
+    st.subheader(_("A whole step of your model"), anchor=False)
 
     chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
@@ -51,13 +77,18 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
         st.markdown(
             _("**`nn.Module`**: weights live in objects; the optimiser changes them in place.")
         )
-        st.code(inspect.getsource(code.with_modules), "python", wrap_lines=True)
+        st.code(_source(code.with_modules), "python", wrap_lines=True)
     with right:
         st.markdown(
             _("**Functions**: weights are handed in, gradients handed out; nothing is changed.")
         )
-        st.code(inspect.getsource(code.with_functions), "python", wrap_lines=True)
-        st.code("\n\n".join(map(inspect.getsource, rules)), "python", wrap_lines=True)
+        st.code(_source(code.with_functions), "python", wrap_lines=True)
+        st.code("\n\n".join(map(_source, rules)), "python", wrap_lines=True)
+
+
+def _source(function: Callable[..., object]) -> str:
+    """Return the code of a function, without what is said to the type checker."""
+    return re.sub(r"  # type: ignore.*", "", inspect.getsource(function))
 
 
 def mistakes(model_at: ModelAtStep) -> None:

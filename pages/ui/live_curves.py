@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.i18n import _, language
 from pages.ui import runs_access, show
+from tfm_core.config.text_tasks import TextTaskFacts
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
 from tfm_core.runs.curves import Curves
 from tfm_core.runs.run import Run
@@ -150,8 +151,9 @@ def _is_floor_smoothed(run: Run) -> bool:
 
     That of hidden words is the reader's who knows, whatever training smooths.
     """
+    facts = run.experiment.task.facts
     is_smoothed = run.experiment.training.label_smoothing > 0
-    return is_smoothed and run.experiment.task.facts.answer != "blanks"
+    return is_smoothed and isinstance(facts, TextTaskFacts) and not facts.hides
 
 
 def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> list[ReferenceLine]:
@@ -166,8 +168,7 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
         words = words.format(x=f"{floor:.2f}")
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        is_lower_bound = has_room and not is_smoothed
-        marks.append(ReferenceLine(float(floor), words, is_lower_bound=is_lower_bound))
+        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
     return marks
 
 

@@ -15,6 +15,7 @@ VIEW = view_link.named(
         "batch": N_("Ids, padding and mask"),
         "embeddings": N_("Embeddings"),
         "moving": N_("Moving while they learn"),
+        "patches": N_("Words and patches"),
     },
     key="words-view",
     old=("words-view",),

@@ -1,10 +1,10 @@
-"""Words into tensors: tokens, numbers, batches, embeddings, and embeddings that move."""
+"""Words into tensors: tokens, numbers, batches, embeddings that move, and patches beside them."""
 
 from __future__ import annotations
 
 from pages.i18n import _
 from pages.ui import show, view_link
-from pages.words import batch, embeddings, moving, tokens
+from pages.words import batch, embeddings, moving, patches, tokens
 from pages.words.link import VIEW
 
 VIEWS = {
@@ -12,6 +12,7 @@ VIEWS = {
     "batch": batch.view,
     "embeddings": embeddings.view,
     "moving": moving.view,
+    "patches": patches.view,
 }
 
 

@@ -22,7 +22,7 @@ from tfm_core.config import (
     to_json,
     to_query,
 )
-from tfm_core.config.advice import advice
+from tfm_core.config.advice import advice, advice_on
 from tfm_core.config.codec import default_sections
 from tfm_core.presets import PRESETS
 from tfm_core.variants.optimisers import OPTIMISERS
@@ -198,6 +198,12 @@ def test_coupled_weight_decay_is_warned_about_and_its_absence_explained():
     (warning,) = advice(TrainingConfig(optimizer="sgd", weight_decay=0.05))
     assert (warning.field, warning.is_warning) == ("training.weight_decay", True)
     assert "Weight decay is 0.05 with SGD; 0 is safe. SGD adds" in warning.sentence
+
+
+def test_who_trains_on_a_cpu_in_fp16_is_told_that_it_is_slower():
+    assert "fp16 is made for GPUs" in advice_on("cpu", TrainingConfig(precision="fp16"))
+    assert advice_on("cuda:0", TrainingConfig(precision="fp16")) is None
+    assert advice_on("cpu", TrainingConfig(precision="bf16")) is None
 
 
 def test_json_keeps_what_it_does_not_say_at_the_defaults():

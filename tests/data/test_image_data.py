@@ -173,6 +173,56 @@ def test_a_truncated_file_is_named(mnist, missing):
         load_images(ImageTaskConfig(name="mnist"), seed=0)
 
 
+def small_set(folder, n_train=600, n_test=100, *, pixels=None):
+    """Write a set of one's own in MNIST's form, four small files."""
+    raw = folder / "MNIST" / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    for part, n in (("train", n_train), ("t10k", n_test)):
+        labels = bytes(i % 10 for i in range(n))
+        pictures = b"".join(bytes([9 * i if pixels is None else pixels]) * 784 for i in labels)
+        (raw / f"{part}-labels-idx1-ubyte").write_bytes(idx((n,), labels))
+        (raw / f"{part}-images-idx3-ubyte").write_bytes(idx((n, 28, 28), pictures))
+    return raw
+
+
+def test_a_set_of_any_number_of_pictures_is_taken_and_said_to_be_another(folder):
+    small_set(folder)
+    data = load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
+    assert [len(part) for part in (data.train, data.validation, data.test)] == [500, 100, 100]
+    words = "MNIST is not the official set here: train-images-idx3-ubyte, train-labels"
+    assert words in data.remark
+    assert "(600 for training, 100 for the test)" in data.remark
+
+
+def test_packed_files_of_ones_own_are_taken_whatever_their_checksum(folder):
+    raw = small_set(folder)
+    for path in list(raw.iterdir()):
+        (raw / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+        path.unlink()
+    data = load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
+    assert len(data.test) == 100
+    assert "not the official set" in data.remark
+
+
+def test_pictures_without_labels_are_counted(folder):
+    raw = small_set(folder)
+    (raw / "t10k-labels-idx1-ubyte").write_bytes(idx((99,), bytes(99)))
+    with pytest.raises(DataUnavailable, match="has 100 pictures but 99 labels in its t10k files"):
+        load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
+
+
+def test_pictures_that_are_all_the_same_are_said_to_be(folder):
+    small_set(folder, pixels=0)
+    with pytest.raises(ValueError, match="All 500 training pictures of MNIST are the same, so"):
+        load_images(ImageTaskConfig(name="mnist", n_validation=100), seed=0)
+
+
+def test_too_few_pictures_for_the_validation_split_are_said(folder):
+    small_set(folder)
+    with pytest.raises(ValueError, match="n_validation is 5000, but MNIST has only 600 pictures"):
+        load_images(ImageTaskConfig(name="mnist", n_validation=5000), seed=0)
+
+
 def test_a_file_of_another_kind_is_named(mnist):
     path = mnist / "train-labels-idx1-ubyte"
     path.write_bytes(b"<html>".ljust(60008))

@@ -18,7 +18,7 @@ from tests.models.variants import (
 from tfm_core.config import MODEL_CONFIGS, CaptionerConfig, ViTConfig
 from tfm_core.config.shape import ImageShape, TextShape
 from tfm_core.facts.architectures import ARCHITECTURES, of_experiment
-from tfm_core.facts.compute import PARTS, grown, macs
+from tfm_core.facts.compute import PARTS, grown, macs, unasked
 from tfm_core.models.build import build_model
 from tfm_core.presets import PRESETS
 from tfm_core.probe.capture import capture
@@ -101,6 +101,21 @@ def test_gmacs_of_vision_transformers(name, published):
     known = ARCHITECTURES[name]
     total = sum(macs(known.model, known.shape).values()) / 1e9
     assert round(total, 1 if published > 100 else 2) == published
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"activation": "swiglu"}, {"n_layers": 1}, {"projections": "no-output"}]
+)
+def test_what_nobody_asks_for_is_what_training_leaves_out(settings):
+    """With dropout, where PyTorch's attention on a CPU is made of products that are counted."""
+    settings = {**settings, "pooling": "cls", "dropout": 0.1}
+    config = ViTConfig.parse({**SMALL, "patch_size": 2, **settings})
+    model, images, shape = vit_model(**settings), torch.randn(3, 3, 6, 6), ImageShape(6, 3, 5)
+    with FlopCounterMode(display=False) as counter:
+        model(images)
+    left_out = counted(model, images) - counter.get_total_flops()
+    assert left_out == 2 * 3 * unasked(config, shape) > 0
+    assert unasked(ViTConfig.parse({**config.model_dump(), "pooling": "mean"}), shape) == 0
 
 
 def test_scores_grow_with_the_square_of_the_length_and_the_rest_in_proportion():

@@ -4,10 +4,14 @@ import time
 import tracemalloc
 
 import pytest
+import torch
 
 from tests.models.variants import TEXT_VARIANTS, VIT_VARIANTS, text_model, vit_model
+from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import ARCHITECTURES
 from tfm_core.facts.parameter_table import parameter_table, table_of
+from tfm_core.inspect.source.file import source_code
+from tfm_core.presets import PRESETS
 
 MODELS = [(text_model, family, settings) for family, settings in TEXT_VARIANTS]
 MODELS += [(vit_model, None, settings) for settings in VIT_VARIANTS]
@@ -63,3 +67,26 @@ def test_the_largest_tables_take_under_a_second_and_200_mb(name):
     parameter_table(known.model, known.shape)
     assert time.process_time() - begin < 1
     assert peak < 200e6
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("gpt-grammar", "token_embedding.table", "output"),
+        ("sentiment", "token_embedding.table", "output"),
+        ("addition", "source_embedding.table", "output"),
+        ("captions", "stem.convolution", "output"),
+        ("translate", "src_embedding.table", "output"),
+    ],
+)
+def test_a_table_has_the_names_of_its_family_as_the_generated_file_has(name, first, last):
+    chosen = PRESETS[name].experiment
+    shape = data_shape(chosen)
+    modules = [row.module for row in parameter_table(chosen.model, shape).rows]
+    assert (modules[0], modules[-1]) == (first, last)
+    names = {"__name__": "generated"}
+    exec(source_code(chosen.model, shape), names)
+    with torch.device("meta"):
+        theirs = names["Model"]().named_modules(remove_duplicate=False)
+    own = [path for path, part in theirs if list(part.parameters(recurse=False))]
+    assert sorted(own) == sorted(modules)

@@ -3,6 +3,9 @@
 import time
 
 import pytest
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from tests.training.test_loop import experiment
 from tfm_core.presets import PRESETS
@@ -46,3 +49,27 @@ def test_steps_multiply_the_time():
 def test_a_device_that_is_not_there_is_said():
     with pytest.raises(ValueError, match="cuda:99"):
         estimate(experiment(), "cuda:99")
+
+
+@pytest.mark.parametrize(("precision", "kind"), [("fp32", torch.float32), ("bf16", torch.bfloat16),
+                                                 ("fp16", torch.float16)])  # fmt: skip
+def test_the_probe_runs_at_the_precision_of_the_run(precision, kind):
+    kinds = set()
+    hook = register_module_forward_hook(
+        lambda module, _inputs, out: kinds.add(out.dtype) if isinstance(module, nn.Linear) else None
+    )
+    try:
+        estimate(experiment(training={"precision": precision}))
+    finally:
+        hook.remove()
+    assert kinds == {kind}
+
+
+def test_checkpointing_is_forecast_with_less_memory_and_one_more_forward_pass():
+    sizes = {"d_model": 1024, "n_heads": 8, "d_ff": 4096, "n_layers": 12}
+    plain, other = (
+        estimate(experiment("vit", "mnist-5000", model=sizes, training={"checkpointing": chosen}))
+        for chosen in (False, True)
+    )
+    assert other.step_bytes < plain.step_bytes
+    assert other.seconds_per_step == pytest.approx(4 / 3 * plain.seconds_per_step)

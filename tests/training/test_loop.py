@@ -1,6 +1,7 @@
 """Training: the same seed gives the same curve, a stop is no loss, and everything can learn."""
 
 import json
+import math
 from itertools import islice, pairwise
 
 import pytest
@@ -17,7 +18,13 @@ from tfm_core.training.events import (
     Step,
     to_record,
 )
-from tfm_core.training.loop import TrainingDiverged, build, snapshot_steps, train
+from tfm_core.training.loop import (
+    TrainingDiverged,
+    build,
+    seeds_of_step,
+    snapshot_steps,
+    train,
+)
 
 pytestmark = pytest.mark.quick
 
@@ -115,6 +122,28 @@ def test_a_record_of_an_event_is_json_with_its_name_and_all_it_holds():
         record = json.loads(json.dumps(to_record(event)))
         assert record.pop("event") == names[type(event)]
         assert type(event)(**record) == event
+
+
+def test_a_step_that_overflowed_fp16_is_strict_json():
+    """Its gradient has no norm and it changes nothing; the scale halves, and training goes on."""
+    trainer = build(experiment(training={"precision": "fp16"}))
+    trainer.scaler = torch.amp.GradScaler("cpu", init_scale=1e30)
+    before = {name: value.clone() for name, value in trainer.model.state_dict().items()}
+    events = train(trainer)
+    event = next(event for event in events if isinstance(event, Step))
+    events.close()
+    assert not math.isfinite(event.grad_norm)
+    record = to_record(event)
+    json.dumps(record, allow_nan=False)
+    assert record["grad_norm"] is None
+    for name, value in trainer.model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+def test_dropout_and_augmentation_do_not_draw_the_same_numbers():
+    chosen = EXPERIMENTS[IDS.index("vit")]
+    seeds = [seed for step in range(1, 50) for seed in seeds_of_step(chosen, step)]
+    assert len(set(seeds)) == len(seeds)
 
 
 def test_stopping_early_keeps_what_was_learned():

@@ -144,6 +144,7 @@ class ShareObjective:
     """Mean squared error of one number; a prediction within 0.1 counts as correct."""
 
     n_classes = 2
+    reads_per_epoch = 1.0
 
     def __init__(
         self, data: ShareData, task: ShareTaskConfig, *, label_smoothing: float = 0.0

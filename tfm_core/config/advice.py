@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tfm_core.config.training import TrainingConfig, own_decay
 from tfm_core.sentences import N_, Sentence
 from tfm_core.variants.optimisers import OPTIMISERS
+from tfm_core.variants.precisions import PRECISIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +39,14 @@ def advice(training: TrainingConfig) -> tuple[Advice, ...]:
         **words,
     )
     return (Advice("training.optimizer", sentence),)
+
+
+def advice_on(device: str, training: TrainingConfig) -> Sentence | None:
+    """Return what a person should know who trains on a device, or None."""
+    precision = PRECISIONS[training.precision]
+    if device != "cpu" or not precision.is_for_gpus:
+        return None
+    return N_(
+        "{name} is made for GPUs: on most CPUs a step takes several times as long as in fp32.",
+        name=precision.name,
+    )

@@ -16,6 +16,7 @@ from tfm_core.config.model import (
     ViTConfig,
 )
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
+from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.config.task import TASK_FACTS, TaskConfig, TextTaskConfig, tasks_for
 from tfm_core.config.training import TrainingConfig
@@ -67,6 +68,7 @@ class Experiment(Config):
         _check_family(self)
         _check_patches(self)
         _check_max_len(self)
+        _check_checkpointing(self)
         return self
 
 
@@ -132,4 +134,14 @@ def _check_max_len(experiment: Experiment) -> None:
             label=task.facts.label,
             needed=needed,
             max_len=model.max_len,
+        )
+
+
+def _check_checkpointing(experiment: Experiment) -> None:
+    if experiment.training.checkpointing and isinstance(experiment.model, RecurrentConfig):
+        raise CrossError(
+            "training.checkpointing",
+            "{label} has no Transformer blocks whose inside could be forgotten; switch gradient "
+            "checkpointing off.",
+            label=FAMILIES[experiment.model.family].label,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -39,7 +39,8 @@ class ImageSplit:
 class ImageData:
     """An image task: its facts, three splits, mean and deviation of the training pixels.
 
-    mean and std: float32 (C,), of pixels from 0 to 1 in the training split.
+    mean and std: float32 (C,), of pixels from 0 to 1 in the training split. remark: what a person
+    should know of the files.
     """
 
     facts: ImageTaskFacts
@@ -48,6 +49,7 @@ class ImageData:
     test: ImageSplit
     mean: Tensor
     std: Tensor
+    remark: str | None = None
 
     def to(self, device: torch.device | str) -> ImageData:
         """Return the data with all tensors on a device."""
@@ -69,19 +71,18 @@ def load_images(
     (``progress(done bytes, total bytes, words)`` is told). Raises DataUnavailable.
     """
     facts = config.facts
-    generator = torch.Generator().manual_seed(TEST_SEED)
     if config.name == EMBEDDED:
         from tfm_core.data.embedded import read_embedded
 
+        generator = torch.Generator().manual_seed(TEST_SEED)
         test, rest = split_off(ImageSplit(*read_embedded()), facts.n_test, generator)
-        if seed == TEST_SEED:  # its other splits go on where the test's ends, as they always did
-            return _shared_out(facts, test, rest, config, generator)
-    else:
-        rest, test = (
-            ImageSplit(images, labels)
-            for images, labels in read_images(config.name, facts, progress or _silent)
-        )
-    return _shared_out(facts, test, rest, config, generator.manual_seed(seed))
+        if seed != TEST_SEED:  # its own splits go on where the draw of the test ends
+            generator.manual_seed(seed)
+        return _shared_out(facts, test, rest, config, generator)
+    train, official, remark = read_images(config.name, facts, progress or _silent)
+    rest, test = ImageSplit(*train), ImageSplit(*official)
+    generator = torch.Generator().manual_seed(seed)
+    return replace(_shared_out(facts, test, rest, config, generator), remark=remark)
 
 
 def _shared_out(
@@ -101,6 +102,14 @@ def _shared_out(
             n_rest=len(rest),
         )
     validation, train = split_off(rest, config.n_validation, generator)
+    if len(train) > 1 and (train.images == train.images[:1]).all():
+        raise StudentError(
+            "All {n:,} training pictures of {label} are the same, so there is nothing to learn; "
+            "look at the files in {folder}.",
+            n=len(train),
+            label=facts.label,
+            folder=data_dir(),
+        )
     mean, std = pixel_statistics(train.images)
     return ImageData(facts, train, validation, test, mean, std)
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import tarfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from torch import Tensor
 
 from tfm_core.config.image_tasks import ImageTaskFacts
 from tfm_core.data.download import DataUnavailable, Progress, fetch, matches, unpack_gzip
-from tfm_core.data.idx import check_idx
+from tfm_core.data.idx import idx_count
+from tfm_core.sentences import N_
 
 __all__ = ["DataUnavailable", "Progress", "data_dir", "read_images"]
 
@@ -27,14 +28,27 @@ Part = tuple[Tensor, Tensor]  # images uint8 (N, C, H, W), labels int64 (N,)
 
 @dataclass(frozen=True, slots=True)
 class DownloadSource:
-    """The torchvision dataset of a task, and mirrors to try after its own."""
+    """The torchvision dataset of a task, and mirrors to try after its own.
+
+    unpacked: MD5 of the official files once they are unpacked, where known.
+    """
 
     dataset: str
     mirrors: tuple[str, ...] = ()
+    unpacked: Mapping[str, str] = field(default_factory=dict)
 
 
 SOURCES = {
-    "mnist": DownloadSource("MNIST", ("https://storage.googleapis.com/cvdf-datasets/mnist/",)),
+    "mnist": DownloadSource(
+        "MNIST",
+        ("https://storage.googleapis.com/cvdf-datasets/mnist/",),
+        {
+            "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+            "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+            "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+            "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+        },
+    ),
     "fashion-mnist": DownloadSource(
         "FashionMNIST",
         ("https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",),
@@ -48,21 +62,24 @@ def data_dir() -> Path:
     return Path(os.environ.get("TFM_DATA_DIR") or "data")
 
 
-def read_images(name: str, facts: ImageTaskFacts, progress: Progress) -> tuple[Part, Part]:
-    """Return training and test pictures of a full set, downloading what is missing.
+def read_images(
+    name: str, facts: ImageTaskFacts, progress: Progress
+) -> tuple[Part, Part, str | None]:
+    """Return training and test pictures of a full set, and a remark; what is missing is downloaded.
 
-    Raises DataUnavailable, in a sentence: offline, a folder that cannot be written to, a damaged
-    file.
+    Files in the form of the set are used whatever they hold, of as many pictures as there are; the
+    remark says where they are not the official ones. Raises DataUnavailable, in a sentence:
+    offline, a folder that cannot be written to, a damaged file.
     """
     from tfm_core.data.torchvision_import import torchvision
 
     source = SOURCES[name]
     dataset = getattr(torchvision.datasets, source.dataset)
-    ready: Callable[..., None] = _ready_cifar if name == "cifar-10" else _ready_idx
-    ready(dataset, facts, source, data_dir(), progress)
+    ready: Callable[..., str | None] = _ready_cifar if name == "cifar-10" else _ready_idx
+    remark = ready(dataset, facts, source, data_dir(), progress)
     train, test = (_tensors(dataset(str(data_dir()), train=train)) for train in (True, False))
-    for (images, labels), n in ((train, facts.n_train), (test, facts.n_test)):
-        expected = (n, facts.channels, facts.image_size, facts.image_size)
+    for images, labels in (train, test):
+        expected = (len(labels), facts.channels, facts.image_size, facts.image_size)
         if images.shape != expected or int(labels.max()) >= facts.n_classes:
             raise DataUnavailable(
                 "{label} in {data_dir} has pictures {shape} and labels up to {highest}, but "
@@ -75,7 +92,7 @@ def read_images(name: str, facts: ImageTaskFacts, progress: Progress) -> tuple[P
                 expected=expected,
                 last=facts.n_classes - 1,
             )
-    return train, test
+    return train, test, remark
 
 
 def _tensors(dataset: Any) -> Part:
@@ -88,25 +105,65 @@ def _tensors(dataset: Any) -> Part:
 
 def _ready_idx(
     dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
-) -> None:
+) -> str | None:
     """See that the four IDX files of an MNIST-like set lie there and are whole."""
-    folder = root / source.dataset / "raw"
+    folder, side = root / source.dataset / "raw", facts.image_size
+    counts: dict[str, int] = {}
+    others = []
     for archive, md5 in dataset.resources:
         path = folder / archive.removesuffix(".gz")
-        if not path.is_file():
+        if not path.is_file() and not _unpacked_by_hand(folder / archive, path):
             packed = folder / archive
             if not matches(packed, md5):
                 addresses = [f"{mirror}{archive}" for mirror in (*dataset.mirrors, *source.mirrors)]
                 fetch(addresses, packed, md5=md5, label=facts.label, progress=progress)
             unpack_gzip(packed, path)
-        n = facts.n_train if archive.startswith("train") else facts.n_test
-        side = facts.image_size
-        check_idx(path, (n, side, side) if "images" in archive else (n,))
+        counts[path.name] = idx_count(path, (side, side) if "images" in archive else ())
+        official = source.unpacked.get(path.name)
+        if official is not None and not matches(path, official):
+            others.append(path.name)
+    for part, n in (("train", facts.n_train), ("t10k", facts.n_test)):
+        n_pictures, n_labels = (
+            counts[f"{part}-{what}"] for what in ("images-idx3-ubyte", "labels-idx1-ubyte")
+        )
+        if n_pictures != n_labels:
+            raise DataUnavailable(
+                "{folder} has {n_pictures} pictures but {n_labels} labels in its {part} files; "
+                "each picture needs one.",
+                folder=folder,
+                n_pictures=n_pictures,
+                n_labels=n_labels,
+                part=part,
+            )
+        if n_pictures != n and f"{part}-images-idx3-ubyte" not in others:
+            others.append(f"{part}-images-idx3-ubyte")
+    if not others:
+        return None
+    return N_(
+        "{label} is not the official set here: {files} in {folder} hold other pictures or "
+        "labels ({n_train:,} for training, {n_test:,} for the test).",
+        label=facts.label,
+        files=", ".join(others),
+        folder=folder,
+        n_train=counts["train-images-idx3-ubyte"],
+        n_test=counts["t10k-images-idx3-ubyte"],
+    )
+
+
+def _unpacked_by_hand(packed: Path, path: Path) -> bool:
+    """Unpack a file that somebody put there, whatever its checksum; say whether it could be."""
+    if not packed.is_file():
+        return False
+    try:
+        unpack_gzip(packed, path)
+    except DataUnavailable:  # half a download: it is fetched again
+        return False
+    return True
 
 
 def _ready_cifar(
     dataset: Any, facts: ImageTaskFacts, source: DownloadSource, root: Path, progress: Progress
-) -> None:
+) -> str | None:
     """See that the batches of CIFAR lie there and are whole: they are pickles, so by checksum."""
     folder = root / dataset.base_folder
     meta = (dataset.meta["filename"], dataset.meta["md5"])
@@ -125,3 +182,4 @@ def _ready_cifar(
                 path=folder / file,
                 md5=md5,
             )
+    return None

@@ -3,7 +3,8 @@
 Torch-free algebra. One multiply-accumulate (MAC) is 2 FLOPs. Counted are all matrix products, the
 attention scores and weighted sums too; norms, activations and softmax are not, as in
 ``torch.utils.flop_counter``, which gives the same numbers (a test says so). Counted is the whole
-forward pass: where only one token is read, training leaves the others out of the last block.
+forward pass: where only one token is read, training leaves the others out of the last block
+(``unasked``).
 """
 
 from __future__ import annotations
@@ -93,6 +94,21 @@ def macs(
     counts["embedding"] = _embedding(config, shape)
     counts["output"] = _output(config, shape, seen)
     return {part: batch * count for part, count in counts.items()}
+
+
+def unasked(config: ModelConfig, shape: Shape) -> int:
+    """Return the multiply-accumulates of one picture that a model with a CLS token leaves out.
+
+    Behind its last block that token alone is read, so it alone asks there; keys and values are made
+    of all. Who watches a pass sees all of it computed.
+    """
+    if not isinstance(config, ViTConfig) or not POOLINGS[config.pooling].has_cls:
+        return 0
+    tokens, d = lengths(config, shape, 0, 0).encoder, config.d_model
+    n_matrices = ACTIVATIONS[config.activation].n_matrices
+    n_square = 1 + PROJECTIONS[config.projections].has_output  # of the query, and of the output
+    of_one = n_square * d * d + 2 * tokens * d + n_matrices * d * config.d_ff
+    return (tokens - 1) * of_one
 
 
 def layers(config: ModelConfig) -> tuple[int, int]:

@@ -103,6 +103,7 @@ def of_run(experiment: Experiment, n_parameters: int) -> Memory:
         optimizer=training.optimizer,
         precision=training.precision,
         keeps_best=training.tested == "best",
+        checkpointing=training.checkpointing,
     )
 
 
@@ -117,30 +118,68 @@ def memory(
     optimizer: str = "adamw",
     precision: str = "fp32",
     keeps_best: bool = False,
+    checkpointing: bool = False,
 ) -> Memory:
     """Return the bytes of a training step. optimizer, precision: names in their registries.
 
-    keeps_best: whether the best weights are kept beside the newest.
+    keeps_best: whether the best weights are kept beside the newest. checkpointing: whether of each
+    block its input alone is kept; see ``_inside``.
     """
-    numbers = kept(config, shape, src_len, tgt_len)
+    numbers = kept(config, shape, src_len, tgt_len, checkpointing=checkpointing)
     logits = BYTES * batch * _logits(config, shape, src_len, tgt_len)  # until the loss is there
     small = PRECISIONS[precision].n_bytes
-    activations = batch * (BYTES * numbers.full + small * numbers.products) + logits
+
+    def n_bytes(numbers: Kept) -> int:
+        copies = numbers.copies if small < BYTES else 0
+        return batch * (BYTES * numbers.full + small * (numbers.products + copies))
+
+    activations = n_bytes(numbers) + logits
     activations += BYTES * _buckets(config, shape, src_len, tgt_len)
-    if small < BYTES:
-        activations += small * (batch * numbers.copies + _multiplied(config, shape))
+    if small < BYTES and not checkpointing:
+        activations += small * _multiplied(config, shape)
     weights = BYTES * n_parameters
+    watched = BYTES * batch * numbers.weights
+    if checkpointing and not isinstance(config, RecurrentConfig):
+        seen = lengths(config, shape, src_len, tgt_len)
+        inside = _inside(config, shape, seen)
+        # the backward pass has freed the gradients of the step before, and what the loss kept
+        later = n_bytes(numbers) - n_bytes(_end(config, shape, seen)) + n_bytes(inside) - weights
+        activations = max(activations, later)
+        watched = BYTES * batch * inside.weights
     return Memory(
         weights=weights * (1 + keeps_best),
         gradients=weights,
         optimizer=OPTIMISERS[optimizer].moments * weights,
         activations=activations,
-        watched=activations + BYTES * batch * numbers.weights,
+        watched=activations + watched,
     )
 
 
-def kept(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Kept:
-    """Return what one example keeps from the forward pass for the backward pass."""
+def _inside(config: TransformerConfig, shape: Shape, seen: Lengths) -> Kept:
+    """Return what the largest block keeps, with the gradients that pass through it on the way back.
+
+    With checkpointing that is there of one block at a time.
+    """
+    n_encoder, n_decoder = layers(config)
+    found = []
+    if n_encoder:
+        found.append((_block(config, seen.encoder, _mask(config, seen.encoder)), seen.encoder))
+    if n_decoder:
+        block = _block(config, seen.decoder, seen.decoder**2)
+        if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
+            block += _cross(config, seen)
+        found.append((block, seen.decoder))
+    block, length = max(found, key=lambda one: one[0].full + one[0].products)
+    return block + Kept(products=length * config.d_ff, full=length * config.d_model)
+
+
+def kept(
+    config: ModelConfig, shape: Shape, src_len: int, tgt_len: int, *, checkpointing: bool = False
+) -> Kept:
+    """Return what one example keeps from the forward pass for the backward pass.
+
+    checkpointing: of each block its input alone.
+    """
     if isinstance(config, RecurrentConfig):
         assert isinstance(shape, TextShape)
         return Kept(*recurrent.activations(config, shape, src_len, tgt_len))
@@ -148,11 +187,15 @@ def kept(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Kept:
     found = _start(config, shape, seen) + _end(config, shape, seen)
     n_encoder, n_decoder = layers(config)
     if n_encoder:
-        found += _encoder(config, shape, seen, n_encoder)
-    if n_decoder:
+        found += _encoder(config, shape, seen, n_encoder, checkpointing=checkpointing)
+    if n_decoder and checkpointing:
+        found += Kept(full=n_decoder * seen.decoder * config.d_model)
+        found += _last_norm(config, seen.decoder)
+    elif n_decoder:
         found += _block(config, seen.decoder, seen.decoder**2) * n_decoder
         found += _last_norm(config, seen.decoder)
-    if isinstance(config, EncoderDecoderConfig | CaptionerConfig):
+    has_cross = isinstance(config, EncoderDecoderConfig | CaptionerConfig)
+    if has_cross and not checkpointing:
         found += _cross(config, seen) * n_decoder
         found += Kept(copies=(n_decoder - 1) * seen.encoder * config.d_model)  # of the memory
     if config.dropout:  # the noise on what goes in
@@ -160,14 +203,20 @@ def kept(config: ModelConfig, shape: Shape, src_len: int, tgt_len: int) -> Kept:
     return found
 
 
-def _encoder(config: TransformerConfig, shape: Shape, seen: Lengths, n: int) -> Kept:
+def _encoder(
+    config: TransformerConfig, shape: Shape, seen: Lengths, n: int, *, checkpointing: bool
+) -> Kept:
     """Return what the encoder's ``n`` blocks keep, and the norm behind them."""
     length = seen.encoder
-    blocks = _block(config, length, _mask(config, length))
+    blocks = last = _block(config, length, _mask(config, length))
+    if checkpointing:
+        blocks = last = Kept(full=length * config.d_model)
+    elif isinstance(config, ViTConfig) and POOLINGS[config.pooling].has_cls:
+        last = _last_block(config, length, 1)
     if isinstance(config, ViTConfig):
         if not POOLINGS[config.pooling].has_cls:  # a mean needs no token for its gradient
             return blocks * n + _last_norm(config, length, read=0)
-        return blocks * (n - 1) + _last_block(config, length, 1) + _last_norm(config, 1)
+        return blocks * (n - 1) + last + _last_norm(config, 1)
     read = length
     if isinstance(shape, TextShape) and isinstance(config, EncoderOnlyConfig):
         read = seen.answers if shape.head == "tokens" else length

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from tfm_core.layers import recorder
 from tfm_core.layers.attention import MultiHeadAttention
@@ -164,6 +167,7 @@ class Stack(nn.Module):
         """relative: the positions that act in the self-attention of all blocks, if any."""
         super().__init__()
         self.layers = nn.ModuleList(blocks)
+        self.forgets_blocks = False
         self.final_norm = final_norm
         self.relative = relative
 
@@ -178,8 +182,17 @@ class Stack(nn.Module):
         """Map x: (B, T, d_model) to the same shape; the arguments are the blocks'."""
         recorder.record(self, input=x)
         for block in self.layers:
-            x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, relative=self.relative)
+            x = self._pass(
+                block, x, mask=mask, memory=memory, memory_mask=memory_mask, relative=self.relative
+            )
         return self._normed(x)
+
+    def _pass(self, block: Callable[..., Tensor], *args: Any, **settings: Any) -> Tensor:
+        """Call a block; where blocks are forgotten, keep its input alone for the way back."""
+        if self.forgets_blocks and torch.is_grad_enabled():
+            passed: Tensor = checkpoint(block, *args, use_reentrant=False, **settings)
+            return passed
+        return block(*args, **settings)
 
     def at(self, query_positions: Tensor, x: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Return what ``forward`` says at positions (B, R) alone: (B, R, d_model).
@@ -190,11 +203,23 @@ class Stack(nn.Module):
             return tokens_at(self(x, mask=mask), query_positions)
         *blocks, last = self.layers
         for block in blocks:
-            x = block(x, mask=mask, relative=self.relative)
+            x = self._pass(block, x, mask=mask, relative=self.relative)
         assert isinstance(last, Block)
-        return self._normed(last.at(query_positions, x, mask=mask, relative=self.relative))
+        x = self._pass(last.at, query_positions, x, mask=mask, relative=self.relative)
+        return self._normed(x)
 
     def _normed(self, x: Tensor) -> Tensor:
         x = x if self.final_norm is None else self.final_norm(x)
         recorder.record(self, output=x)
         return x
+
+
+def forget_blocks(model: nn.Module) -> None:
+    """Let every stack keep of each block its input alone in training, and compute the rest again.
+
+    Gradient checkpointing: Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost". The
+    second pass draws the same dropout, so the gradients are the same, bit for bit.
+    """
+    for module in model.modules():
+        if isinstance(module, Stack):
+            module.forgets_blocks = True

@@ -25,7 +25,7 @@ from tfm_core.probe import continuation
 from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.capture import capture
 from tfm_core.probe.types import MOST_EMBEDDED, RELATIVE, Array, Snapshot
-from tfm_core.training.loop import Trainer, autocast
+from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
 
 N_SENTENCES = 6
@@ -44,7 +44,7 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
 
 def take(trainer: Trainer) -> Snapshot:
     """Look inside now: attention on the probe under the true target, and predictions."""
-    with torch.inference_mode(), autocast(trainer):
+    with torch.inference_mode(), trainer.autocast():
         snapshot: Snapshot = _kind(trainer).part("snapshot")(trainer)
     return snapshot
 

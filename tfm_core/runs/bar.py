@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ class Bar:
 
         if isinstance(event, Started):
             self.has_begun = True
+            if event.remark and not self._bar.disable:
+                self._bar.write(event.remark, file=sys.stderr)
             self._bar.update(event.step)
         elif isinstance(event, Measured):
             self._facts[event.split] = f"{event.accuracy:.1%}"

@@ -67,8 +67,8 @@ class Recorder:
         return os.fstat(self._events).st_size
 
     def record(self, record: Mapping[str, Any]) -> None:
-        """Append one record, as one line, in one write. Raises OSError."""
-        self._append(json.dumps(record).encode() + b"\n")
+        """Append one record, as one line of strict JSON, in one write. Raises OSError."""
+        self._append(json.dumps(record, allow_nan=False).encode() + b"\n")
 
     def progress(self, *, step: int, epoch: float, seconds: float) -> None:
         """Note how far the training is; the heartbeat writes it."""

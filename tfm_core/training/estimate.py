@@ -16,9 +16,11 @@ from torch import Tensor
 from tfm_core.config import Experiment, SequenceTaskConfig
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.architectures import of_experiment
-from tfm_core.facts.compute import macs
+from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import PROCESS_BYTES, of_run
+from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import CaptionShape, Model, TextShape
+from tfm_core.training.autocast import autocast
 from tfm_core.training.devices import resolve
 from tfm_core.training.models import new_model
 from tfm_core.training.optimisation import make_optimizer
@@ -51,7 +53,8 @@ def estimate(experiment: Experiment, device: str = "cpu") -> Estimate:
         model = new_model(experiment)
     n_parameters = sum(parameter.numel() for parameter in model.parameters())
     batch, step_bytes = experiment.training.batch_size, of_run(experiment, n_parameters).total
-    work = 3.0 * _macs(experiment)  # one example, forward and backward
+    # one example: forward and backward, and with checkpointing forward once more
+    work = (3.0 + experiment.training.checkpointing) * _macs(experiment)
     if work * _PROBE_BATCHES[-1] > _PROBE_MACS:
         per_step, measured = work * batch / _MODELLED_RATE, False
     else:
@@ -70,12 +73,14 @@ def _macs(experiment: Experiment) -> int:
     """Return the multiply-accumulates of one forward pass of one of the longest examples."""
     known = of_experiment(experiment, "")
     found = macs(known.model, known.shape, src_len=known.src_len, tgt_len=known.tgt_len)
-    return sum(found.values())
+    return sum(found.values()) - unasked(known.model, known.shape)
 
 
 def _measure(experiment: Experiment, torch_device: torch.device, batch: int) -> float:
     """Seconds of one step: a line through the times at two small batches, read at the real one."""
     model = new_model(experiment).to(torch_device)
+    if experiment.training.checkpointing:
+        forget_blocks(model)
     optimizer = make_optimizer(model, experiment.training)
     few, many = _PROBE_BATCHES
     threads = torch.get_num_threads()
@@ -99,7 +104,8 @@ def _step_time(
     best = float("inf")
     for _ in range(_PROBE_STEPS):  # the quickest: the first ones pay for what is new
         begin = time.perf_counter()
-        loss = model(*inputs).logsumexp(-1).mean()
+        with autocast(experiment.training.precision, torch_device):
+            loss = model(*inputs).float().logsumexp(-1).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -9,6 +9,7 @@ accuracies 0 to 1.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -22,7 +23,8 @@ class Started:
     chance: accuracy of guessing every token or class alike; start_loss: ln(classes), the loss of
     such guessing; floor: the lowest loss that the targets allow, None where unknown; ceiling: the
     accuracy of a perfect reader where several answers may be right, else None;
-    reads_per_epoch: how often an epoch reads each token, more than once where windows overlap.
+    reads_per_epoch: how often an epoch reads each token, more than once where windows overlap;
+    remark: what a person should know of the data.
     """
 
     step: int
@@ -35,6 +37,7 @@ class Started:
     floor: float | None
     ceiling: float | None = None
     reads_per_epoch: float = 1.0
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,17 @@ _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in _NAMES}
 
 
 def to_record(event: Event) -> dict[str, Any]:
-    """Return an event as a JSON object: ``{"event": "step", ...}``."""
+    """Return an event as a JSON object: ``{"event": "step", ...}``.
+
+    JSON knows no NaN and no infinity: None stands for them, as in the norm of a gradient that
+    overflowed fp16, whose step was left out.
+    """
     kind = type(event)  # the values are plain: asdict would copy each of them deeply, at each step
-    return {"event": _NAMES[kind], **{name: getattr(event, name) for name in _FIELDS[kind]}}
+    return {
+        "event": _NAMES[kind],
+        **{name: _strict(getattr(event, name)) for name in _FIELDS[kind]},
+    }
+
+
+def _strict(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

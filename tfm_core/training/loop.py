@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,9 +19,12 @@ from torch import Tensor, nn
 
 from tfm_core.config import Experiment
 from tfm_core.data.download import Progress
+from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
+from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
 from tfm_core.sentences import StudentError
+from tfm_core.training.autocast import autocast
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.events import (
     Event,
@@ -74,6 +77,10 @@ class Trainer:
     best: BestWeights | None = None
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
+    def autocast(self) -> AbstractContextManager[object]:
+        """Return the context in which forward passes run at the configured precision."""
+        return autocast(self.experiment.training.precision, self.device)
+
     @property
     def batch_size(self) -> int:
         """Examples in a step: the configured number, or all there are."""
@@ -117,6 +124,8 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         data, task, label_smoothing=experiment.training.label_smoothing
     )
     model = new_model(experiment).to(torch_device)
+    if experiment.training.checkpointing:
+        forget_blocks(model)
     precision = PRECISIONS[experiment.training.precision]
     return Trainer(
         experiment=experiment,
@@ -177,6 +186,11 @@ def snapshot_steps(total: int, count: int) -> list[int]:
     return sorted(steps)
 
 
+def seeds_of_step(experiment: Experiment, step: int) -> tuple[int, int]:
+    """Return the seed of a step's dropout, and that of what its objective draws: augmentation."""
+    return mix(experiment.seed, 3, step), mix(experiment.seed, 2, step)
+
+
 def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     """Learn from the next batch; return loss, accuracy, learning rate and gradient norm."""
     config, step = trainer.experiment.training, trainer.step + 1
@@ -184,13 +198,13 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     rate = config.rate(step)
     for group in optimizer.param_groups:
         group["lr"] = rate
-    seed = mix(trainer.experiment.seed, 2, step)
+    dropout, drawn = seeds_of_step(trainer.experiment, step)
     if trainer.experiment.model.dropout:
-        torch.manual_seed(seed)
-    generator = torch.Generator().manual_seed(seed)
+        torch.manual_seed(dropout)
+    generator = torch.Generator().manual_seed(drawn)
     if not model.training:
         model.train()
-    with autocast(trainer):
+    with trainer.autocast():
         metrics = trainer.objective.loss_and_metrics(model, trainer.batch_indices(step), generator)
     reported = metrics.loss if metrics.reported_loss is None else metrics.reported_loss
     loss = float(reported.detach())
@@ -213,14 +227,6 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
 
 
-def autocast(trainer: Trainer) -> AbstractContextManager[object]:
-    """Return the context in which forward passes run at the configured precision."""
-    precision = PRECISIONS[trainer.experiment.training.precision]
-    if precision.autocast is None:
-        return nullcontext()
-    return torch.autocast(trainer.device.type, dtype=getattr(torch, precision.autocast))
-
-
 def _started(trainer: Trainer) -> Started:
     objective = trainer.objective
     return Started(
@@ -234,13 +240,14 @@ def _started(trainer: Trainer) -> Started:
         floor=objective.loss_lower_bound(),
         ceiling=objective.accuracy_upper_bound() if isinstance(objective, TextObjective) else None,
         reads_per_epoch=objective.reads_per_epoch,
+        remark=trainer.data.remark if isinstance(trainer.data, ImageData) else None,
     )
 
 
 def _measured(trainer: Trainer, split: Split) -> Measured:
     begin = time.perf_counter()
     trainer.model.eval()
-    with torch.inference_mode(), autocast(trainer):
+    with torch.inference_mode(), trainer.autocast():
         loss, accuracy, exact = trainer.objective.measure(trainer.model, split)
     trainer.seconds += time.perf_counter() - begin
     return Measured(trainer.step, split, loss, accuracy, exact)

@@ -25,6 +25,7 @@ class Precision(Variant):
     scales_loss: bool
     n_bytes: int
     tolerance: float
+    is_for_gpus: bool
 
 
 FP32 = Precision(
@@ -36,6 +37,7 @@ FP32 = Precision(
     scales_loss=False,
     n_bytes=4,
     tolerance=0.0,
+    is_for_gpus=False,
 )
 BF16 = Precision(
     name="bf16",
@@ -46,6 +48,7 @@ BF16 = Precision(
     scales_loss=False,
     n_bytes=2,
     tolerance=0.1,
+    is_for_gpus=False,
 )
 FP16 = Precision(
     name="fp16",
@@ -56,6 +59,7 @@ FP16 = Precision(
     scales_loss=True,
     n_bytes=2,
     tolerance=0.02,
+    is_for_gpus=True,
 )
 
 PRECISIONS = Registry("precision", FP32, BF16, FP16)

@@ -143,6 +143,12 @@ def test_a_longest_sequence_is_said_only_of_a_table_of_positions():
     assert not [s for s in differences(base, ARCHITECTURES["transformer-big"]) if "Longest" in s]
 
 
+def test_a_model_without_a_padding_token_is_said_to_have_none():
+    bert, gpt, base = (ARCHITECTURES[name] for name in ("bert-base", "gpt2-xl", "transformer-base"))
+    assert "Id of the padding token: none instead of 0." in differences(bert, gpt)
+    assert not [said for said in differences(base, bert) if "padding" in said]
+
+
 def test_the_same_model_has_no_differences():
     assert differences(ARCHITECTURES["vit-b"], ARCHITECTURES["vit-b"]) == []
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.inspect.readers import reading_run
 from tests.pages.looking import said
+from tfm_core.runs.store import RECORDED
 
 PAGE = "encoders/page.py"
 TASKS = {"sentiment": "sentiment", "blanks": "masked-words"}
@@ -134,3 +135,18 @@ def test_the_current_run_is_the_one_that_reads_where_its_task_fits(open_page, st
     reading_run(store, "sentiment", "mean")
     app = open_page(PAGE, run=first.id)
     assert "Where the CLS token looks" in said(app)
+
+
+def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(
+    open_page, store, busy_queue, monkeypatch
+):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    app = viewed(open_page(PAGE), "patches")
+    assert not app.error
+    assert "the mean of the patches tells the digit in" in said(app)
+    assert list(app.table[0].value.columns) == ["mean of patches", "one patch"]
+    assert "has no CLS token" in said(app)
+    app.button(key="encoders-twin").click().run()
+    assert not app.exception
+    (twin,) = [run for run in store.list() if run.meta.name == "Digits, recorded, with CLS"]
+    assert twin.experiment.model.pooling == "cls"

@@ -127,3 +127,13 @@ def test_the_mistakes_in_a_block_say_their_parameters_and_outputs(store):
     for mistake in BLOCK_MISTAKES.values():
         assert f"**{mistake.title}**" in said(at)
     assert "RuntimeError: self must be a matrix" in [block.value for block in at.code]
+
+
+def test_a_layer_stands_as_a_module_and_as_a_function(open_page):
+    app = open_page(PAGE, stage="ways")
+    assert not app.exception
+    code = [one.value for one in app.code]
+    assert any("linear = nn.Linear(4, 3)" in text for text in code)
+    assert any("z = F.relu(F.linear(x, weight, bias))" in text for text in code)
+    assert "weight (3, 4)\nbias (3,)\n[]" in "\n".join(code)
+    assert not [text for text in code if "type: ignore" in text]

@@ -8,7 +8,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RECORDED
 
 PAGE = "words/page.py"
-VIEWS = ("tokens", "batch", "embeddings", "moving")
+VIEWS = ("tokens", "batch", "embeddings", "moving", "patches")
 
 
 @pytest.fixture

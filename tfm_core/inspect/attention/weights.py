@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -37,16 +39,22 @@ def has_weights(run: Run) -> bool:
 
 
 def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:
-    """Return the histogram of every parameter. Raises CheckpointDamaged (a ValueError)."""
+    """Return the histogram of every parameter, by its name in the model's family.
+
+    Raises CheckpointDamaged (a ValueError).
+    """
     from tfm_core.training.checkpoints import load_model
     from tfm_core.training.models import new_model
 
     trained, _step = load_model(run.experiment, run.folder / "checkpoints" / "last")
     before = dict(new_model(run.experiment).named_parameters())
-    return {
-        name: _histogram(name, before[name].detach().numpy(), value.detach().numpy(), bins)
-        for name, value in trained.named_parameters()
-    }
+    names = own_names(run.experiment.model, data_shape(run.experiment))
+    histograms = {}
+    for path, value in trained.named_parameters():
+        name = own_name(path, names) or path
+        old, new = before[path].detach().numpy(), value.detach().numpy()
+        histograms[name] = _histogram(name, old, new, bins)
+    return histograms
 
 
 def _histogram(name: str, before: Floats, after: Floats, bins: int) -> Histogram:

@@ -50,7 +50,7 @@ def _last_layer(drawing: Drawing, answers: int) -> tuple[str, str]:
     if isinstance(shape, TextShape) and shape.is_label:
         through = f"{shape.n_hidden}, ReLU, x " if shape.n_hidden else ""
         label = f"Linear to the labels\\n{d_model} x {through}{shape.n_labels}{count}"
-        return f"{label}\\nno other word can be said", f"(B, 1, {shape.tgt_vocabulary})"
+        return label, f"(B, {shape.n_labels})"
     if (
         isinstance(shape, TextShape)
         and isinstance(config, TextModelConfig)

@@ -20,8 +20,7 @@ from tfm_core.config import Experiment
 from tfm_core.inspect.training_step.loss import Listening, LossCall
 from tfm_core.sentences import StudentError
 from tfm_core.training import checkpoints
-from tfm_core.training.loop import Trainer, build
-from tfm_core.training.models import mix
+from tfm_core.training.loop import Trainer, build, seeds_of_step
 from tfm_core.training.objectives import StepMetrics
 
 MOST_PARAMETERS = 5_000_000
@@ -113,10 +112,10 @@ def scheduled_rate(trainer: Trainer) -> float:
 @contextmanager
 def chance(trainer: Trainer) -> Iterator[torch.Generator]:
     """Draw within the context what the next step of a training would: dropout and augmentation."""
-    seed = mix(trainer.experiment.seed, 2, trainer.step + 1)
+    dropout, drawn = seeds_of_step(trainer.experiment, trainer.step + 1)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        yield torch.Generator().manual_seed(seed)
+        torch.manual_seed(dropout)
+        yield torch.Generator().manual_seed(drawn)
 
 
 def forward(trainer: Trainer, model: nn.Module | None = None, at: Trainer | None = None) -> Forward:

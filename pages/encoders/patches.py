@@ -1,0 +1,79 @@
+"""CLS and patches: what the token in front learns, and what the tokens of patches learn."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.encoders import run as encoders_run
+from pages.i18n import _, content
+from pages.ui import run_actions, show, state
+from tfm_core.inspect.attention import token_roles
+from tfm_core.inspect.attention.token_roles import CLS, MEAN, PATCH, TokenRoles
+from tfm_core.probe.labels import has_cls
+from tfm_core.runs.run import Run
+
+
+def view() -> None:
+    """Show what can be read from which token of a run that reads pictures."""
+    st.markdown(content("encoders_patches"))
+    encoders_run.show_with("vit-digits", token_roles.reads_patches, _draw)
+
+
+def _draw(run: Run) -> None:
+    try:
+        with st.spinner(_("Reading the tokens …")):
+            found = token_roles.token_roles(run)
+    except ValueError as error:
+        show.problem(error)
+        return
+    st.markdown(_(found.conclusion))
+    _table(found)
+    st.caption(
+        _("Linear probes, fitted to {n_fit:,} training pictures and tried on {n_tried:,} of the "
+          "validation: the share of digits read, and the share of the variance of a patch's ink "
+          "(0 % tells nothing, 100 % all). One patch: the mean over all {n_patches}.").format(
+            n_fit=found.n_fit, n_tried=found.n_tried, n_patches=found.n_patches
+        )
+    )  # fmt: skip
+    if not has_cls(run.experiment):
+        _twin(run)
+
+
+def _table(found: TokenRoles) -> None:
+    names = {CLS: _("CLS token"), MEAN: _("mean of patches"), PATCH: _("one patch")}
+    shown = [name for name in names if name in found.digit]
+    stands = {
+        CLS: _("no part of the picture: one learned vector, the same for all"),
+        MEAN: _("the whole picture, each patch with the same weight"),
+        PATCH: _("its own pixels, and where it stands"),
+    }
+    rows = [(_("stands for"), *(stands[name] for name in shown))]
+    for depth in range(len(found.digit[MEAN])):
+        where = _("digit, after layer {n}").format(n=depth) if depth else _("digit, before layer 1")
+        rows.append((where, *(show.percent(found.digit[name][depth]) for name in shown)))
+    last = _("ink under a patch, after the last layer")
+    rows.append((last, *(show.percent(max(0.0, found.ink[name])) for name in shown)))
+    if found.looks:
+        own, to_cls = (show.percent(share) for share in found.looks)
+        rows.append(
+            (_("attention in the last layer"), _("{share} to itself").format(share=own), "–",
+             _("{share} to CLS").format(share=to_cls))
+        )  # fmt: skip
+    show.facts(rows, ["", *(names[name] for name in shown)])
+
+
+def _twin(run: Run) -> None:
+    """Offer the same training with a CLS token."""
+    st.info(
+        _("This run has no CLS token: its head reads the mean of the patches."),
+        icon=":material/info:",
+    )
+    if st.button(
+        _("Train its twin with a CLS token"), icon=":material/play_arrow:", key="encoders-twin"
+    ):
+        model = run.experiment.model.model_dump() | {"pooling": "cls"}
+        name = _("{name}, with CLS").format(name=run.meta.name)
+        twin = run_actions.begin(run.experiment.replace(model=model), name=name)
+        if twin is not None:
+            state.set_current_run(twin.id)
+            st.rerun()

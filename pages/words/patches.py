@@ -1,0 +1,43 @@
+"""Words and patches: language against vision, with the sizes of the models in hand."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _
+from pages.ui import page_table, runs_access, show, state
+from pages.ui.typed import escape
+from tfm_core.config import Experiment
+from tfm_core.inspect.text import beside_pictures
+from tfm_core.presets import PRESETS
+
+
+def view() -> None:
+    """Compare a model of words with one of pictures; the current run is one of them."""
+    st.markdown(
+        _("A Transformer's blocks read a sequence of vectors, whatever it stands for. Words and "
+          "pictures differ in how they become one, and in what is asked in the end.")
+    )  # fmt: skip
+    language, words = _side("translate", is_words=True)
+    vision, pixels = _side("vit-digits", is_words=False)
+    rows = [
+        (_(one.what), _(one.language), _(one.vision))
+        for one in beside_pictures.aspects(language, vision)
+    ]
+    show.facts(rows, ["", words, pixels])
+    for page, label in (
+        ("encoders", _("What CLS learns, and what patches learn")),
+        ("positions", _("Positions, fixed and learned")),
+    ):
+        query = {"view": "patches"} if page == "encoders" else {}
+        st.page_link(page_table.path_of(page), label=label, query_params=query)
+
+
+def _side(preset: str, *, is_words: bool) -> tuple[Experiment, str]:
+    """Return the current run's experiment where it is of this side, else a preset's, and a name."""
+    fits = beside_pictures.reads_words if is_words else beside_pictures.reads_pixels
+    run_id = state.current_run_id()
+    run = None if run_id is None else runs_access.store().get(run_id)
+    if run is not None and run.problem is None and fits(run.experiment):
+        return run.experiment, escape(run.meta.name)
+    return PRESETS[preset].experiment, _("preset “{name}”").format(name=_(PRESETS[preset].label))

@@ -1,0 +1,79 @@
+"""What tokens know: probes read what is there and not what is not, conclusions follow them."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.inspect.attention.test_own_example import trained
+from tests.inspect.constructed import vit_experiment
+from tfm_core.inspect.attention import token_roles
+from tfm_core.inspect.attention.token_roles import TokenRoles
+from tfm_core.runs.store import RECORDED, RunStore
+
+
+def test_a_probe_reads_what_lies_in_a_vector_and_nothing_from_noise():
+    rng = np.random.default_rng(5)
+    labels = rng.integers(0, 3, 300)
+    known = np.eye(7)[labels] + 0.1 * rng.normal(size=(300, 7))
+    noise = rng.normal(size=(300, 7))
+    targets = np.eye(3)[labels]
+    right = [
+        (token_roles._probe(x[:200], targets[:200], x[200:]).argmax(1) == labels[200:]).mean()
+        for x in (known, noise)
+    ]
+    assert right[0] == 1
+    assert right[1] < 0.6
+
+
+def test_the_ink_of_a_patch_is_its_own_mean():
+    images = torch.zeros(1, 1, 4, 4, dtype=torch.uint8)
+    images[0, 0, :2, 2:] = torch.tensor([[10, 20], [30, 40]], dtype=torch.uint8)
+    assert token_roles._inks(images, 2).tolist() == [[0, 25, 0, 0]]
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_before_the_first_layer_cls_knows_nothing_of_the_picture(tmp_path, pooling, monkeypatch):
+    monkeypatch.setattr(token_roles, "N_FIT", 120)
+    monkeypatch.setattr(token_roles, "N_TRIED", 60)
+    run = trained(tmp_path, vit_experiment(pooling))[0]
+    found = token_roles.token_roles(run)
+    assert ("cls" in found.digit) == (pooling == "cls")
+    assert {len(each) for each in found.digit.values()} == {3}
+    if pooling == "cls":
+        assert found.digit["cls"][0] < 0.25
+        assert found.digit["cls"][0] < found.digit["mean"][0]
+        assert all(0 < share < 1 for share in found.looks)
+    else:
+        assert not found.looks
+
+
+def test_the_recorded_run_gathers_in_the_mean_what_no_patch_knows(tmp_path):
+    found = token_roles.token_roles(RunStore(tmp_path, recorded=RECORDED).get("recorded-digits"))
+    assert found.digit["mean"][-1] > 0.9
+    assert found.digit["mean"][-1] > found.digit["patch"][-1] > 2 * found.digit["patch"][0]
+
+
+@pytest.mark.parametrize(
+    ("digit", "ink", "words"),
+    [
+        ({"cls": [0.1, 0.9], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
+         {"cls": 0.1, "mean": 0.2, "patch": 0.7}, "the better witness"),
+        ({"cls": [0.1, 0.4], "mean": [0.8, 0.9], "patch": [0.3, 0.6]},
+         {"cls": 0.1, "mean": 0.2, "patch": 0.7}, "A single patch knows more"),
+        ({"cls": [0.1, 0.64], "mean": [0.8, 0.9], "patch": [0.3, 0.643]},
+         {"cls": 0.1, "mean": 0.2, "patch": 0.7}, "400 pictures cannot tell these apart"),
+        ({"mean": [0.8, 0.9], "patch": [0.3, 0.6]},
+         {"mean": 0.8, "patch": 0.7}, "no better witness"),
+    ],
+)  # fmt: skip
+def test_the_conclusion_follows_the_figures(digit, ink, words):
+    found = TokenRoles(digit, ink, (), 16, 1000, 400)
+    assert words in found.conclusion
+    name = "the CLS token" if "cls" in digit else "the mean of the patches"
+    assert f"After the last layer {name} tells the digit" in found.conclusion
+
+
+def test_a_text_model_has_no_patches(tmp_path):
+    run = RunStore(tmp_path, recorded=RECORDED).get("recorded-korean")
+    with pytest.raises(ValueError, match="Only a Vision Transformer"):
+        token_roles.token_roles(run)

@@ -1,0 +1,63 @@
+"""Language against vision: every size is the models' own."""
+
+import pytest
+
+from tests.inspect.constructed import vit_experiment
+from tfm_core.config import ViTConfig
+from tfm_core.data.shape import data_shape
+from tfm_core.inspect.text.beside_pictures import aspects, reads_pixels, reads_words
+from tfm_core.models.build import build_model
+from tfm_core.presets import PRESETS
+
+WORDS = [name for name, one in PRESETS.items() if reads_words(one.experiment)]
+PIXELS = [name for name, one in PRESETS.items() if reads_pixels(one.experiment)]
+
+
+def table(language="translate", vision="vit-digits"):
+    made = aspects(PRESETS[language].experiment, PRESETS[vision].experiment)
+    return {str(one.what): one for one in made}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_every_model_of_words_has_its_own_numbers(name):
+    experiment = PRESETS[name].experiment
+    model, shape = experiment.model, data_shape(experiment)
+    found = table(language=name)
+    by = found["a piece becomes a vector by"].language
+    assert f"{shape.src_vocabulary:,} × {model.d_model}" in by
+    n = sum(
+        one.numel()
+        for key, one in build_model(model, shape).named_parameters()
+        if "embedding" in key
+    )
+    assert found["parameters of that"].language.startswith(f"{n:,},")
+
+
+@pytest.mark.parametrize("name", PIXELS)
+def test_every_model_of_pictures_has_its_own_numbers(name):
+    experiment = PRESETS[name].experiment
+    assert isinstance(experiment.model, ViTConfig)
+    found = table(vision=name)
+    n = sum(
+        one.numel()
+        for key, one in build_model(experiment.model, data_shape(experiment)).named_parameters()
+        if key.startswith("stem")
+    )
+    assert found["parameters of that"].vision.startswith(f"{n:,},")
+    assert "28 × 28 pixels" in found["it reads"].vision
+
+
+def test_what_differs_between_models_differs_in_the_table():
+    assert "only to itself and back" in table("gpt-grammar")["who attends to whom"].language
+    assert "every other" in table("masked-words")["who attends to whom"].language
+    assert "labels, from one vector" in table("sentiment")["it answers"].language
+    assert "tokens at every position" in table("translate")["it answers"].language
+    assert "reads in order" in table("translate-additive")["positions"].language
+
+
+def test_a_cls_token_is_one_more_and_is_what_answers():
+    words = PRESETS["translate"].experiment
+    for pooling, more, label in (("mean", 0, "Mean"), ("cls", 1, "CLS token")):
+        found = {one.what: one for one in aspects(words, vit_experiment(pooling))}
+        assert f"Always {16 + more} tokens" in found["length"].vision
+        assert f"from one vector: {label}" in found["it answers"].vision

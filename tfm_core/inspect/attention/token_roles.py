@@ -1,0 +1,191 @@
+"""What the tokens of a Vision Transformer know: the CLS token, the mean of patches, one patch.
+
+A linear probe (Alain & Bengio 2016) reads the digit, and the ink under each patch, from the vectors
+that the model's own layers hand on: fitted to training pictures, tried on validation pictures. What
+it reads is in the vector; what it cannot read may still be there in another form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.conclusions import tells_apart
+from tfm_core.probe.labels import has_cls, modules_by_kind, patches_per_side
+from tfm_core.runs.run import Run
+from tfm_core.sentences import N_, Sentence, StudentError, joined
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Floats = npt.NDArray[np.floating[Any]]
+N_FIT, N_TRIED = 1000, 400
+RIDGE = 1e-2
+CLS, MEAN, PATCH = "cls", "mean", "patch"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenRoles:
+    """What can be read from which token.
+
+    digit: token (cls, mean, patch) -> the share of validation pictures whose digit a linear probe
+    reads from it, before the first layer and after each; of a patch the mean over all patches.
+    ink: token -> the share of the variance of a patch's ink that is read after the last layer, from
+    the patch itself, or from the CLS token or the mean; the mean over patches. looks: share of the
+    last layer's attention from CLS to itself and from patches to CLS, empty without one.
+    """
+
+    digit: dict[str, list[float]]
+    ink: dict[str, float]
+    looks: tuple[float, ...]
+    n_patches: int
+    n_fit: int
+    n_tried: int
+
+    @property
+    def conclusion(self) -> Sentence:
+        """Who knows what, in a sentence from these figures."""
+        whole = CLS if CLS in self.digit else MEAN
+        gathers, alone = self.digit[whole][-1], self.digit[PATCH][-1]
+        name = N_("the CLS token") if whole == CLS else N_("the mean of the patches")
+        digit = N_(
+            "After the last layer {name} tells the digit in {whole:.1%} of the pictures, one patch "
+            "in {alone:.1%}.",
+            name=name,
+            whole=gathers,
+            alone=alone,
+        )
+        if tells_apart(alone, gathers, self.n_tried):
+            digit = joined(digit, N_("A single patch knows more of the whole than it does."))
+        elif not tells_apart(gathers, alone, self.n_tried):
+            even = N_("{n} pictures cannot tell these apart.", n=self.n_tried)
+            digit = joined(digit, even)
+        own, others = self.ink[PATCH], self.ink[whole]
+        ink = N_(
+            "Of the ink under a patch its own token keeps {own:.0%}, {name} {others:.0%}.",
+            own=max(0.0, own),
+            name=name,
+            others=max(0.0, others),
+        )
+        keeps = (
+            N_("A patch stays the better witness of its own place.")
+            if own > others
+            else N_("A patch is no better witness of its own place.")
+        )
+        return joined(digit, ink, keeps)
+
+
+def reads_patches(experiment: Experiment) -> bool:
+    """Return whether an experiment is a Vision Transformer on pictures."""
+    return isinstance(experiment.model, ViTConfig) and isinstance(experiment.task, ImageTaskConfig)
+
+
+def token_roles(run: Run) -> TokenRoles:
+    """Measure a run's last checkpoint.
+
+    Raises ValueError, in a sentence, where it is no Vision Transformer or has no checkpoint.
+    """
+    if not reads_patches(run.experiment):
+        raise StudentError("Only a Vision Transformer has tokens that stand for patches.")
+    return _roles(run.folder, checkpoint_mark(run))
+
+
+@lru_cache(maxsize=4)
+def _roles(folder: Path, mark: int) -> TokenRoles:
+    from tfm_core.data.image_data import ImageData
+
+    run = Run(folder)
+    data = data_of(run.experiment)
+    assert isinstance(data, ImageData)
+    fit, tried = data.train, data.validation
+    images = [split.images[:n] for split, n in ((fit, N_FIT), (tried, N_TRIED))]
+    labels = [split.labels[:n].numpy() for split, n in ((fit, N_FIT), (tried, N_TRIED))]
+    depths = [_vectors(run, data.normalise(one)) for one in images]
+    is_cls = has_cls(run.experiment)
+    targets = np.eye(int(labels[0].max()) + 1)[labels[0]]
+
+    def right(known: Floats, asked: Floats) -> float:
+        return float((_probe(known, targets, asked).argmax(1) == labels[1]).mean())
+
+    digit: dict[str, list[float]] = {CLS: []} if is_cls else {}
+    digit |= {MEAN: [], PATCH: []}
+    for known, asked in zip(*depths, strict=True):
+        if is_cls:
+            digit[CLS].append(right(known[:, 0], asked[:, 0]))
+        patches = [each[:, int(is_cls) :] for each in (known, asked)]
+        digit[MEAN].append(right(*(each.mean(1) for each in patches)))
+        of_each = [right(patches[0][:, at], patches[1][:, at]) for at in range(patches[0].shape[1])]
+        digit[PATCH].append(float(np.mean(of_each)))
+    side = patches_per_side(run.experiment)
+    ink = _ink(depths[0][-1], depths[1][-1], *(_inks(one, side) for one in images), is_cls=is_cls)
+    looks = _looks(run, data.normalise(images[1])) if is_cls else ()
+    return TokenRoles(digit, ink, looks, side * side, len(labels[0]), len(labels[1]))
+
+
+def _vectors(run: Run, images: Tensor) -> list[Floats]:
+    """Return the vectors of all tokens, (N, T, d_model), before the first layer and after each."""
+    from tfm_core.probe.capture import capture
+
+    model, _step = model_of(run)
+    with capture(model, only={"input", "residual"}) as cache:
+        model(images)
+    n_layers = len(modules_by_kind(run.experiment)["patches"])
+    names = ["encoder.input", *(f"encoder.layers.{i}.residual" for i in range(n_layers))]
+    return [cache[name].numpy() for name in names]
+
+
+def _looks(run: Run, images: Tensor) -> tuple[float, ...]:
+    from tfm_core.probe.capture import capture
+
+    model, _step = model_of(run)
+    last = modules_by_kind(run.experiment)["patches"][-1]
+    with capture(model, only={"weights"}) as cache:
+        model(images)
+    weights = cache[f"{last}.weights"].numpy()
+    return float(weights[:, :, 0, 0].mean()), float(weights[:, :, 1:, 0].mean())
+
+
+def _inks(images: Tensor, side: int) -> Floats:
+    """Return the mean brightness (N, P) of each patch, row by row."""
+    size = images.size(-1) // side
+    cut = images.float().mean(1).unfold(1, size, size).unfold(2, size, size)
+    found: Floats = cut.mean((3, 4)).flatten(1).numpy()
+    return found
+
+
+def _ink(
+    known: Floats, asked: Floats, inks: Floats, true: Floats, *, is_cls: bool
+) -> dict[str, float]:
+    """Return how much of the variance of each patch's ink is read, the mean over patches."""
+    first = int(is_cls)
+    varied = np.flatnonzero((inks.std(0) > 0) & (true.std(0) > 0)).tolist()
+    spread = ((true - true.mean(0)) ** 2).mean(0)
+
+    def read(before: Floats, after: Floats, at: int) -> float:
+        said = _probe(before, inks[:, [at]], after)[:, 0]
+        return 1 - float(((said - true[:, at]) ** 2).mean() / spread[at])
+
+    found = {
+        MEAN: [read(known[:, first:].mean(1), asked[:, first:].mean(1), at) for at in varied],
+        PATCH: [read(known[:, first + at], asked[:, first + at], at) for at in varied],
+    }
+    if is_cls:
+        found[CLS] = [read(known[:, 0], asked[:, 0], at) for at in varied]
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _probe(known: Floats, targets: Floats, asked: Floats) -> Floats:
+    """Fit targets (N, C) to vectors (N, d) by ridge regression; return what it says (M, C)."""
+    mean, std = known.mean(0), known.std(0) + 1e-6
+    x, z = (known - mean) / std, (asked - mean) / std
+    middle = targets.mean(0)
+    square = x.T @ x + RIDGE * len(x) * np.eye(x.shape[1])
+    said: Floats = z @ np.linalg.solve(square, x.T @ (targets - middle)) + middle
+    return said

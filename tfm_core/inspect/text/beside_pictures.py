@@ -1,0 +1,220 @@
+"""Language against vision: how words and how patches become vectors, with the sizes of two models.
+
+Both end as a sequence of vectors that the same blocks read (Vaswani et al. 2017, section 3.4;
+Dosovitskiy et al. 2021, section 3.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tfm_core.config import (
+    DecoderOnlyConfig,
+    EncoderDecoderConfig,
+    EncoderOnlyConfig,
+    Experiment,
+    ImageTaskConfig,
+    RecurrentConfig,
+    SequenceTaskConfig,
+    ViTConfig,
+)
+from tfm_core.config.shape import ImageShape, TextShape, patches_per_side
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.parameter_table import Row, parameter_table
+from tfm_core.sentences import N_, Sentence
+from tfm_core.variants.poolings import POOLINGS
+from tfm_core.variants.positions import POSITIONS
+from tfm_core.variants.stems import STEMS
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """What is compared, and how it is with words and with patches."""
+
+    what: str
+    language: str
+    vision: str
+
+
+def reads_words(experiment: Experiment) -> bool:
+    """Return whether an experiment is a model of words, and of words alone."""
+    return isinstance(experiment.task, SequenceTaskConfig)
+
+
+def reads_pixels(experiment: Experiment) -> bool:
+    """Return whether an experiment is a Vision Transformer that classifies pictures."""
+    return isinstance(experiment.model, ViTConfig) and isinstance(experiment.task, ImageTaskConfig)
+
+
+def aspects(language: Experiment, vision: Experiment) -> list[Aspect]:
+    """Compare a model of words with a Vision Transformer, from their own sizes."""
+    words, pixels = _Words(language), _Pixels(vision)
+    return [
+        Aspect(N_("it reads"), words.reads, pixels.reads),
+        Aspect(N_("in pieces"), words.pieces, pixels.pieces),
+        Aspect(N_("a piece becomes a vector by"), words.embedding, pixels.embedding),
+        Aspect(N_("parameters of that"), words.counted("embedding"), pixels.counted("stem")),
+        Aspect(
+            N_("pieces that are alike"),
+            N_("An id says nothing: which words are alike the table has to learn."),
+            N_("Patches of similar pixels get similar vectors from the first step on."),
+        ),
+        Aspect(N_("positions"), words.positions, pixels.positions),
+        Aspect(
+            N_("neighbours"),
+            N_("One before and one behind: the order is a line."),
+            N_("Four: the picture has two axes, the sequence of patches one."),
+        ),
+        Aspect(
+            N_("length"),
+            N_("Sentences differ: they are filled up with <pad>, which a mask hides."),
+            N_("Always {n} tokens: no padding and no mask.", n=pixels.n_tokens),
+        ),
+        Aspect(N_("who attends to whom"), words.attends, N_("Every token to every other one.")),
+        Aspect(N_("it answers"), words.answers, pixels.answers),
+    ]
+
+
+class _Counted:
+    """A model with its table of parameters."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.model, self.shape = experiment.model, data_shape(experiment)
+        table = parameter_table(self.model, self.shape)
+        self.total = table.total
+        self.rows: tuple[Row, ...] = table.rows
+
+    def counted(self, part: str) -> Sentence:
+        """Say how many parameters the modules of a part have."""
+        n = sum(row.n_parameters for row in self.rows if part in row.module)
+        return N_("{n:,}, {share:.0%} of all", n=n, share=n / self.total)
+
+    @property
+    def positions(self) -> Sentence:
+        """Say which kind of positions there is, and what it costs."""
+        if isinstance(self.model, RecurrentConfig):
+            return N_("None: it reads in order.")
+        kind = POSITIONS[self.model.position]
+        n = sum(row.n_parameters for row in self.rows if "positions" in row.module)
+        if n:
+            return N_("{kind}: {n:,} parameters", kind=kind.label, n=n)
+        return N_("{kind}: no parameters of their own", kind=kind.label)
+
+
+class _Words(_Counted):
+    """A model of words."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        super().__init__(experiment)
+        self.task = experiment.task_as(SequenceTaskConfig)
+        assert isinstance(self.shape, TextShape)
+        self.text = self.shape
+
+    @property
+    def reads(self) -> Sentence:
+        """Say how long a text may be."""
+        n = self.task.max_src_len or self.task.max_tgt_len
+        return N_("a text of up to {n} tokens", n=n)
+
+    @property
+    def pieces(self) -> Sentence:
+        """Say how many words there are."""
+        return N_("tokens, each one of {n:,}, by its number", n=self.text.src_vocabulary)
+
+    @property
+    def embedding(self) -> Sentence:
+        """Say how an id becomes a vector."""
+        own = N_(
+            "a look-up: row number id of a table of {rows:,} × {d}",
+            rows=self.text.src_vocabulary,
+            d=self.model.d_model,
+        )
+        tables = [row for row in self.rows if "embedding" in row.module and row.n_parameters]
+        if len(tables) < 2:
+            return own
+        other = N_(
+            "of the target: {rows:,} × {d}", rows=self.text.tgt_vocabulary, d=self.model.d_model
+        )
+        return N_("{own}; {other}", own=own, other=other)
+
+    @property
+    def attends(self) -> Sentence:
+        """Say what the masks allow."""
+        if isinstance(self.model, EncoderDecoderConfig):
+            return N_("The encoder to both sides; the decoder only back, and to the source.")
+        if isinstance(self.model, EncoderOnlyConfig):
+            return N_("Every token to every other one but padding.")
+        if isinstance(self.model, DecoderOnlyConfig):
+            return N_("Every token only to itself and back.")
+        return N_("The decoder to every word of the source.")
+
+    @property
+    def answers(self) -> Sentence:
+        """Say what comes out, and from which vector."""
+        if self.text.pooling is not None:
+            return N_(
+                "one of {n} labels, from one vector: {pooling}",
+                n=self.text.n_labels,
+                pooling=self.text.pooling.label,
+            )
+        return N_("one of {n:,} tokens at every position", n=self.text.tgt_vocabulary)
+
+
+class _Pixels(_Counted):
+    """A Vision Transformer."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        super().__init__(experiment)
+        assert isinstance(self.model, ViTConfig)
+        assert isinstance(self.shape, ImageShape)
+        self.vit, self.image = self.model, self.shape
+        self.n_patches = patches_per_side(self.image.image_size, self.vit.patch_size) ** 2
+        self.n_values = self.vit.patch_size**2 * self.image.channels
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens there are, with CLS where it stands in front."""
+        return self.n_patches + POOLINGS[self.vit.pooling].has_cls
+
+    @property
+    def reads(self) -> Sentence:
+        """Say how large a picture is."""
+        return N_(
+            "a picture of {size} × {size} pixels, channels: {channels}",
+            size=self.image.image_size,
+            channels=self.image.channels,
+        )
+
+    @property
+    def pieces(self) -> Sentence:
+        """Say how many patches there are."""
+        return N_(
+            "{n} patches of {size} × {size} pixels, {values} numbers each",
+            n=self.n_patches,
+            size=self.vit.patch_size,
+            values=self.n_values,
+        )
+
+    @property
+    def embedding(self) -> Sentence:
+        """Say how a patch becomes a vector."""
+        if self.vit.stem != "patches":
+            return N_(
+                "{stem}, to {d} numbers a patch",
+                stem=STEMS[self.vit.stem].label,
+                d=self.vit.d_model,
+            )
+        return N_(
+            "a product: its {values} numbers times a matrix of {values} × {d}",
+            values=self.n_values,
+            d=self.vit.d_model,
+        )
+
+    @property
+    def answers(self) -> Sentence:
+        """Say what comes out, and from which vector."""
+        return N_(
+            "one of {n} classes, from one vector: {pooling}",
+            n=self.image.n_classes,
+            pooling=POOLINGS[self.vit.pooling].label,
+        )
