@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.speed import words as speed_words
 from pages.ui import show
 from tfm_core.inspect.speed.cases import Equality
@@ -56,7 +56,8 @@ def _equal(equalities: list[Equality]) -> None:
         st.error(_("**Not the same.** ") + words, icon=":material/error:")
     else:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
-    with st.expander(_("All {n} checks").format(n=len(equalities))):
+    label = ngettext("The one check", "All {n} checks", len(equalities)).format(n=len(equalities))
+    with st.expander(label):
         frame = pd.DataFrame(
             [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
