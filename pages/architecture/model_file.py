@@ -167,6 +167,13 @@ def _picture(run: Run) -> bytes | None:
     return png(pixels[0] if len(pixels) == 1 else pixels.transpose(1, 2, 0))
 
 
+def _quoted(text: str) -> str:
+    """Return a text as one argument: in double quotes, which every shell knows, where it can be."""
+    if re.fullmatch(r"[\w./:+-]+", text):
+        return text
+    return shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
+
+
 def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     """Show the command that uses the weights, and the same in Python.
 
@@ -176,15 +183,16 @@ def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     if not path.is_file():
         st.caption(_(no_checkpoint(run)))
         return
-    tried = data.example or "picture.png"
+    tried = "picture.png" if data.mean else data.example
     st.markdown(_("**With this run's weights** it answers by itself:"))
-    command = f"python model.py --checkpoint {shlex.quote(str(path))} {shlex.quote(tried)}"
+    file = path.as_posix()  # on Windows too: Python reads it, and no shell takes it apart
+    command = f"python model.py --checkpoint {_quoted(file)} {_quoted(tried)}"
     st.code(command, language="bash", wrap_lines=True)
     seen = "\nattention_weights(model)  # of every layer, from the last pass" if has_weights else ""
     st.code(
         f"from model import Model, {'attention_weights, ' if has_weights else ''}load\n\n"
         "model = Model()\n"
-        f"model.load_state_dict(load({str(path)!r}))\n"
+        f"model.load_state_dict(load({file!r}))\n"
         f"print(model.{data.verb}({tried!r})){seen}",
         language="python",
         wrap_lines=True,

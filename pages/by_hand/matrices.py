@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import streamlit as st
@@ -120,14 +121,24 @@ def _keep(d_model: int, seed: int, learned: Matrices) -> None:
     st.session_state[_BASE] = (None, base, version)  # the editors start anew
 
 
-def lesson(given: Given, start: Matrices) -> Matrices:
-    """Train W_Q and W_K towards the target attention; return them at the chosen step."""
-    pairs = _pairs(given.words)
-    with st.container(border=True):
-        st.markdown(_("**Let them learn.** Which word should attend to which?"))
-        left, right = st.columns([2, 3], gap="medium")
-        with left:
-            targets = _wanted(given.words, pairs)
+def lesson_bar() -> st.delta_generator.DeltaGenerator:
+    """Return where the controls of the lesson go; they stay in sight as far as what holds it."""
+    return st.container(border=True, key="hand-lesson-bar")
+
+
+def lesson(
+    given: Given, start: Matrices, bar: st.delta_generator.DeltaGenerator
+) -> tuple[Matrices, Callable[[], None]]:
+    """Train W_Q and W_K towards the target attention; its controls go into a ``lesson_bar``.
+
+    Returns the matrices at the chosen step, and what draws the chart of the learning.
+    """
+    pairs = _pairs(given.typed)
+    with bar:
+        first, second, third, fourth = st.columns([4, 3, 4, 4], vertical_alignment="bottom")
+        with first:
+            targets = _wanted(given.typed, pairs)
+        with second:
             unknown = view_link.receive(RATE)
             rate = st.select_slider(
                 _("Learning rate"), RATES, key=RATE.query,
@@ -137,13 +148,14 @@ def lesson(given: Given, start: Matrices) -> Matrices:
             view_link.say(RATE, rate)
         wanted = [pairs[name] for name in targets]
         try:
-            chosen = learning.targets_of(wanted, given.words)
+            chosen = learning.targets_of(wanted, given.typed)
             learned = learning.learn(given.vectors, start, chosen, given.allowed, rate=rate)
         except ValueError as error:
             show.problem(error)
-            return start
-        with left:
+            return start, lambda: None
+        with third:
             step = _step(learned)
+        with fourth:
             _said(learned, step)
             seed = int(st.session_state.get(SEED.query, SEED.first))
             st.button(
@@ -151,9 +163,7 @@ def lesson(given: Given, start: Matrices) -> Matrices:
                 on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
                 help=_("These matrices become those of the page, in every stage."),
             )  # fmt: skip
-        with right:
-            _chart(given.words, chosen, learned, step)
-    return learned.matrices[step]
+    return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
 
 def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[str]:
@@ -165,9 +175,13 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
     )
     unknown = view_link.receive(parameter, key)
     targets = st.multiselect(
-        _("Target attention"), list(pairs), format_func=lambda name: labels.get(name, name),
+        _("Target attention"), list(pairs),
+        format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
-        help=_("A loss is written down for these pairs alone: −log of their weight."),
+        help=_(
+            "Let them learn: which word should attend to which? A loss is written down for these "
+            "pairs alone, −log of their weight."
+        ),
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, tuple(targets))
@@ -183,7 +197,7 @@ def _chart(
     }
     show.figure(
         plots.lesson(learned.losses, lines, step),
-        _("The loss falls as the target weight nears 1. Below, every number at this step."),
+        _("The loss falls as the target weight nears 1."),
         key="hand-lesson",
     )
 
@@ -202,8 +216,8 @@ def _step(learned: learning.Lesson) -> int:
 
 def _said(learned: learning.Lesson, step: int) -> None:
     st.markdown(
-        _("Loss **{now:.4f}** at step {step}, {first:.4f} before learning.").format(
-            now=float(learned.losses[step]), step=step, first=float(learned.losses[0])
+        _("Loss **{now:.4f}**, {first:.4f} before").format(
+            now=float(learned.losses[step]), first=float(learned.losses[0])
         )
     )
 

@@ -20,7 +20,7 @@ _WORD_AND_NUMBER = {"query", "made-query", "output", "final"}
 def pickers(given: Given, n_numbers: int) -> Pick:
     """Show which query, key and number are written out; clicks on the tables choose them too."""
     n = len(given.words)
-    first = Pick(n - 1, min(1, n - 1), 0)
+    first = _first(given)
     asked = view_link.opened(AT)
     if asked is not None:
         try:
@@ -36,6 +36,12 @@ def pickers(given: Given, n_numbers: int) -> Pick:
         names = [str(index + 1) for index in range(n_numbers)]
         dimension = _select(_("Number of the vector"), "dimension", names, pick.dimension)
     return Pick(query, key, dimension)
+
+
+def _first(given: Given) -> Pick:
+    """Return what is written out at first: the last word, and the one behind the first."""
+    n = len(given.typed)
+    return Pick(n - 1, min(1, n - 1), 0)
 
 
 def _places(pick: Pick) -> tuple[int, int, int]:
@@ -62,7 +68,7 @@ def clicked(given: Given, board: str, row: int, column: int) -> None:
     n = len(given.words)
     if board == "mask":
         words.turn(words.mask_kind(), n, row, column)
-    old: Pick = st.session_state.get(_PICK, Pick(n - 1, min(1, n - 1), 0))
+    old: Pick = st.session_state.get(_PICK, _first(given))
     if board in _PAIRS or board == "mask":
         new = Pick(row, column, old.dimension)
     elif board in _WORD_AND_NUMBER:

@@ -47,22 +47,35 @@ def one_hot(given: Given) -> None:
     scaled, plain = (
         attention.attend(x, x, x, given.allowed, is_scaled=is_scaled) for is_scaled in (True, False)
     )
-    asked = questions.about_scale(scaled, plain, _safe(given), pick.query)
-    if _question(asked, f"hand {given.words} {x.tobytes()!r} {pick.query}"):
+    asked = questions.about_scale(
+        scaled, plain, _safe(given.words), pick.query, is_scaled=given.is_scaled
+    )
+    numbers = f"{x.tobytes()!r} {given.allowed.tobytes()!r} {given.is_scaled}"
+    if _question(asked, f"hand {given.words} {numbers} {pick.query}"):
         number_sheet([_comparison(scaled, plain, given)], key="hand-comparison")
     else:
-        st.caption(_("Your answer brings the weights with and without the scale."))
+        st.caption(_("Answer to see both side by side."))
 
 
 def projections(given: Given) -> None:
     """W_Q, W_K and W_V turn each word into a question, an offer and a content."""
-    drawn = by_hand_matrices.matrices(given, with_out=False)
-    matrices = by_hand_matrices.lesson(given, drawn)
+    bar, overview = by_hand_matrices.lesson_bar(), st.container()
+    left, right = st.columns(2, gap="medium")
+    with right:
+        drawn = by_hand_matrices.matrices(given, with_out=False)
+    # the lesson starts from the matrices, and stands above them
+    matrices, chart = by_hand_matrices.lesson(given, drawn, bar)
     attended = attention.multi_head(
         given.vectors, matrices, 1, given.allowed, is_scaled=given.is_scaled
     )
     (head,) = attended.heads
-    _question(questions.about_symmetry(head, _safe(given)), f"hand symmetry {given.words}")
+    with overview:
+        number_sheet([_overview(head, given)], key="hand-overview")
+    with left:
+        chart()
+    with right:
+        asked = questions.about_symmetry(head, _safe(given.typed))
+        _question(asked, f"hand symmetry {given.typed} {head.products.tobytes()!r}")
     pick = by_hand_pick.pickers(given, given.vectors.shape[1])
     lines = _projected(given, matrices, head, pick)
     _sheet([*lines, *_attention(head, given, pick)], given)
@@ -159,7 +172,12 @@ def _attention(
     attended: Attended, given: Given, pick: Pick, letters: tuple[str, ...] = ("Q", "K", "V")
 ) -> list[SheetLine]:
     q, k, v = letters
-    titles, sentences = (tuple(map(_, words)) for words in (TITLES, SENTENCES))
+    titles, sentences = (list(map(_, words)) for words in (TITLES, SENTENCES))
+    if not given.is_scaled:
+        titles[1], sentences[1] = (
+            _("2 · Not divided, and mask"),
+            _("A sum of d products spreads by √d; here it stays as it is. The mask forbids pairs."),
+        )
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
 
@@ -183,9 +201,16 @@ def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     )  # fmt: skip
 
 
-def _safe(given: Given) -> tuple[str, ...]:
-    """Return the words as Markdown shows them as they stand."""
-    return tuple(escape(word) for word in given.words)
+def _overview(head: Attended, given: Given) -> SheetLine:
+    return plots.overview_line(
+        head, given.words, _("All stages at this step"),
+        _("Move the step above and watch; every stage is worked out below."), _,
+    )  # fmt: skip
+
+
+def _safe(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return words as Markdown shows them as they stand."""
+    return tuple(escape(word) for word in words)
 
 
 def _question(asked: Question, name: str) -> bool:

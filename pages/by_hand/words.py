@@ -20,17 +20,26 @@ _EDITOR = "hand-vectors"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Given:
-    """What attention is computed on: words, vectors (T, D), mask (T, T), with or without scale."""
+    """What attention is computed on: words, vectors (T, D), mask (T, T), with or without scale.
+
+    n_padding: how many of the words, the last ones, are filler.
+    """
 
     words: tuple[str, ...]
     vectors: Floats
     allowed: Bools
     is_scaled: bool
+    n_padding: int = 0
+
+    @property
+    def typed(self) -> tuple[str, ...]:
+        """The words without the filler."""
+        return self.words[: len(self.words) - self.n_padding]
 
 
 def given(stage: str) -> Given:
     """Ask for words, vectors, mask and scale. Raises ValueError, in a sentence."""
-    with st.container(border=True):
+    with _frame(stage):
         left, right = st.columns([2, 3], gap="medium")
         with left:
             text, n_numbers = _words(stage)
@@ -38,9 +47,20 @@ def given(stage: str) -> Given:
         words = by_hand_text.words_of(typed.within(text, WORDS.most))
         with right:
             vectors = _vectors(words, n_numbers)
+    n_padding = 1 if mask_kind == "padding" else 0
+    words, vectors = attention.filled_up(words, vectors, n_padding)
     _turned_in_link(mask_kind, len(words))
     allowed = with_clicks(words, mask_kind)
-    return Given(words, vectors, allowed, is_scaled)
+    return Given(words, vectors, allowed, is_scaled, n_padding)
+
+
+def _frame(stage: str) -> st.delta_generator.DeltaGenerator:
+    """Return where words and mask are chosen: folded up where the numbers need the room."""
+    if stage == "projections":
+        return st.expander(
+            _("Words, vectors, mask and scale"), icon=":material/tune:", key="hand-setup"
+        )
+    return st.container(border=True)
 
 
 def _turned_in_link(kind: str, n_words: int) -> None:
@@ -84,8 +104,9 @@ def _mask(stage: str) -> tuple[str, bool]:
         _("Mask"),
         MASK,
         help=_(
-            "Causal hides the future; padding forbids the last word, like filler. Or click "
-            "any cell of the mask below to forbid or allow that pair."
+            "Causal hides the future. Padding puts `<pad>` behind your words, as filler whose "
+            "vector is all zeros, and hides it. Or click any cell of the mask below to forbid or "
+            "allow that pair."
         ),
     )
     is_scaled = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.speed import words as speed_words
 from pages.ui import show
 from tfm_core.inspect.speed.cases import Equality
@@ -72,7 +72,8 @@ def _equal(equalities: list[Equality]) -> None:
         st.error(_("**Not the same.** ") + words, icon=":material/error:")
     else:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
-    with st.expander(_("All {n} checks").format(n=len(equalities))):
+    label = ngettext("The one check", "All {n} checks", len(equalities)).format(n=len(equalities))
+    with st.expander(label):
         frame = pd.DataFrame(
             [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],
@@ -145,7 +146,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
 
 def code(name: str) -> None:
     """Show the source of both sides."""
-    with st.expander(_("The code of both sides"), icon=":material/code:"):
+    with st.expander(_("The code of each side"), icon=":material/code:"):
         for label, path in COMPARISONS[name].code.items():
             st.markdown(f"**{_(label)}** · `{path.replace(':', '.')}`")
             st.code(source_of(path), language="python")

@@ -168,8 +168,7 @@ def _loss_marks(started: dict[str, object], *, is_smoothed: bool = False) -> lis
         words = words.format(x=f"{floor:.2f}")
         # close above 0 there is no room for words below the line
         has_room = not isinstance(start, float) or floor > start * _ROOM
-        is_lower_bound = has_room and not is_smoothed
-        marks.append(ReferenceLine(float(floor), words, is_lower_bound=is_lower_bound))
+        marks.append(ReferenceLine(float(floor), words, is_lower_bound=has_room))
     return marks
 
 

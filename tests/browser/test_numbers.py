@@ -42,6 +42,20 @@ def test_a_picked_number_is_written_out_and_its_parts_light_up(open_tab: OpenTab
     expect(cell(tab, "query", 1, 0)).not_to_have_class(re.compile(r"\blit\b"))
 
 
+def test_the_step_of_the_learning_stays_in_sight_above_the_numbers(open_tab: OpenTab) -> None:
+    tab = open_tab("by-hand?stage=projections")
+    tab.page.set_viewport_size({"width": 1440, "height": 900})
+    step = tab.main.get_by_test_id("stSlider").filter(has_text="Step of the learning")
+    weights = tab.main.locator(".st-key-hand-overview figure").nth(3)
+    expect(weights).to_contain_text("Weights")
+    expect(step).to_be_in_viewport()
+    expect(weights).to_be_in_viewport(ratio=1)
+    last = cell(tab, "output", 2, 0)
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport()
+    expect(step).to_be_in_viewport()
+
+
 def test_a_shared_link_opens_the_same_words_and_numbers(open_tab: OpenTab) -> None:
     tab = open_tab("by-hand?words=old+tree&numbers-one=2&vectors=1,2;0.5,-1&mask=Causal")
     expect(cell(tab, "query", 1, 1)).to_have_text("−1.00")

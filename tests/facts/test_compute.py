@@ -103,7 +103,9 @@ def test_gmacs_of_vision_transformers(name, published):
     assert round(total, 1 if published > 100 else 2) == published
 
 
-@pytest.mark.parametrize("settings", [{}, {"activation": "swiglu"}, {"n_layers": 1}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"activation": "swiglu"}, {"n_layers": 1}, {"projections": "no-output"}]
+)
 def test_what_nobody_asks_for_is_what_training_leaves_out(settings):
     """With dropout, where PyTorch's attention on a CPU is made of products that are counted."""
     settings = {**settings, "pooling": "cls", "dropout": 0.1}

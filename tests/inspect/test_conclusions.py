@@ -72,8 +72,14 @@ def test_which_kind_goes_on_beyond_its_length(tokens, words):
 @pytest.mark.parametrize(
     ("says", "words"),
     [
-        ([["x", "y"], ["a", "b"], ["a", "b"]], "2 from layer 1 on. 0% are decided"),
-        ([["a", "y"], ["a", "y"], ["a", "b"]], "1 at the embedding, 1 from layer 2 on. 50%"),
+        (
+            [["x", "y"], ["a", "b"], ["a", "b"]],
+            "2 from layer 1 on. The last layer alone decides 0%",
+        ),
+        (
+            [["a", "y"], ["a", "y"], ["a", "b"]],
+            "1 from the embedding on, 1 from layer 2 on. The last layer alone decides 50%",
+        ),
         ([["x", "y"], ["x", "y"], ["a", "b"]], "Of 2 answers none stands before the last"),
         ([["a"], ["x"], ["a"]], "Of 1 answers none stands before the last"),
     ],

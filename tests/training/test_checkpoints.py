@@ -1,5 +1,7 @@
 """Checkpoints: whole or not at all, and damage is said."""
 
+from pathlib import Path
+
 import pytest
 import torch
 from safetensors import safe_open
@@ -11,6 +13,8 @@ from tfm_core.training.checkpoints import FILE, CheckpointDamaged
 from tfm_core.training.loop import build, train
 
 pytestmark = pytest.mark.quick
+
+MAPS = Path("/proc/self/maps")
 
 
 def test_the_model_alone_can_be_read_back(tmp_path):
@@ -87,3 +91,16 @@ def test_a_checkpoint_of_a_release_that_counted_the_optimisers_numbers_goes_on(t
     for name, weight in again.model.named_parameters():
         for key, value in trainer.optimizer.state[named[name]].items():
             assert torch.equal(again.optimizer.state[weight][key], value), name
+
+
+@pytest.mark.skipif(not MAPS.exists(), reason="the system does not say what is mapped")
+def test_a_checkpoint_that_was_loaded_is_no_longer_open(tmp_path):
+    """A file that is still mapped cannot be replaced by the next checkpoint on Windows."""
+    trainer = build(experiment(training={"patience": 9}))
+    list(train(trainer))
+    checkpoints.save(trainer, tmp_path)
+    again = build(trainer.experiment)
+    checkpoints.load(again, tmp_path)
+    checkpoints.load_best(again, tmp_path)
+    assert again.best is not None
+    assert str(tmp_path) not in MAPS.read_text(encoding="utf-8")

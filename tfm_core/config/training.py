@@ -112,11 +112,11 @@ class TrainingConfig(Config):
     )
     checkpointing: bool = knob(
         False,
-        N_("Gradient checkpointing"),
+        N_("Checkpointing"),
         N_(
-            "Keep of each Transformer block its input alone and compute its inside again on the "
-            "way back (Chen et al. 2016): the same gradients, less memory, about a third more "
-            "time. For models that would not fit.",
+            "Gradient checkpointing: keep of each Transformer block its input alone and compute "
+            "its inside again on the way back (Chen et al. 2016). The same gradients, less memory, "
+            "about a third more time; for models that would not fit.",
         ),
         advanced=True,
     )

@@ -106,8 +106,8 @@ def unasked(config: ModelConfig, shape: Shape) -> int:
         return 0
     tokens, d = lengths(config, shape, 0, 0).encoder, config.d_model
     n_matrices = ACTIVATIONS[config.activation].n_matrices
-    # query and output projection, scores and weighted sums, feed-forward
-    of_one = 2 * d * d + 2 * tokens * d + n_matrices * d * config.d_ff
+    n_square = 1 + PROJECTIONS[config.projections].has_output  # of the query, and of the output
+    of_one = n_square * d * d + 2 * tokens * d + n_matrices * d * config.d_ff
     return (tokens - 1) * of_one
 
 

@@ -14,6 +14,7 @@ from tfm_core.variants.positions import POSITIONS
 SHAPE_LABELS = {
     "src_vocabulary": N_("Source vocabulary"),
     "tgt_vocabulary": N_("Target vocabulary"),
+    "pad_id": N_("Id of the padding token"),
     "one_vocabulary": N_("One vocabulary for source and target"),
     "output_bias": N_("Bias in the output layer"),
     "head": N_("What it answers with"),
@@ -57,7 +58,9 @@ def differences(first: Architecture, second: Architecture) -> list[str]:
                 )
             )
     old, new = asdict(first.shape), asdict(second.shape)
-    for name in (name for name in new if name in old and name != "pad_id"):
+    for name in (name for name in new if name in old):
+        if name == "pad_id" and None not in (old[name], new[name]):
+            continue  # which number it has says nothing of a model
         if old[name] != new[name]:
             label = SHAPE_LABELS.get(name, name.replace("_", " ").capitalize())
             changes.append(
@@ -125,4 +128,6 @@ def _ratio(new: int, old: int) -> str:
 def _said(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if value is None:
+        return "none"
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -152,13 +152,14 @@ def settled(says: Sequence[Sequence[str]]) -> Sentence:
     parts = []
     for depth in sorted(counts):
         where = (
-            N_("{n} at the embedding", n=counts[depth])
+            N_("{n} from the embedding on", n=counts[depth])
             if not depth
             else N_("{n} from layer {depth} on", n=counts[depth], depth=depth)
         )
         parts.append(where)
     return N_(
-        "Of {n} answers stand for good: {where}. {late:.0%} are decided by the last layer alone.",
+        "From where on the {n} answers stand for good: {where}. The last layer alone decides "
+        "{late:.0%}.",
         n=len(stands),
         where=joined_by_comma(parts),
         late=counts[last] / len(stands),

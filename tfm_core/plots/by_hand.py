@@ -95,7 +95,8 @@ def _masked(
     width = attended.query.shape[1]
     sign = f"QKᵀ ÷ √{width} =" if attended.scale != 1 else say("QKᵀ, not divided =")
     boards = [
-        board(say("Scaled scores"), attended.scores, words, words, sign=sign, name="scaled",
+        board(say("Scaled scores") if attended.scale != 1 else say("Scores, not divided"),
+              attended.scores, words, words, sign=sign, name="scaled",
               axes=(say("query"), say("key")), roles={cell: "picked"}, links=_pair),
         mask_board(attended.allowed, words, pick, sign=say("with"), say=say),
     ]  # fmt: skip
@@ -149,6 +150,27 @@ def _summed(
     told = f"{say('output')}({words[query]}, {dimension + 1}) = "
     told += arithmetic.summed(attended, query, dimension)
     return SheetLine(title, boards, sentence, (told,))
+
+
+def overview_line(
+    attended: Attended, words: Sequence[str], title: str, sentence: str, say: Say = str
+) -> SheetLine:
+    """Return what every stage comes to, side by side: Q, K, scores, weights, V and the output."""
+    names = numbered(attended.query.shape[1])
+    axes, number = (say("query"), say("key")), say("number")
+    scores = say("Scaled scores") if attended.scale != 1 else say("Scores, not divided")
+    return SheetLine(
+        title,
+        (
+            board("Q", attended.query, words, names, hue="query", axes=(say("query"), number)),
+            board("K", attended.key, words, names, hue="key", axes=(say("key"), number)),
+            board(scores, attended.scores, words, words, axes=axes),
+            board(say("Weights"), attended.weights, words, words, is_share=True, axes=axes),
+            board("V", attended.value, words, names, hue="value", axes=(say("key"), number)),
+            board(say("Output"), attended.output, words, names, axes=(say("query"), number)),
+        ),
+        sentence,
+    )  # fmt: skip
 
 
 def heads_line(

@@ -34,5 +34,5 @@ def lesson(losses: Floats, wanted: Mapping[str, Floats], step: int) -> go.Figure
     figure.update_yaxes(title={"text": N_("loss (nats)")}, rangemode="tozero", row=1, col=1)
     figure.update_yaxes(title={"text": N_("target weight")}, range=(0, 1.05), row=2, col=1)
     figure.update_xaxes(title={"text": N_("gradient step")}, row=2, col=1)
-    figure.update_layout(height=330, margin={"l": 8, "r": 8, "t": 40, "b": 8})
+    figure.update_layout(height=360, margin={"l": 8, "r": 8, "t": 40, "b": 8})
     return figure

@@ -128,7 +128,8 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             facts = json.loads((file.metadata() or {})["trainer"])
-            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
+            # clones: what is read is a window into the file, which Windows could not replace then
+            return {name: file.get_tensor(name).clone() for name in file.keys()}, facts  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointDamaged("There is no checkpoint in {name}.", name=folder.name) from None
     except (SafetensorError, KeyError, ValueError, OSError) as error:

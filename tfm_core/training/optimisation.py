@@ -6,10 +6,11 @@ import torch
 from torch import nn
 
 from tfm_core.config import TrainingConfig
+from tfm_core.layers.attention import SlicedProjection
 from tfm_core.variants.optimisers import OPTIMISERS
 from tfm_core.variants.record import resolve
 
-_MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase)
+_MATRICES = (nn.Linear, nn.Conv2d, nn.RNNBase, nn.RNNCellBase, SlicedProjection)
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:

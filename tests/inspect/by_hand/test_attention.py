@@ -237,6 +237,11 @@ def test_the_questions_are_answered_by_the_numbers():
     asked = questions.about_scale(scaled, plain, WORDS, 2)
     assert asked.answer in asked.options
     assert asked.answer == f"{math.e / (math.e + 2):.2f}"
+    back = questions.about_scale(scaled, plain, WORDS, 2, is_scaled=False)
+    assert back.answer == f"{math.e ** (1 / 3**0.5) / (math.e ** (1 / 3**0.5) + 2):.2f}"
+    assert f"with {math.e / (math.e + 2):.2f}" in back.text
+    for question in (asked, back):
+        assert all(question.why_not(o) for o in question.options if o != question.answer)
     assert questions.about_symmetry(scaled, WORDS).answer.startswith("Yes")
     (head,) = multi_head(x, drawn(3, 1), 1, none).heads
     assert questions.about_symmetry(head, WORDS).answer.startswith("No")

@@ -123,6 +123,45 @@ def test_the_answer_brings_the_comparison(open_page):
     assert sheets(app)["Not divided"][0] == ["0.58", "0.21", "0.21"]
 
 
+def test_without_the_scale_sheet_title_and_question_agree(open_page):
+    app = open_page(PAGE)
+    assert "Answer to see both side by side." in said(app)
+    app.toggle(key="scale").set_value(False).run()
+    boards = sheets(app)
+    assert "attends to “AI” with 0.58. Which weight is it when the scores are divided by" in said(
+        app
+    )
+    assert boards["weights"][2][2] == "0.58"
+    sent = " ".join(part.proto.json for part in app.get("bidi_component"))
+    assert "Scaled scores" not in sent
+    assert "Not divided, and mask" in sent
+    assert "0.47" in app.radio[0].options
+
+
+def test_padding_comes_behind_the_words_and_hides_none_of_them(open_page):
+    app = open_page(PAGE, mask="padding")
+    boards = sheets(app)
+    assert boards["query"] == [
+        ["1.00", "0.00", "0.00"], ["0.00", "1.00", "0.00"], ["0.00", "0.00", "1.00"],
+        ["0.00", "0.00", "0.00"],
+    ]  # fmt: skip
+    assert boards["mask"] == [["✓", "✓", "✓", "✕"]] * 4
+    assert boards["weights"][2] == ["0.26", "0.26", "0.47", "0.00"]
+    lesson = open_page(PAGE, stage="projections", mask="padding")
+    assert not lesson.error
+    assert lesson.multiselect(key="wanted-3").value == ["3-2"]  # AI → love, as without padding
+
+
+def test_all_stages_of_the_lesson_stand_side_by_side_at_the_chosen_step(open_page):
+    app = open_page(PAGE, stage="projections")
+    for step in (0, 30):
+        app.slider(key="learned").set_value(step).run()
+        boards = sheets(app)
+        assert boards["Weights"] == boards["weights"]
+        assert boards["Scaled scores"] == boards["scaled"]
+        assert boards["Output"] == boards["output"]
+
+
 def test_learning_changes_every_number_below(open_page):
     app = open_page(PAGE, stage="Projections")
     drawn = sheets(app)["weights"]

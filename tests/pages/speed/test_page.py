@@ -131,3 +131,12 @@ def test_the_verdict_follows_the_result():
     assert "from a batch of **64**" in " ".join(words.verdict(gpu))
     tie = timed("loops", {"loops": [1.0, 1.0], "at once": [0.9, 1.1]})
     assert "made no difference" in " ".join(words.verdict(tie))
+
+
+def test_the_einsums_are_compared_in_words():
+    times = {"explicit": [0.2, 0.2], "einsum": [0.1, 0.1], "math": [0.2, 0.2], "fused": [0.1, 0.1]}
+    said_ = " ".join(
+        words.verdict(timed("attention", times, backend="flash", shape="(1, 1, 2, 2)"))
+    )
+    assert "`nqhd,nkhd->nhqk` for the scores and `nhql,nlhd->nqhd` for the sum" in said_
+    assert "2.00x" in said_ or "2x" in said_

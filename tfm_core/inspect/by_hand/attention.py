@@ -30,6 +30,7 @@ MOST_LETTERS = 12
 LARGEST = 10.0
 FIRST_WORDS = ("I", "love", "AI")
 MASKS = ("none", "causal", "padding")
+PADDING = "<pad>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -213,6 +214,14 @@ def mask_of(kind: str, n_words: int, n_padding: int = 1) -> Bools:
         ids[:, n_words - n_padding :] = 0
         made = masks.padding_mask(ids, 0)[0, 0].expand(n_words, n_words)
     return np.array(made.numpy(), np.bool_)
+
+
+def filled_up(
+    words: tuple[str, ...], vectors: Floats, n_padding: int
+) -> tuple[tuple[str, ...], Floats]:
+    """Return words and vectors with filler behind them, whose vectors are zeros."""
+    zeros = np.zeros((n_padding, vectors.shape[1]), np.float32)
+    return (*words, *[PADDING] * n_padding), np.concatenate([vectors, zeros])
 
 
 def with_kept(words: Sequence[str], d_model: int, kept: Mapping[str, Sequence[float]]) -> Floats:

@@ -5,52 +5,85 @@ from __future__ import annotations
 import numpy as np
 
 from tfm_core.inspect.by_hand.attention import Attended, Floats
-from tfm_core.inspect.walk.steps import Question, number_question
+from tfm_core.inspect.walk.steps import Question, choice_question, number_question
 from tfm_core.sentences import N_
 
 
-def about_scale(scaled: Attended, plain: Attended, words: tuple[str, ...], query: int) -> Question:
-    """Ask what the weight of a word on its own strongest key becomes without the scale."""
-    key = int(scaled.weights[query].argmax())
-    before, after = float(scaled.weights[query, key]), float(plain.weights[query, key])
+def about_scale(
+    scaled: Attended, plain: Attended, words: tuple[str, ...], query: int, *, is_scaled: bool = True
+) -> Question:
+    """Ask what the weight of a word on its own strongest key becomes without the scale, or with it.
+
+    is_scaled: the sheet shows the weights with the scale, and the others are asked for.
+    """
+    shown, asked = (scaled, plain) if is_scaled else (plain, scaled)
+    key = int(shown.weights[query].argmax())
+    before, after = float(shown.weights[query, key]), float(asked.weights[query, key])
     even = 1 / max(1, int(scaled.allowed[query].sum()))
-    others = (before, before / scaled.scale, min(1.0, before * scaled.scale), even)
-    options = _options(after, others)
-    return Question(
-        N_(
-            "“{word}” attends to “{word_2}” with {before:.2f}. Which weight is it when the "
-            "scores are not divided by √{shape}?",
-            word=words[query],
-            word_2=words[key],
-            before=before,
-            shape=scaled.query.shape[1],
-        ),
-        f"{after:.2f}",
-        N_("Larger scores lie further apart, so the softmax gives more to the largest: see below."),
-        options,
+    d = scaled.query.shape[1]
+    said = {"word": words[query], "word_2": words[key], "before": before, "shape": d}
+    text: str = N_(
+        "“{word}” attends to “{word_2}” with {before:.2f}. Which weight is it when the scores are "
+        "not divided by √{shape}?",
+        **said,
     )
+    because = N_(
+        "Larger scores lie further apart, so the softmax gives more to the largest: see below."
+    )
+    multiplied, divided, shared = (
+        N_("The scores are multiplied, not the weights: the softmax comes after."),
+        N_("The scores are divided, not the weights: the softmax comes after."),
+        N_("Even shares come of equal scores."),
+    )
+    if not is_scaled:
+        text = N_(
+            "“{word}” attends to “{word_2}” with {before:.2f}. Which weight is it when the scores "
+            "are divided by √{shape}?",
+            **said,
+        )
+        because = N_(
+            "Smaller scores lie closer together, so the softmax gives less to the largest: see "
+            "below."
+        )
+    wrong = {
+        before: N_("That is what it is now."),
+        min(1.0, before * scaled.scale): multiplied,
+        before / scaled.scale: divided,
+        even: shared,
+    }
+    right = f"{after:.2f}"
+    why = {f"{value:.2f}": reason for value, reason in wrong.items()}
+    why.pop(right, None)
+    return Question(text, right, because, tuple(sorted({right, *why})), why)
 
 
 def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     """Ask whether two words score each other alike."""
     is_alike = bool(np.allclose(attended.products, attended.products.T, atol=1e-5))
     first, last = words[0], words[-1]
-    one, other = float(attended.products[0, -1]), float(attended.products[-1, 0])
-    return Question(
+    at = len(words) - 1
+    one, other = float(attended.products[0, at]), float(attended.products[at, 0])
+    yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, asking is not being asked")
+    return choice_question(
         N_(
             "With projections, is the score of “{first}” asking “{last}” the same as that of "
             "“{last}” asking “{first}”?",
             first=first,
             last=last,
         ),
-        "Yes, QKᵀ is symmetric" if is_alike else "No, asking is not being asked",
+        yes if is_alike else no,
+        {
+            no: N_("Here Q and K come out alike, so both pairs have the same product."),
+            yes: N_(
+                "Only with Q = K: W_Q and W_K make two vectors of a word, so who asks matters."
+            ),
+        },
         N_(
             "One is {one:.4f}, the other {other:.4f}. With Q = K they had to be equal; two "
             "matrices let a word look for something else than it offers.",
             one=one,
             other=other,
         ),
-        (N_("No, asking is not being asked"), N_("Yes, QKᵀ is symmetric")),
     )
 
 
@@ -105,8 +138,3 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
             "It has a row for each number of a word, and a column for each number of Q, K and V."
         ),
     )
-
-
-def _options(right: float, others: tuple[float, ...]) -> tuple[str, ...]:
-    """Return the right answer and others with two digits, each once, in order of size."""
-    return tuple(sorted({f"{value:.2f}" for value in (right, *others)}))

@@ -72,7 +72,7 @@ def carried(experiment: Experiment) -> Carried:
         prompt = texts.join_tgt(pair.tgt[: 3 if task.unit == "words" else 20])
         return Carried(
             "write", src=src, tgt=tgt, spelling=spelling_of(task), n_read=task.max_tgt_len + 1,
-            example=prompt.strip(),
+            example=prompt.strip().partition("\n")[0],
         )  # fmt: skip
     verb = "translate" if task.name == "english-korean" else VERBS[task.facts.answer]
     return Carried(

@@ -46,8 +46,7 @@ ADAM = Optimiser(
     decay=0.0,
     decay_is_coupled=True,
     decay_words=N_(
-        "Adam adds weight decay to the gradient and then divides by the gradient's usual size: "
-        "where the loss asks for little, decay decides alone, and the model forgets. AdamW takes "
-        "it beside the gradient (Loshchilov & Hutter 2019).",
+        "Adam adds it to the gradient and divides both by their usual size: where the loss asks "
+        "for little, decay decides alone. AdamW takes it beside the gradient.",
     ),
 )

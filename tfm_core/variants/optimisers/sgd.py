@@ -37,7 +37,7 @@ SGD = Optimiser(
     decay=0.0,
     decay_is_coupled=True,
     decay_words=N_(
-        "SGD adds weight decay to the gradient, and momentum adds it up: a decay that suits AdamW "
-        "can outweigh the loss.",
+        "SGD adds it to the gradient, and momentum adds it up: a decay that suits AdamW can "
+        "outweigh the loss.",
     ),
 )
