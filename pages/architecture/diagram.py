@@ -86,13 +86,14 @@ def _view(chosen: Chosen, opened: range) -> None:
         opened=opened,
     )
     parts = _parts(chosen, drawn, is_folded=not opened)
-    left, right = st.columns(2, gap="medium")
+    left, right = st.columns([5, 4], gap="medium")
     with right:  # first: what is picked in the list is marked in the diagram
         name = _pick(parts)
     with left:
         component(
             drawn.dot,
             {name: _(one.title) for name, one in parts.items()},
+            across=drawn.across,
             chosen=name,
             looks=looks,
             on_pick=_remember,
@@ -160,7 +161,9 @@ def _close_up(chosen: Chosen, one: Part) -> None:
     _parameters(chosen, one)
     _steps(chosen, one)
     st.markdown(_("**Its code**, as it stands in the whole file"))
-    st.code(code_of(one, chosen.model, chosen.shape), language="python", height=420)
+    st.code(
+        code_of(one, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
+    )
 
 
 def _parameters(chosen: Chosen, one: Part) -> None:

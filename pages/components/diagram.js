@@ -13,7 +13,8 @@ function build(root, state) {
   const { words } = state.data;
   [["−", "smaller", () => scale(state, state.zoom / 1.25)],
     ["+", "larger", () => scale(state, state.zoom * 1.25)],
-    ["↔", "fit", () => { state.isFitted = true; fit(state); }]].forEach(([sign, name, act]) => {
+    ["↔", "fit", () => { state.fitted = "width"; fit(state); }],
+    ["↕", "all", () => { state.fitted = "all"; fit(state); }]].forEach(([sign, name, act]) => {
     const button = element("button", "", sign);
     button.type = "button";
     button.title = words[name];
@@ -30,7 +31,7 @@ function build(root, state) {
 function scale(state, zoom) {
   const { view } = state;
   const before = state.zoom;
-  state.isFitted = false;
+  state.fitted = "";
   setZoom(state, zoom);
   const middle = view.scrollTop + view.clientHeight / 2; // what is in the middle stays there
   view.scrollTop = (middle * state.zoom) / before - view.clientHeight / 2;
@@ -44,9 +45,41 @@ function setZoom(state, zoom) {
 }
 
 function fit(state) {
-  if (!state.svg || !state.isFitted) return;
+  if (!state.svg || !state.fitted) return;
   const room = state.view.clientWidth - 16;
-  if (room > 0) setZoom(state, Math.max(0.55, Math.min(1, room / (state.size[0] * NATURAL))));
+  if (room <= 0) return;
+  const wide = room / (state.size[0] * NATURAL);
+  if (state.fitted === "width") return setZoom(state, Math.max(0.55, Math.min(1, wide)));
+  const most = parseFloat(getComputedStyle(state.view).maxHeight) || window.innerHeight * 0.78;
+  setZoom(state, Math.min(1, wide, (most - 18) / (state.size[1] * NATURAL)));
+}
+
+// From the first column into the second, through the gap between them: one line, an arrow for each.
+function cross(state) {
+  const { svg, data } = state;
+  const boxes = new Map([...svg.querySelectorAll("g.node")].map((group) => [
+    group.querySelector("title").textContent, group.getBBox()]));
+  const edge = (kind, side) => [...svg.querySelectorAll(`g.cluster.${kind}`)]
+    .map((group) => group.getBBox()).map((box) => (side === "left" ? box.x : box.x + box.width));
+  const lefts = edge("decoder", "left");
+  const rights = edge("encoder", "right");
+  for (const [tail, head] of data.across ?? []) {
+    const [from, to] = [boxes.get(tail), boxes.get(head)];
+    if (!from || !to) continue;
+    const start = [from.x + from.width, from.y + from.height / 2];
+    const end = [to.x, to.y + to.height / 2];
+    const left = Math.max(start[0], ...rights);
+    const gap = (left + Math.min(end[0], ...lefts)) / 2;
+    const group = document.createElementNS("http://www.w3.org/2000/svg", "g");
+    group.setAttribute("class", "edge across");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("fill", "none");
+    path.setAttribute("d", `M${start} H${gap} V${end[1]} H${end[0] - 6}`);
+    const arrow = document.createElementNS("http://www.w3.org/2000/svg", "polygon");
+    arrow.setAttribute("points", `${end} ${end[0] - 6},${end[1] - 2.5} ${end[0] - 6},${end[1] + 2.5}`);
+    group.append(path, arrow);
+    svg.querySelector("g.graph").append(group);
+  }
 }
 
 function colours(root, state) {
@@ -149,14 +182,15 @@ function draw(root, state, viz) {
     state.svg = viz.renderSVGElement(data.dot);
     state.svg.setAttribute("role", "presentation");
     state.size = ["width", "height"].map((side) => parseFloat(state.svg.getAttribute(side)));
-    dress(state);
     if (old) old.replaceWith(state.svg);
     else state.view.append(state.svg);
+    cross(state);
+    dress(state);
     const top = new Map([...state.nodes].map(([name, group]) => [name, group.getBBox().y]));
     state.nodes = new Map([...state.nodes].sort(([a], [b]) => top.get(a) - top.get(b)));
     state.drawn = data.dot;
-    if (!old) state.isFitted = true;
-    if (state.isFitted) fit(state);
+    if (!old) state.fitted = "all";
+    if (state.fitted) fit(state);
     else setZoom(state, state.zoom);
     if (hadFocus) state.nodes.get(data.chosen)?.focus({ preventScroll: true });
     state.revealed = undefined;

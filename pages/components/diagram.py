@@ -6,7 +6,7 @@ keeps its place in the view when another is picked, and the colours follow the t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
@@ -26,6 +26,7 @@ def diagram(
     dot: str,
     nodes: Mapping[str, str],
     *,
+    across: Sequence[tuple[str, str]] = (),
     chosen: str,
     looks: Mapping[str, Mapping[str, str]],
     on_pick: Callable[[str], None],
@@ -33,7 +34,8 @@ def diagram(
 ) -> None:
     """Show a diagram; ``on_pick(name)`` is called with a clicked node, before the next run.
 
-    nodes: name -> what it is called aloud. looks: theme -> class of node, ``ink`` or ``line`` ->
+    nodes: name -> what it is called aloud. across: tail and head of arrows from the first column to
+    the second. looks: theme -> class of node, ``ink`` or ``line`` ->
     colour.
     """
 
@@ -48,6 +50,7 @@ def diagram(
         data={
             "dot": dot,
             "nodes": dict(nodes),
+            "across": [list(ends) for ends in across],
             "chosen": chosen,
             "looks": {theme: dict(look) for theme, look in looks.items()},
             "root": served.root(),
@@ -56,6 +59,7 @@ def diagram(
                 "smaller": _("Smaller"),
                 "larger": _("Larger"),
                 "fit": _("Fit the width"),
+                "all": _("Fit all"),
                 "sorry": _("The script that draws diagrams could not be loaded; reload the page."),
             },
         },

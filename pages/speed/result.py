@@ -5,15 +5,17 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.speed import words as speed_words
 from pages.ui import show
 from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.recorded import PRESET, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, Report
 from tfm_core.inspect.speed.source import source_of
 from tfm_core.plots import speed as plots
+from tfm_core.presets import PRESETS
 
 
 def result(report: Report) -> None:
@@ -42,6 +44,20 @@ def result(report: Report) -> None:
         st.markdown(sentence)
 
 
+def recorded_one(name: str) -> None:
+    """Show what was measured when the app was made, on a preset, where that was recorded."""
+    found = recorded(name)
+    if found is None:
+        return
+    st.markdown(
+        _(
+            ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with PyTorch {torch} "
+            "on a server's CPU, on “{preset}”. Your own measurement takes its place."
+        ).format(day=found.day, torch=found.torch, preset=_(PRESETS[PRESET].label))
+    )
+    result(found.report)
+
+
 def _equal(equalities: list[Equality]) -> None:
     st.header(_("1 · The same numbers?"), anchor=False)
     bad = [one for one in equalities if not one.is_equal]
@@ -56,7 +72,8 @@ def _equal(equalities: list[Equality]) -> None:
         st.error(_("**Not the same.** ") + words, icon=":material/error:")
     else:
         st.success(_("**Yes.** ") + words, icon=":material/check:")
-    with st.expander(_("All {n} checks").format(n=len(equalities))):
+    label = ngettext("The one check", "All {n} checks", len(equalities)).format(n=len(equalities))
+    with st.expander(label):
         frame = pd.DataFrame(
             [(_(one.what), one.side, one.difference, one.tolerance) for one in equalities],
             columns=[_("result"), _("side"), _("largest difference"), _("tolerance")],

@@ -28,9 +28,13 @@ def table() -> None:
         _("model"),
     ]
     frame = pd.DataFrame(rows, columns=columns)
-    form = st.column_config.NumberColumn(format="%.2f x", width="small")
-    numbers = [columns[1], *columns[3:5]]
-    st.dataframe(frame, hide_index=True, column_config={name: form for name in numbers})
+    form = st.column_config.NumberColumn(format="%.2f x", width=90)
+    config = {
+        columns[0]: st.column_config.TextColumn(width=190),
+        columns[1]: st.column_config.NumberColumn(format="%.2f x", width=120),
+        **{name: form for name in columns[3:5]},
+    }
+    st.dataframe(frame, hide_index=True, column_config=config)
     st.download_button(
         _("Every round, as CSV"),
         to_csv([report for _label, report in timed]),

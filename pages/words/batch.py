@@ -47,7 +47,10 @@ def view() -> None:
     with left:
         show.figure(
             plots.ids(made, state.theme()),
-            _("The tensor of ids: ordinary words blue, special tokens sand, padding (0) grey."),
+            _(
+                "The tensor of ids: ordinary words blue, special tokens sand, padding (0) grey. "
+                "(Words start at 4: 0 to 3 are special.)"
+            ),
             key="words-ids",
         )
     with right:

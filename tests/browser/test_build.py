@@ -62,6 +62,23 @@ def test_the_diagram_is_walked_by_keys_and_the_list_says_the_same(open_tab: Open
     assert tab.page.evaluate(f"{wide}.scrollWidth <= {wide}.clientWidth")
 
 
+@pytest.mark.parametrize("viewport", [{"width": 1440, "height": 900}, PHONE])
+def test_the_whole_diagram_is_in_sight_at_first_and_again_on_request(
+    open_tab: OpenTab, viewport: dict[str, int]
+) -> None:
+    tab = open_tab(TEXT, viewport=viewport)
+    logits, view = block(tab, "Logits"), tab.main.locator(".diagram .view")
+    expect(logits).to_be_attached()
+    is_whole = "view => view.scrollHeight <= view.clientHeight + 1"
+    assert view.evaluate(is_whole)
+    assert tab.main.locator(".diagram g.edge.across").count() == 1
+    tab.button("Larger").click()
+    tab.button("Larger").click()
+    assert not view.evaluate(is_whole)
+    tab.button("Fit all").click()
+    assert view.evaluate(is_whole)
+
+
 def test_a_deep_model_is_opened_at_the_blocks_of_choice(open_tab: OpenTab) -> None:
     tab = open_tab("build?show=gpt2-xl")
     expect(tab.main.get_by_text("1,557,611,200").first).to_be_visible()

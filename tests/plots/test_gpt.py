@@ -90,7 +90,11 @@ def test_texts_of_users_never_act_as_markup():
 
 
 def test_what_was_written_stands_behind_the_prompt():
-    html = written_text(("a", "b", "\n"), [0.5, 0.25], 1, "")
+    assert "Underlined" not in written_text(("a",), [], 1, "")
+    html, _div, legend = written_text(("a", "b", "\n"), [0.5, 0.25], 1, "").partition(
+        '<div class="tfm-gpt scale">'
+    )
+    assert "Underlined: written by the model" in legend
     assert html.count('class="given"') == 1
     assert html.count('class="t own"') == 2
     assert "<br>" in html

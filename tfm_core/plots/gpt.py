@@ -127,7 +127,7 @@ def _cells(theme: ThemeName) -> dict[str, Any]:
         # at the figure's top: where plotly makes room for a scale it lifts the x title by as much
         "colorbar": {
             **LEGEND,
-            "title": {"text": N_("probability"), "side": "top", "font": {"size": 12}},
+            "title": {"text": N_("probability"), "side": "right", "font": {"size": 12}},
             "yref": "container",
             "y": 0.99,
             "yanchor": "top",

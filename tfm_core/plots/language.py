@@ -98,7 +98,15 @@ def written_text(tokens: Sequence[str], chances: Sequence[float], n_prompt: int,
             f'<span class="t own" title="p = {chance:.3g}" style="--s:{100 * chance:.0f}%">'
             f"{escape(visible(token))}</span>{'<br>' if token == chr(10) else gap}"
         )
-    return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>'
+    scale = " ".join(
+        f'<span class="t own" style="--s:{share}%">{share} %</span>' for share in (10, 50, 90)
+    )
+    legend = (
+        f'<div class="tfm-gpt scale">Underlined: written by the model, the likelier the stronger: '
+        f"{scale}</div>"
+    )
+    shown = legend if len(tokens) > n_prompt else ""
+    return f'{_STYLE}<div class="tfm-gpt text">{"".join(parts) or "–"}</div>{shown}'
 
 
 def visible(token: str) -> str:

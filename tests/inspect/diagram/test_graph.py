@@ -60,7 +60,7 @@ def test_equal_blocks_are_folded_or_drawn_one_by_one(family):
 def test_a_captioner_is_drawn_from_the_picture_to_the_words():
     config = MODEL_CONFIGS["captioner"].parse({**SMALL, "patch_size": 2})
     dot = drawn(config, CAPTION_SHAPE)
-    for words in ("(B, 3, 6, 6)", "memory (B, 9, 12)", "Target ids", "Cross-attention", "19"):
+    for words in ("(B, 3, 6, 6)", "memory\\n(B, 9, 12)", "Target ids", "Cross-attention", "19"):
         assert words in dot, words
     latex = equations(config, CAPTION_SHAPE)
     assert r"\mathrm{patch}_t" in latex["embedding"].latex
@@ -71,11 +71,27 @@ def test_a_captioner_is_drawn_from_the_picture_to_the_words():
 def test_arrows_carry_the_shapes_of_the_tensors():
     config = MODEL_CONFIGS["encoder-decoder"].parse(SMALL)
     dot = drawn(config, TextShape(17, 19))
-    for shape in ("(B, 7)", "(B, 5)", "memory (B, 7, 12)", "(B, 5, 12)", "(B, 5, 19)"):
+    for shape in ("(B, 7)", "(B, 5)", "memory\\n(B, 7, 12)", "(B, 5, 12)", "(B, 5, 19)"):
         assert shape in dot
     assert "(B, 10, 12)" in drawn(
         ViTConfig(**SMALL, patch_size=2, pooling="cls"), ImageShape(6, 3, 5)
     )
+
+
+@pytest.mark.parametrize("opened", [range(0), range(2)])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_residuals_stay_in_their_frames_and_two_stacks_stand_side_by_side(norm_first, opened):
+    sizes = {**SMALL, "n_encoder_layers": 2, "n_decoder_layers": 2, "norm_first": norm_first}
+    config = MODEL_CONFIGS["encoder-decoder"].parse(sizes)
+    made = diagram(config, TextShape(17, 19), LOOK, src_len=7, tgt_len=5, opened=opened)
+    dashed = [line for line in made.dot.splitlines() if "style=dashed" in line]
+    assert len(dashed) == (2 + 3) * max(1, len(opened))
+    for line in dashed:  # from a point inside the block's frame to a sum inside it
+        tail, head = line.split(" [")[0].replace('"', "").split(" -> ")
+        assert tail.removesuffix(" fork") == head.removesuffix(" +")
+    crossed = [f"decoder.layers.{n}.cross_attention" for n in opened or (0,)]
+    assert made.across == tuple(("memory", head) for head in crossed)
+    assert '{rank=same; "src ids"; "tgt ids";}' in made.dot
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
+from tfm_core.inspect.conclusions import tells_apart
 from tfm_core.probe.labels import has_cls, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, Sentence, StudentError, joined
@@ -61,8 +62,11 @@ class TokenRoles:
             whole=gathers,
             alone=alone,
         )
-        if gathers <= alone:
-            digit = joined(digit, N_("It gathers nothing that a single patch does not know."))
+        if tells_apart(alone, gathers, self.n_tried):
+            digit = joined(digit, N_("A single patch knows more of the whole than it does."))
+        elif not tells_apart(gathers, alone, self.n_tried):
+            even = N_("{n} pictures cannot tell these apart.", n=self.n_tried)
+            digit = joined(digit, even)
         own, others = self.ink[PATCH], self.ink[whole]
         ink = N_(
             "Of the ink under a patch its own token keeps {own:.0%}, {name} {others:.0%}.",

@@ -13,9 +13,7 @@ from tfm_core.variants.norms import NORMS
 from tfm_core.variants.positions import POSITIONS
 
 
-def stack(
-    drawing: Drawing, start: str, name: str, length: int, memory: str | None, memory_len: int
-) -> str:
+def stack(drawing: Drawing, start: str, name: str, length: int, memory: str | None) -> str:
     """Draw a stack, folded or not; return its last node."""
     config = drawing.config
     assert not isinstance(config, RecurrentConfig)
@@ -26,11 +24,11 @@ def stack(
         if drawing.opened and last > first:
             x = _closed(drawing, x, name, range(first, last + 1), length)
             if memory is not None:
-                drawing.edge(memory, x, f"memory (B, {memory_len}, {config.d_model})")
+                drawing.across.append((memory, x))
             continue
         which = f" {first + 1}" if drawing.opened else f" x {n}" if n > 1 else ""
         drawing.frame(f"{name} {first}", name.capitalize(), f"block{which}")
-        x = _block(drawing, x, f"{name}.layers.{first}", length, memory, memory_len)
+        x = _block(drawing, x, f"{name}.layers.{first}", length, memory)
         drawing.lines.append("}")
     if config.has_final_norm:
         label = f"{NORMS[config.norm].label}{drawing.count(f'{name}.final_norm')}"
@@ -66,9 +64,7 @@ def _closed(drawing: Drawing, x: str, name: str, layers: range, length: int) -> 
     return node
 
 
-def _block(
-    drawing: Drawing, x: str, name: str, length: int, memory: str | None, memory_len: int
-) -> str:
+def _block(drawing: Drawing, x: str, name: str, length: int, memory: str | None) -> str:
     config = drawing.config
     assert not isinstance(config, RecurrentConfig)
     width = f"(B, {length}, {config.d_model})"
@@ -84,15 +80,17 @@ def _block(
         drawing.node(node, text, kind)
         drawing.plus(total)
         drawing.node(norm, NORMS[config.norm].label, "norm")
+        fork = drawing.fork(f"{name}.{part} fork")
+        drawing.edge(x, fork, width, has_head=False)
         if config.norm_first:
-            drawing.edge(x, norm, width)
+            drawing.edge(fork, norm)
             drawing.edge(norm, node)
         else:
-            drawing.edge(x, node, width)
+            drawing.edge(fork, node)
         drawing.edge(node, total)
-        drawing.edge(x, total, dashed=True)
+        drawing.edge(fork, total, dashed=True)
         if part == "cross_attention" and memory is not None:
-            drawing.edge(memory, node, f"memory (B, {memory_len}, {config.d_model})")
+            drawing.across.append((memory, node))
         x = total
         if not config.norm_first:
             drawing.edge(total, norm)

@@ -21,7 +21,10 @@ class DiagramColours:
 
 @dataclass(slots=True)
 class Drawing:
-    """What has been drawn of a model: nodes, frames, arrows."""
+    """What has been drawn of a model: nodes, frames, arrows.
+
+    across: arrows from one column to the other, which Graphviz would lead around the second one.
+    """
 
     config: ModelConfig
     shape: Shape
@@ -30,6 +33,7 @@ class Drawing:
     nodes: dict[str, str] = field(default_factory=dict)  # name -> label
     lines: list[str] = field(default_factory=list)
     edges: list[str] = field(default_factory=list)  # last: an arrow in a frame pulls both ends in
+    across: list[tuple[str, str]] = field(default_factory=list)  # tail and head, in two columns
 
     def count(self, *modules: str) -> str:
         """Return the parameters below modules as a line of a label, or nothing."""
@@ -57,6 +61,27 @@ class Drawing:
         )
         return name
 
+    def fork(self, name: str) -> str:
+        """Draw the point at which a residual leaves the way through its block; return its name.
+
+        It is no node to click: it keeps the arrow of the residual inside the block's frame.
+        """
+        self.lines.append(
+            f'"{name}" [shape=point, width=0.04, height=0.04, label="", class="fork"];'
+        )
+        return name
+
+    def words(self, name: str, text: str) -> str:
+        """Draw words that an arrow starts from; return their name. They are no node to click."""
+        self.lines.append(f'"{name}" [shape=plaintext, style="", label="{text}", fontsize=10];')
+        return name
+
+    def side_by_side(self, left: str, right: str) -> None:
+        """Put two nodes at one height, ``left`` on the left: the heads of two columns."""
+        self.lines.append(
+            f'{{rank=same; "{left}"; "{right}";}} "{left}" -> "{right}" [style=invis, weight=0];'
+        )
+
     def frame(self, name: str, *title: str, below: bool = False) -> None:
         """Open a frame of the encoder or the decoder, which its name begins with.
 
@@ -71,10 +96,19 @@ class Drawing:
             f'color="{self.look.line}"; fillcolor="{self.look.fills[kind]}";',
         ]
 
-    def edge(self, tail: str, head: str, label: str = "", *, dashed: bool = False) -> None:
-        """Draw an arrow."""
+    def edge(
+        self,
+        tail: str,
+        head: str,
+        label: str = "",
+        *,
+        dashed: bool = False,
+        has_head: bool = True,
+    ) -> None:
+        """Draw an arrow; without a head it is a line."""
         words = [f'label=" {label}"'] if label else []
-        words += ["style=dashed"] if dashed else []
+        words += ["style=dashed, headport=e"] if dashed else ["weight=4"]
+        words += [] if has_head else ["arrowhead=none"]
         self.edges.append(f'"{tail}" -> "{head}" [{", ".join(words)}];')
 
     def document(self) -> str:
@@ -83,7 +117,7 @@ class Drawing:
         font = 'fontname="Helvetica"'
         head = [
             "digraph model {",
-            'rankdir=TB; bgcolor="transparent"; nodesep=0.3; ranksep=0.32; '
+            'rankdir=TB; bgcolor="transparent"; nodesep=0.55; ranksep=0.32; '
             f'{font}; fontcolor="{ink}";',
             f'node [shape=box, style="rounded,filled", {font}, fontsize=12, fontcolor="{ink}", '
             f'color="{line}", margin="0.16,0.07"];',

@@ -29,10 +29,14 @@ __all__ = ["Diagram", "DiagramColours", "diagram"]
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """The DOT source, and the label of each of its nodes by the node's name, in drawing order."""
+    """The DOT source, and the label of each of its nodes by the node's name, in drawing order.
+
+    across: tail and head of the arrows from one column to the other, drawn when it is laid out.
+    """
 
     dot: str
     nodes: dict[str, str]
+    across: tuple[tuple[str, str], ...] = ()
 
 
 def diagram(
@@ -53,7 +57,7 @@ def diagram(
     seen = lengths(config, shape, src_len, tgt_len)
     last, words = FAMILIES[config.family].part("diagram")(drawing, seen, src_len, tgt_len)
     answer(drawing, last, words, seen.answers)
-    return Diagram(drawing.document(), drawing.nodes)
+    return Diagram(drawing.document(), drawing.nodes, tuple(drawing.across))
 
 
 def encoder_decoder(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
@@ -66,7 +70,7 @@ def encoder_only(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) ->
     shape = drawing.shape
     assert isinstance(shape, TextShape)
     start = embedded(drawing, "src", seen.encoder, src_len)
-    last = stack(drawing, start, "encoder", seen.encoder, None, 0)
+    last = stack(drawing, start, "encoder", seen.encoder, None)
     last = pooled(drawing, last, shape, seen.encoder) if shape.is_label else last
     return last, _words(drawing, seen)
 
@@ -74,7 +78,7 @@ def encoder_only(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) ->
 def decoder_only(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
     """Draw a stack that sees the words so far."""
     start = embedded(drawing, "src", seen.decoder)
-    return stack(drawing, start, "decoder", seen.decoder, None, 0), _words(drawing, seen)
+    return stack(drawing, start, "decoder", seen.decoder, None), _words(drawing, seen)
 
 
 def captioner(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
@@ -98,9 +102,14 @@ def _words(drawing: Drawing, seen: Lengths) -> str:
 
 def _pair(drawing: Drawing, read: str, seen: Lengths) -> str:
     """Draw an encoder behind ``read`` and the decoder that looks back at it; return the last."""
-    memory = stack(drawing, read, "encoder", seen.encoder, None, 0)
+    last = stack(drawing, read, "encoder", seen.encoder, None)
+    width = drawing.config.d_model
+    memory = drawing.words("memory", f"memory\\n(B, {seen.encoder}, {width})")
+    drawing.edge(last, memory, has_head=False)
     start = embedded(drawing, "tgt", seen.decoder)
-    return stack(drawing, start, "decoder", seen.decoder, memory, seen.encoder)
+    is_pictured = isinstance(drawing.config, CaptionerConfig)
+    drawing.side_by_side("image" if is_pictured else "src ids", "tgt ids")
+    return stack(drawing, start, "decoder", seen.decoder, memory)
 
 
 def vit(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[str, str]:
@@ -116,7 +125,7 @@ def vit(drawing: Drawing, seen: Lengths, src_len: int, tgt_len: int) -> tuple[st
         drawing.edge(x, cls, f"(B, {side**2}, {d})")
         x = cls
     start = positions(drawing, x, "positions", n)
-    x = stack(drawing, start, "encoder", n, None, 0)
+    x = stack(drawing, start, "encoder", n, None)
     pool = drawing.node("pool", pooling.drawn.format(tokens="patches"), "data")
     drawing.edge(x, pool, f"(B, {n}, {d})")
     return pool, f"(B, {d})"

@@ -124,11 +124,18 @@ class _Words(_Counted):
     @property
     def embedding(self) -> Sentence:
         """Say how an id becomes a vector."""
-        return N_(
+        own = N_(
             "a look-up: row number id of a table of {rows:,} × {d}",
             rows=self.text.src_vocabulary,
             d=self.model.d_model,
         )
+        tables = [row for row in self.rows if "embedding" in row.module and row.n_parameters]
+        if len(tables) < 2:
+            return own
+        other = N_(
+            "of the target: {rows:,} × {d}", rows=self.text.tgt_vocabulary, d=self.model.d_model
+        )
+        return N_("{own}; {other}", own=own, other=other)
 
     @property
     def attends(self) -> Sentence:
