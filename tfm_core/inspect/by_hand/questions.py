@@ -58,7 +58,7 @@ def about_scale(
 
 
 def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
-    """Ask whether two words score each other alike."""
+    """Ask to read off the scores whether two words score each other alike, and what follows."""
     is_alike = bool(np.allclose(attended.products, attended.products.T, atol=1e-5))
     first, last = words[0], words[-1]
     at = len(words) - 1
@@ -66,8 +66,8 @@ def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, asking is not being asked")
     return choice_question(
         N_(
-            "With projections, is the score of “{first}” asking “{last}” the same as that of "
-            "“{last}” asking “{first}”?",
+            "Look at the scores: is that of the query “{first}” with the key “{last}” the same as "
+            "that of the query “{last}” with the key “{first}”? What does that say of QKᵀ?",
             first=first,
             last=last,
         ),
