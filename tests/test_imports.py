@@ -25,8 +25,8 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("training",),
     ("probe",),
     ("runs",),
-    ("inspect", "recorded", "cli"),
-    ("plots", "__main__"),
+    ("inspect", "cli"),
+    ("plots", "recorded", "__main__"),
 )
 FLOOR = {part: number for number, parts in enumerate(ORDER) for part in parts}
 

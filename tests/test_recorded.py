@@ -1,7 +1,10 @@
 """The recorded runs: small, whole, and reproducible by the code that ships them."""
 
 import pytest
+import torch
 
+from tfm_core.inspect.speed.recorded import MEASURED, recorded
+from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.recorded.build import RECORDINGS
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training import checkpoints
@@ -13,8 +16,25 @@ def store(tmp_path):
     return RunStore(tmp_path)
 
 
-def test_together_they_take_three_megabytes_at_most():
-    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 3e6
+def test_together_they_take_eight_megabytes_at_most():
+    assert sum(path.stat().st_size for path in RECORDED.rglob("*") if path.is_file()) <= 8e6
+
+
+def test_what_is_there_is_what_the_command_makes():
+    assert {path.name for path in RECORDED.iterdir() if path.name.startswith("recorded-")} == set(
+        RECORDINGS
+    )
+    assert {path.name for path in RECORDED.glob("*.jsonl")} == {
+        f"speed-{name}.jsonl" for name in MEASURED
+    }
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_recorded_measurement_is_whole_and_both_sides_gave_the_same(name):
+    found = recorded(name)
+    assert found.report.is_complete
+    assert found.report.timed == found.report.cases
+    assert all(case.is_equal for case in found.report.timed)
 
 
 @pytest.mark.parametrize("run_id", RECORDINGS)
@@ -34,12 +54,21 @@ def test_every_part_of_a_recorded_run_can_be_read(store, run_id):
 
 
 @pytest.mark.parametrize("run_id", RECORDINGS)
+def test_the_recorded_experiment_is_the_one_that_is_recorded_anew(store, run_id):
+    recording, run = RECORDINGS[run_id], store.get(run_id)
+    training = recording.experiment.training.replace(snapshots=recording.snapshots)
+    assert run.experiment == recording.experiment.replace(training=training.model_dump())
+    assert (run.meta.name, run.meta.preset) == (recording.name, recording.preset)
+
+
+@pytest.mark.parametrize("run_id", RECORDINGS)
 def test_the_recorded_accuracy_is_that_of_the_recorded_weights(store, run_id):
     run = store.get(run_id)
     curves = run.curves()
     trainer = build(run.experiment)
     checkpoints.load(trainer, run.folder / "checkpoints" / "last")
-    loss, accuracy, _ = trainer.objective.measure(trainer.model.eval(), "test")
+    with torch.inference_mode():
+        loss, accuracy, _ = trainer.objective.measure(trainer.model.eval(), "test")
     assert accuracy == pytest.approx(curves.test.last("accuracy"), abs=0.003)
     assert loss == pytest.approx(curves.test.last("loss"), rel=0.05)
 
@@ -52,3 +81,8 @@ def test_a_recorded_run_can_be_trained_further(store, run_id):
     checkpoints.load(trainer, fork.folder / "checkpoints" / "last")
     assert trainer.step == steps
     assert fork.status.can_resume
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_recorded_measurement_has_every_side_that_is_measured_now(name):
+    assert set(recorded(name).report.timed[0].sides) == set(COMPARISONS[name].sides)

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _
-from pages.ui import comparison, run_actions, runs_access, show, state
+from pages.ui import comparison, recorded, run_actions, runs_access, show, state
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
@@ -34,8 +34,18 @@ def view() -> None:
         )
         return
     contest = comparison.picked(contests, _name, key=_CONTEST)
+    if _is_recorded(contest):
+        words = _(
+            "These were trained when the app was made, and are kept as they were then; the button "
+            "above trains your own."
+        )
+        st.caption(f"{recorded.badge(next(iter(contest.runs.values())))} {words}")
     is_live = comparison.is_live(contest.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
+
+
+def _is_recorded(contest: Contest) -> bool:
+    return all(run.meta.recorded for run in contest.runs.values())
 
 
 def _press() -> None:
@@ -152,8 +162,12 @@ def _words(contest: Contest) -> str:
     words = _(
         "Unseen sequences, the test set once a run has finished. The share and the alignment error "
         "rate (Och & Ney 2003; 0 is perfect) are of the head of the cross-attention that aligns "
-        "best. Times are wall clock on this machine, with whatever else it did. "
+        "best. "
     )
+    if _is_recorded(contest):
+        words += _("Times are wall clock on the machine that recorded them. ")
+    else:
+        words += _("Times are wall clock on this machine, with whatever else it did. ")
     took = {
         name: run.status.seconds / run.status.step
         for name, run in contest.runs.items()

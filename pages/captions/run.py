@@ -5,7 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, page_table, run_actions, runs_access, state, way_back
+from pages.ui import (
+    offers,
+    page_table,
+    recorded,
+    run_actions,
+    runs_access,
+    state,
+    way_back,
+)
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -37,6 +45,7 @@ def pick() -> Run | None:
         )
     with right:
         _other_language(runs)
+    recorded.note(names[picked], key="captions")
     return names[picked]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, run_actions, run_words, runs_access, show, state
+from pages.ui import page_table, recorded, run_actions, run_words, runs_access, show, state
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
@@ -28,6 +28,7 @@ def show_with(preset: str, fits: Callable[[Experiment], bool], draw: Draw) -> No
         _empty(preset)
         return
     is_live = run.status.is_active
+    recorded.note(run, key=f"encoders-{preset}")
     st.fragment(_look, run_every=TICK if is_live else None)(run, draw, is_live, preset)
 
 

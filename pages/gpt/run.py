@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import offers, runs_access, state
+from pages.ui import offers, recorded, runs_access, state
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
@@ -58,7 +58,9 @@ def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     if not able:
         _empty(needs, [run for run in fitting if run.status.is_active])
         return
-    part(_pick(needs, able, current))
+    run = _pick(needs, able, current)
+    recorded.note(run, key=f"gpt-{needs.name}")
+    part(run)
 
 
 def _pick(needs: Needs, able: list[Run], current: str | None) -> Run:

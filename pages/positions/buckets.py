@@ -8,7 +8,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.positions.learned import current_run, step_of
 from pages.positions.waves import length
-from pages.ui import runs_access, show
+from pages.ui import recorded, runs_access, show
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots import positions as plots
@@ -52,6 +52,7 @@ def view() -> None:
             "train",
         )
     else:
+        recorded.note(run, key="positions")
         try:
             _learned(run)
         except ValueError as error:

@@ -131,8 +131,8 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     st.markdown(
         _(
             "Validation chooses **{name}**, the weights of step **{step}**: with {loss} nats the "
-            "lowest validation loss of the {n} finished. Of a run with patience its best weights "
-            "count, of one without it its last."
+            "lowest validation loss of the {n} finished. A run with patience stands here with its "
+            "best weights, one without it with its last."
         ).format(
             name=_(NAMES[kind]),
             step=f"{step:,}",

@@ -20,10 +20,12 @@ def page() -> None:
     report = state.result(request)
     if report is not None:
         result.result(report)
-    elif is_offered and state.requested() is None:
-        st.caption(
-            _("Nothing is measured yet for this model: predict first which wins, then press.")
-        )
+    elif state.requested() is None:
+        if is_offered:
+            st.caption(
+                _("Nothing is measured yet for this model: predict first which wins, then press.")
+            )
+        result.recorded_one(request.name)
     result.code(request.name)
     table.table()
 

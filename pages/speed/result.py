@@ -10,10 +10,12 @@ from pages.speed import words as speed_words
 from pages.ui import show
 from tfm_core.inspect.speed.cases import Equality
 from tfm_core.inspect.speed.paired import Spread
+from tfm_core.inspect.speed.recorded import PRESET, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.inspect.speed.report import CaseReport, Report
 from tfm_core.inspect.speed.source import source_of
 from tfm_core.plots import speed as plots
+from tfm_core.presets import PRESETS
 
 
 def result(report: Report) -> None:
@@ -40,6 +42,20 @@ def result(report: Report) -> None:
     st.header(_("3 · When not to use it"), anchor=False)
     for sentence in speed_words.verdict(report):
         st.markdown(sentence)
+
+
+def recorded_one(name: str) -> None:
+    """Show what was measured when the app was made, on a preset, where that was recorded."""
+    found = recorded(name)
+    if found is None:
+        return
+    st.markdown(
+        _(
+            ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with PyTorch {torch} "
+            "on a server's CPU, on “{preset}”. Your own measurement takes its place."
+        ).format(day=found.day, torch=found.torch, preset=_(PRESETS[PRESET].label))
+    )
+    result(found.report)
 
 
 def _equal(equalities: list[Equality]) -> None:

@@ -28,10 +28,10 @@ def table() -> None:
         _("model"),
     ]
     frame = pd.DataFrame(rows, columns=columns)
-    form = st.column_config.NumberColumn(format="%.2f x", width=90)
+    form = st.column_config.NumberColumn(format="%.2f x", width=80)
     config = {
-        columns[0]: st.column_config.TextColumn(width=190),
-        columns[1]: st.column_config.NumberColumn(format="%.2f x", width=120),
+        columns[0]: st.column_config.TextColumn(width=215),
+        columns[1]: st.column_config.NumberColumn(format="%.2f x", width=110),
         **{name: form for name in columns[3:5]},
     }
     st.dataframe(frame, hide_index=True, column_config=config)

@@ -28,9 +28,23 @@ def part(run: Run, status: Status) -> None:
     if _is_tested(curves):
         st.caption(_tested_words(run, curves))
     st.caption(" · ".join(_small(run, curves, status)))
-    remark = curves.started.get("remark")
-    if remark:
-        st.caption(f":orange[:material/warning: {escape(str(remark))}]")
+    for remark in _remarks(run, curves):
+        st.caption(f":orange[:material/warning: {escape(remark)}]")
+
+
+def _remarks(run: Run, curves: Curves) -> list[str]:
+    """Return what a person should know of the data of a run."""
+    started, experiment = curves.started, run.experiment
+    said = [str(started["remark"])] if started.get("remark") else []
+    is_old = bool(started) and "remark" not in started  # written by release 0.1
+    if is_old and experiment.seed and experiment.task.name in ("mnist-5000", "captions"):
+        said.append(
+            _(
+                "This run is older than the test digits that are the same for every seed: what is "
+                "shown of unseen digits from now on may hold some that it has learned."
+            )
+        )
+    return said
 
 
 def speed(curves: Curves) -> float | None:

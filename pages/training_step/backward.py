@@ -31,7 +31,8 @@ def view(model_at: ModelAtStep) -> None:
     """Show the graph, then every parameter's gradient, then one of them."""
     _graph(model_at)
     gradients = training_step_state.kept("gradients", model_at, (), _gradients)
-    names = list(gradients)
+    own_name = training_step_state.own_names_of(model_at)
+    names = [own_name(name) for name in gradients]
     norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
     show.figure(
         plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
@@ -39,7 +40,7 @@ def view(model_at: ModelAtStep) -> None:
           "nothing in this step."),
         key="training-step-norms",
     )  # fmt: skip
-    _heatmap(gradients)
+    _heatmap(dict(zip(names, gradients.values(), strict=True)))
 
 
 def _graph(model_at: ModelAtStep) -> None:

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from pages.ui.model_choice import Chosen
-from tfm_core.config import Experiment, to_json
+from tfm_core.config import Experiment, from_json, to_json
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.inspect.attention import trained
 
 if TYPE_CHECKING:
@@ -42,6 +44,13 @@ class ModelAtStep:
     def subject(self) -> str:
         """What tells one model from another."""
         return f"{self.checkpoint} {self.mark} {self.text}"
+
+
+def own_names_of(model_at: ModelAtStep) -> Callable[[str], str]:
+    """Return a function from a parameter's name in the engine to its name in the family."""
+    experiment = from_json(model_at.text)
+    names = own_names(experiment.model, data_shape(experiment))
+    return lambda path: own_name(path, names) or path
 
 
 def model_at_step(chosen: Chosen, *, is_last: bool) -> ModelAtStep:

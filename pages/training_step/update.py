@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
 
     optimiser = OPTIMISERS[Experiment.model_validate_json(model_at.text).training.optimizer]
     taken = state.taken(state.after(model_at, rate))
-    name, at = _weight(taken)
+    name, at = _weight(taken, state.own_names_of(model_at))
     lines, by_hand, real = lines_of(taken, name, at, optimiser)
     st.markdown(
         _("**{optimizer}**, learning rate {rate:.3g}. All gradients together have the norm "
@@ -55,13 +56,17 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
     )
 
 
-def _weight(taken: Taken) -> tuple[str, tuple[int, ...]]:
+def _weight(taken: Taken, own_name: Callable[[str], str]) -> tuple[str, tuple[int, ...]]:
     names = list(taken.gradients)
     sizes = [float(one.abs().max()) for one in taken.gradients.values()]
     left, middle, right = st.columns([3, 1, 1], vertical_alignment="bottom")
     with left:
         name = st.selectbox(
-            _("Parameter"), names, index=int(np.argmax(sizes)), key="training-step-weight"
+            _("Parameter"),
+            names,
+            index=int(np.argmax(sizes)),
+            format_func=own_name,
+            key="training-step-weight",
         )
     shape = tuple(taken.gradients[name].shape)
     largest = int(taken.gradients[name].abs().argmax())

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, run_words, show, state
+from pages.ui import recorded, run_actions, run_words, show, state
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
@@ -43,13 +43,10 @@ def _facts(run: Run, *, was_active: bool) -> None:
     status = run.status
     if was_active and not status.is_active:
         state.draw_anew()  # once: the row gets other buttons, and this no longer ticks
-    recorded = (
-        f" :violet-badge[:material/inventory_2: {_('Recorded')}]" if run.meta.recorded else ""
-    )
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
-            st.markdown(f"{name}  {run_words.badge(status)}{recorded}")
+            st.markdown(f"{name}  {run_words.badge(status)} {recorded.badge(run)}")
             st.caption(" · ".join(_numbers(run)))
     if status.reason:
         st.caption(escape(_(status.reason)))

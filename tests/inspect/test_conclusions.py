@@ -18,10 +18,10 @@ def test_shares_are_told_apart_by_how_many_examples_there_are():
 @pytest.mark.parametrize(
     ("shares", "n", "words"),
     [
-        ({"RNN": 0.99, "one": 0.8}, 500, "RNN answers most: 99.0%, against one 80.0%."),
-        ({"RNN": 0.6, "one": 0.95}, 500, "one answers most: 95.0%, against RNN 60.0%."),
-        ({"RNN": 0.99, "one": 0.98}, 100, "None answers better: RNN 99.0%, one 98.0%"),
-        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "a 90.0%, c 90.0% answer most"),
+        ({"RNN": 0.99, "one": 0.8}, 500, "“RNN” (99.0%) answers most, against “one” (80.0%)."),
+        ({"RNN": 0.6, "one": 0.95}, 500, "“one” (95.0%) answers most, against “RNN” (60.0%)."),
+        ({"RNN": 0.99, "one": 0.98}, 100, "None answers better: “RNN” (99.0%), “one” (98.0%)"),
+        ({"a": 0.9, "b": 0.1, "c": 0.9}, 500, "“a” (90.0%), “c” (90.0%) answer most"),
     ],
 )
 def test_who_answers_most_is_said_or_that_nobody_does(shares, n, words):
@@ -40,7 +40,7 @@ def test_one_model_is_no_comparison():
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.6, "one": 0.99}, "is not yet to write it"),
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.6}, "It is also the one"),
         ({"RNN": 0.87, "one": 0.7}, {"RNN": 0.99, "one": 0.99}, "does not make it answer more"),
-        ({"RNN": 0.1, "one": 0.7}, {}, "one puts the most attention on the true words: 70.0%"),
+        ({"RNN": 0.1, "one": 0.7}, {}, "“one” (70.0%) puts the most attention on the true words"),
     ],
 )
 def test_who_aligns_best_is_held_against_who_answers_best(attention, right, words):
@@ -57,10 +57,13 @@ def test_whether_the_strong_cells_fill_the_frames_is_counted(hits, words):
 @pytest.mark.parametrize(
     ("tokens", "words"),
     [
-        ({"ALiBi": 0.9, "learned": 0.1}, "ALiBi 90.0% holds out best; behind it learned 10.0%"),
-        ({"ALiBi": 0.1, "learned": 0.9}, "learned 90.0% holds out best"),
+        (
+            {"ALiBi": 0.9, "learned": 0.1},
+            "“ALiBi” (90.0%) holds out best; behind it “learned” (10.0%)",
+        ),
+        ({"ALiBi": 0.1, "learned": 0.9}, "“learned” (90.0%) holds out best"),
         ({"ALiBi": 0.5, "learned": 0.5}, "none holds out better"),
-        ({"a": 0.9, "b": 0.9, "c": 0.1}, "a 90.0%, b 90.0% hold out best; behind them c"),
+        ({"a": 0.9, "b": 0.9, "c": 0.1}, "“a” (90.0%), “b” (90.0%) hold out best; behind them “c”"),
     ],
 )
 def test_which_kind_goes_on_beyond_its_length(tokens, words):

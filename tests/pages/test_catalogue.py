@@ -21,7 +21,8 @@ from tfm_core.sentences import StudentError
 
 WORDS = {  # the fields of records that pages draw
     "label", "help", "title", "learns", "reaches", "look_for", "cross", "patch", "where",
-    "true_means", "size_label", "size_help", "x_title", "memory_words",
+    "true_means", "size_label", "size_help", "x_title", "memory_words", "decay_words",
+    "unseen",
 }  # fmt: skip
 NAMES = {
     "BERT-base",
@@ -30,6 +31,7 @@ NAMES = {
     "n_heads",
     "d_model",
     "d_ff",
+    "keepdim",
 }  # alike in every language
 
 

@@ -155,7 +155,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     ("training-step", TrainingStepView(stage="loss"), {}),
     ("training-step", TrainingStepView(show="run", stage="update", weights="last"), KOREAN),
     ("speed", SpeedView(show="gpt2-small", compare="data"), {}),
-    ("walk", WalkView(source="book", step="scores"), {}),
+    ("walk", WalkView(source="book", step="scores", position="sinusoidal"), {}),
     ("walk", WalkView(show="bert-base", block=6), {}),
     *[("tensors", told(name), {}) for name in OPERATIONS],
     ("tensors", OWN_NUMBERS, {}),

@@ -46,9 +46,8 @@ def most_right(shares: Mapping[str, float], n: int) -> Sentence | None:
         )
     if len(first) == 1:
         return N_(
-            "{best} answers most: {figures}, against {others}.",
-            best=first[0],
-            figures=f"{shares[first[0]]:.1%}",
+            "{best} answers most, against {others}.",
+            best=_figures(shares, first),
             others=_figures(shares, others),
         )
     return N_(
@@ -70,9 +69,8 @@ def best_aligned(
         return None
     order = sorted(attention, key=lambda name: -attention[name])
     words = N_(
-        "{best} puts the most attention on the true words: {share:.1%}, against {others}.",
-        best=order[0],
-        share=attention[order[0]],
+        "{best} puts the most attention on the true words, against {others}.",
+        best=_figures(attention, order[:1]),
         others=_figures(attention, order[1:]),
     )
     if order[0] not in right or len(right) < 2:
@@ -213,4 +211,4 @@ def classes_apart(
 
 
 def _figures(shares: Mapping[str, float], names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {shares[name]:.1%}" for name in names)
+    return ", ".join(f"“{name}” ({shares[name]:.1%})" for name in names)

@@ -1,57 +1,112 @@
-"""Train the recorded runs anew: ``python -m tfm_core.recorded.build`` (about two minutes).
+"""Train the recorded runs anew: ``python -m tfm_core.recorded.build [ID ...]`` (about six minutes).
 
-They are ordinary runs of the presets with fewer snapshots and shorter numbers in their events, so
-that they stay small. Of the checkpoints only the last is kept, its optimiser's moments in bfloat16:
-training further starts from exactly these weights.
+They are ordinary runs with fewer snapshots, fewer steps in their events and shorter numbers there,
+so that all of them together stay small. Of the checkpoints only the last is kept. Training further
+starts from exactly its weights; the optimiser's moments are kept, in bfloat16, where a recording
+says so, and begin anew elsewhere.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
+from tfm_core.config import Experiment
+from tfm_core.inspect.attention.rnn_attention import racers
+from tfm_core.inspect.speed.measure import clock_name, measure
+from tfm_core.inspect.speed.recorded import DEVICE, MEASURED, PRESET
+from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training.checkpoints import FILE
 
-RECORDINGS = {
-    "recorded-digits": ("vit-digits", "Digits, recorded"),
-    "recorded-korean": ("translate", "English to Korean, recorded"),
-}
-SNAPSHOTS = 12
 DIGITS = 6  # significant ones of the numbers in the events
+STEPS = 300
+"""Most steps that the events of a recording tell of."""
 _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
          "probe.safetensors", "snapshots", "checkpoints")  # fmt: skip
 
 
-def main() -> None:
-    """Train each recording and put it in its place."""
-    for run_id, (preset, name) in RECORDINGS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            record(Path(folder), preset, name, RECORDED / run_id)
-        size = sum(path.stat().st_size for path in (RECORDED / run_id).rglob("*"))
-        print(f"{run_id}: {size / 1e6:.2f} MB")
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run to record: its name, what is trained, how much is kept of it.
+
+    preset: its name where the experiment is one. keeps_moments: of the optimiser.
+    """
+
+    name: str
+    experiment: Experiment
+    preset: str | None = None
+    snapshots: int = 4
+    keeps_moments: bool = False
 
 
-def record(workplace: Path, preset: str, name: str, target: Path) -> None:
-    """Train a preset in ``workplace`` and copy what readers need to ``target``."""
+def _of_preset(preset: str, name: str, snapshots: int = 4, *, is_whole: bool = False) -> Recording:
     experiment = PRESETS[preset].experiment
-    training = experiment.training.replace(snapshots=SNAPSHOTS)
+    return Recording(name, experiment, preset, snapshots, keeps_moments=is_whole)
+
+
+_RACERS = racers("english-korean", steps=600)
+
+RECORDINGS = {
+    "recorded-digits": _of_preset("vit-digits", "Digits, recorded", 12, is_whole=True),
+    "recorded-korean": _of_preset("translate", "English to Korean, recorded", 12, is_whole=True),
+    "recorded-sentiment": _of_preset("sentiment", "Sentiment, recorded"),
+    "recorded-masked-words": _of_preset("masked-words", "Masked words, recorded"),
+    "recorded-grammar": _of_preset("gpt-grammar", "A GPT of sentences, recorded"),
+    "recorded-additive": Recording(
+        "RNN, additive attention, recorded", _RACERS["additive"], None, 2
+    ),
+    "recorded-one-head": Recording("Transformer, one head, recorded", _RACERS["one-head"], None, 2),
+    "recorded-many-heads": Recording(
+        "Transformer, four heads, recorded", _RACERS["many-heads"], None, 2
+    ),
+    "recorded-spans": _of_preset("span-corruption", "Hidden spans (T5), recorded", 6),
+    "recorded-captions": _of_preset("captions", "Pictures to words, recorded", 2),
+}
+
+
+SPEED = "speed"
+"""What the command calls the measurements of speed."""
+
+
+def main(chosen: list[str]) -> None:
+    """Train the recordings of these ids and measure speed, or all, and put each in its place."""
+    chosen = chosen or [*RECORDINGS, SPEED]
+    if SPEED in chosen:
+        record_speed()
+    for run_id in (name for name in chosen if name != SPEED):
+        with tempfile.TemporaryDirectory() as folder:
+            record(Path(folder), RECORDINGS[run_id], RECORDED / run_id)
+        size = sum(path.stat().st_size for path in (RECORDED / run_id).rglob("*"))
+        print(f"{run_id}: {size / 1e6:.2f} MB", flush=True)
+
+
+def record(workplace: Path, recording: Recording, target: Path) -> None:
+    """Train in ``workplace`` and copy what readers need to ``target``."""
+    experiment = recording.experiment
+    training = experiment.training.replace(snapshots=recording.snapshots)
     run = RunStore(workplace, recorded=None).create(
-        experiment.replace(training=training.model_dump()), name=name, preset=preset
+        experiment.replace(training=training.model_dump()),
+        name=recording.name,
+        preset=recording.preset,
     )
     status = execute(run)
     if status.state != "finished":
-        raise RuntimeError(f"The recording {name} ended as {status.state}: {status.reason}")
+        raise RuntimeError(f"{recording.name} ended as {status.state}: {status.reason}")
     shutil.rmtree(run.folder / "checkpoints" / "best", ignore_errors=True)
-    _halve_moments(run.folder / "checkpoints" / "last" / FILE)
+    shrink(run.folder / "checkpoints" / "last" / FILE, keeps_moments=recording.keeps_moments)
     shorten(run.folder / "events.jsonl")
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
@@ -63,9 +118,39 @@ def record(workplace: Path, preset: str, name: str, target: Path) -> None:
             shutil.copyfile(source, target / part)
 
 
+def record_speed() -> None:
+    """Measure what can be on any machine, on a preset, and keep the lines of each comparison."""
+    experiment = PRESETS[PRESET].experiment
+    for name in MEASURED:
+        lines: list[dict[str, object]] = [
+            {
+                "clock": clock_name(COMPARISONS[name].clock, DEVICE),
+                "torch": torch.__version__.partition("+")[0],
+                "day": f"{datetime.now(UTC):%Y-%m-%d}",
+            }
+        ]
+
+        def say(kind: str, lines: list[dict[str, object]] = lines, **facts: object) -> None:
+            if kind != "progress":
+                lines.append({"kind": kind, **facts})
+
+        measure(name, experiment, DEVICE, say)
+        text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        (RECORDED / f"{SPEED}-{name}.jsonl").write_text(text, encoding="utf-8")
+        print(f"{SPEED}: {name}", flush=True)
+
+
 def shorten(path: Path) -> None:
-    """Round the numbers of an events file to ``DIGITS`` significant digits; whole ones stay."""
+    """Keep ``STEPS`` steps of an events file, and ``DIGITS`` significant digits of its numbers.
+
+    Half of the steps are evenly spaced, half log-spaced; whole numbers and other events stay.
+    """
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    steps = [record["step"] for record in records if record["event"] == "step"]
+    last = len(steps) - 1
+    even, log = np.linspace(0, last, STEPS // 2), np.geomspace(1, last + 1, STEPS // 2) - 1
+    kept = {steps[int(at)] for at in (*even.round(), *log.round())}
+    records = [r for r in records if r["event"] != "step" or r["step"] in kept]
     for record in records:
         for name, value in record.items():
             if isinstance(value, float):
@@ -74,15 +159,18 @@ def shorten(path: Path) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _halve_moments(path: Path) -> None:
+def shrink(path: Path, *, keeps_moments: bool) -> None:
+    """Take the optimiser's moments out of a checkpoint, or write them in bfloat16."""
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    for name, value in tensors.items():
-        if name.startswith("optimizer/") and value.ndim:
-            tensors[name] = value.to(torch.bfloat16)
+    for name in [name for name in tensors if name.startswith("optimizer/")]:
+        if not keeps_moments:
+            del tensors[name]
+        elif tensors[name].ndim:
+            tensors[name] = tensors[name].to(torch.bfloat16)
     save_file(tensors, path, metadata)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -58,11 +58,16 @@ class RunStore:
         return self._add(self._draft(experiment, meta, status))
 
     def list(self) -> list[Run]:
-        """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises."""
+        """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises.
+
+        Behind them stand the recorded ones, in the order in which they were added to the app.
+        """
         runs = [Run(folder) for folder in _folders(self.root)]
+        runs.sort(key=lambda run: run.meta.created, reverse=True)
         if self.recorded is not None:
-            runs += [Run(folder, recorded=True) for folder in _folders(self.recorded)]
-        return sorted(runs, key=lambda run: run.meta.created, reverse=True)
+            kept = [Run(folder, recorded=True) for folder in _folders(self.recorded)]
+            runs += sorted(kept, key=lambda run: run.meta.created)
+        return runs
 
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""

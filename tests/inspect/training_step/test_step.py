@@ -8,6 +8,8 @@ import torch.nn.functional as F
 
 from tests.training.test_loop import experiment
 from tfm_core.config import MODEL_CONFIGS, TEXT_TASKS, tasks_for
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.inspect.training_step.batch import (
     answers,
     batch_rows,
@@ -179,19 +181,22 @@ def test_the_loss_of_one_answer_is_minus_the_log_of_its_probability(fresh):
 
 def test_every_operation_has_its_module_and_every_parameter_its_gradient(fresh):
     graph, _found = graph_of(fresh)
-    modules = {name for name, _ in fresh.model.named_modules()}
-    names = dict(fresh.model.named_parameters())
+    known = own_names(fresh.experiment.model, data_shape(fresh.experiment))
+    modules = {own_name(name, known) for name, _ in fresh.model.named_modules()}
+    names = {own_name(name, known) for name, _ in fresh.model.named_parameters()}
     for operation in graph.operations:
         assert operation.module in modules | {LOSS, "(model)"}
     _loss, found = gradients(fresh)
     ends = {one.parameter: one for one in graph.operations if one.parameter}
-    assert set(ends) <= set(names)
-    for name, gradient in found.items():
+    assert set(ends) <= names
+    for path, gradient in found.items():
+        name = own_name(path, known)
         if name in ends and ends[name].norm is not None:
             assert ends[name].norm == pytest.approx(float(gradient.norm()), rel=1e-3, abs=1e-6)
         elif name not in ends:
             assert float(gradient.norm()) == 0
-    linear = {n for n, m in fresh.model.named_modules() if isinstance(m, torch.nn.Linear)}
+    parts = fresh.model.named_modules()
+    linear = {own_name(n, known) for n, m in parts if isinstance(m, torch.nn.Linear)}
     held = {operation.module for operation in graph.operations if "Addmm" in operation.name}
     assert held & linear
 

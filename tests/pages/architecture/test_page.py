@@ -14,6 +14,7 @@ from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.facts.architectures import ARCHITECTURES
+from tfm_core.facts.compute import macs, unasked
 from tfm_core.facts.memory import of_run
 from tfm_core.facts.parameter_table import parameter_table
 from tfm_core.facts.study_texts import FROM_TEXTS
@@ -249,6 +250,27 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
     app.run()
     assert not app.exception
     assert f"of memory, **{expected}** of it a step" in said(app)
+
+
+def test_what_a_step_costs_follows_checkpointing_patience_and_the_cls_token(open_page):
+    chosen = PRESETS["vit-digits"].experiment
+    chosen = chosen.replace(
+        model={**chosen.model.model_dump(), "pooling": "cls"},
+        training={**chosen.training.model_dump(), "checkpointing": True, "patience": 3},
+    )
+    app = open_page()
+    app.session_state["draft"] = chosen.model_dump()
+    app.session_state["parameters-tab"] = "Compute and memory"
+    app.run().switch_page("architecture/parameters.py").run()
+    assert not app.exception
+    metrics = {one.label: one for one in app.metric}
+    table = parameter_table(chosen.model, data_shape(chosen))
+    assert metrics["Memory of a step"].value == show.size(of_run(chosen, table.total).total)
+    step, shape = metrics["Training step, in FLOPs"], data_shape(chosen)
+    done = sum(macs(chosen.model, shape).values()) - unasked(chosen.model, shape)
+    assert step.value == show.count(4 * 2 * chosen.training.batch_size * done)
+    assert "With gradient checkpointing the blocks run forward once more." in step.help
+    assert "Only the CLS token is read behind the last block" in step.help
 
 
 @pytest.mark.parametrize("path", PATHS)

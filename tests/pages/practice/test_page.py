@@ -71,7 +71,7 @@ def test_a_finished_run_fills_every_step(store, open_page):
 
     at_step(app, "errors")
     assert "Validation chooses **No augmentation**, the weights of step **300**" in said(app)
-    assert "of one without it its last" in said(app)
+    assert "one without it with its last" in said(app)
     assert "of 500 went wrong" in said(app)
     for digit in "0123456789":
         app.pills(key="practice-weakest").set_value(digit).run()

@@ -218,6 +218,19 @@ def test_a_text_says_how_often_it_was_read(store) -> None:
     )
 
 
+def test_an_older_run_with_a_split_of_its_own_says_so(store) -> None:
+    run = learned_run(store, "vit-digits")
+    curves = run.curves()
+    assert "remark" not in curves.started
+    assert live_keys._remarks(run, curves) == []  # seed 0: its splits are what they were
+    run.__dict__["experiment"] = run.experiment.replace(seed=1)
+    assert "older than the test digits" in " ".join(live_keys._remarks(run, curves))
+    curves.started["remark"] = None
+    assert live_keys._remarks(run, curves) == []
+    curves.started["remark"] = "MNIST is not the official set here."
+    assert live_keys._remarks(run, curves) == ["MNIST is not the official set here."]
+
+
 def test_it_says_which_weights_were_tested(store, watch) -> None:
     run = learned_run(store, "reverse")
     assert "Tested: the last weights, of step 211; with patience" in said(watch(run.id))

@@ -8,6 +8,7 @@ from tests.inspect.constructed import small
 from tests.inspect.training_step.test_step import FAMILIES, chosen
 from tests.pages.looking import said
 from tests.pages.opening import opened_at
+from tests.training.test_loop import experiment
 from tfm_core.inspect.training_step.step import scheduled_rate, start, take
 from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES
 from tfm_core.runs.store import RECORDED
@@ -137,3 +138,11 @@ def test_a_layer_stands_as_a_module_and_as_a_function(open_page):
     assert any("z = F.relu(F.linear(x, weight, bias))" in text for text in code)
     assert "weight (3, 4)\nbias (3,)\n[]" in "\n".join(code)
     assert not [text for text in code if "type: ignore" in text]
+
+
+def test_a_language_model_has_its_own_names_here(store):
+    at = at_stage(opened(experiment("decoder-only", "grammar")), "update")
+    assert not at.exception
+    options = at.selectbox(key="training-step-weight").options
+    assert options[0] == "token_embedding.table.weight"
+    assert not [name for name in options if "src" in name or "tgt" in name]

@@ -183,7 +183,7 @@ def learned_biases(snapshot: Snapshot, farthest: int) -> dict[str, tuple[Offsets
     Stack -> offsets (n,) up to ``farthest``, 0 or less in a decoder, and biases (H, n).
     """
     found: dict[str, tuple[Offsets, Array]] = {}
-    for name, table in sorted(snapshot.positions.items()):
+    for name, table in sorted(snapshot.positions.items(), reverse=True):  # the encoder first
         if name.endswith(RELATIVE):
             stack = name.partition(".")[0]
             is_causal = stack == "decoder"

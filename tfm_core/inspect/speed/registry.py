@@ -59,7 +59,7 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
         N_("Gradient checkpointing"),
         N_(
             "Forget the inside of each block and compute it again on the way back: time for "
-            "memory.",
+            "memory. “Checkpointing” on the Train page switches it on for a run.",
         ),
         {"plain": N_("Everything is kept"), "checkpointed": N_("Blocks are computed again")},
         {

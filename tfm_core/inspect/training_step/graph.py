@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfm_core.data.shape import data_shape
+from tfm_core.facts.own_names import own_name, own_names
 from tfm_core.inspect.training_step.step import Forward, forward
 from tfm_core.training.loop import Trainer
 
@@ -53,7 +55,10 @@ class _Span:
 
 
 def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
-    """Run the next step forward and backward, and return its graph with the gradients in it."""
+    """Run the next step forward and backward, and return its graph with the gradients in it.
+
+    Modules and parameters have the names of the model's family.
+    """
     spans: list[_Span] = []
     handles = _watch(trainer.model, spans)
     trainer.model.zero_grad(set_to_none=True)
@@ -73,6 +78,10 @@ def graph_of(trainer: Trainer) -> tuple[Graph, Forward]:
         for hook in hooks:
             hook.remove()
     trainer.model.zero_grad(set_to_none=True)
+    names = own_names(trainer.experiment.model, data_shape(trainer.experiment))
+    for operation in graph.operations:
+        operation.module = own_name(operation.module, names) or operation.module
+        operation.parameter = own_name(operation.parameter, names) or operation.parameter
     return graph, passed
 
 

@@ -1,0 +1,62 @@
+"""With nothing trained: pages that show what a model learned open on a recorded run, and say so."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.pages.looking import said
+from tfm_core.presets import PRESETS
+from tfm_core.recorded.build import RECORDINGS
+from tfm_core.runs.store import RECORDED
+
+RUN_PAGES = ("train", "attention", "walk", "words", "training_step")
+COLD = [  # the page's link, what of the recorded run is in sight, its own button
+    ("before", {}, "RNN, additive attention (2015)", "before-train"),
+    ("encoders", {}, "Sentiment, recorded", "encoders-sentiment-own"),
+    ("encoders", {"view": "blanks"}, "Masked words, recorded", "encoders-masked-words-own"),
+    ("gpt", {}, "A GPT of sentences, recorded", "gpt-language-own"),
+    ("captions", {}, "Pictures to words, recorded", "captions-own"),
+    ("positions", {"view": "t5-bias"}, "Hidden spans (T5), recorded", "positions-own"),
+    ("speed", {}, "The same numbers?", "speed-start"),
+]
+
+
+@pytest.fixture
+def cold(store, monkeypatch):
+    """A store with the recorded runs alone."""
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    return store
+
+
+@pytest.mark.parametrize(("page", "query", "words", "own"), COLD)
+def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
+    cold, open_page, page, query, words, own
+):
+    app = open_page(f"{page}/page.py", **query)
+    assert not app.exception
+    assert not app.error
+    shown = " ".join([said(app), *(str(box.value) for box in app.selectbox)])
+    names = {run.id: run.meta.name for run in cold.list()}
+    shown += " ".join(names.get(str(box.value), "") for box in app.selectbox)
+    shown += " ".join(one.value for one in app.header)
+    assert words in shown
+    assert "Recorded" in shown
+    assert app.button(key=own)
+    assert len(app.get("bidi_component")) >= 1  # a figure of it
+
+
+@pytest.mark.parametrize("run_id", RECORDINGS)
+def test_a_recorded_run_opens_on_every_page_that_shows_runs(cold, open_page, run_id):
+    for page in RUN_PAGES:
+        app = open_page(f"{page}/page.py", run=run_id)
+        assert not app.exception, page
+        assert not app.error, page
+
+
+def test_ones_own_runs_stand_before_the_recorded(cold):
+    own = cold.create(PRESETS["copy"].experiment, name="Mine")
+    first, *others = cold.list()
+    assert first.id == own.id
+    recorded = [run.id for run in others]
+    assert set(recorded) == set(RECORDINGS)
+    assert recorded[:2] == ["recorded-digits", "recorded-korean"]
