@@ -42,11 +42,15 @@ def _compose(run: Run) -> None:
         return
     with right:
         view.sentence(look)
-        chosen = view.heads(run, look)
-        view.strip(look, chosen)
-        view.word_by_word(look, chosen)
+        if look.words:
+            chosen = view.heads(run, look)
+            view.strip(look, chosen)
+            view.word_by_word(look, chosen)
+        else:
+            st.caption(_("The model ended its sentence at once: it looked nowhere for a word."))
     with below:
-        view.inside(look, chosen)
+        if look.words:
+            view.inside(look, chosen)
     show.code(caption_look.look_at_picture)
     st.caption(_("The weights are those of step {step}.").format(step=f"{look.example.step:,}"))
 
