@@ -1,12 +1,14 @@
 """The forecast before a run: exact where it counts, near where it estimates."""
 
 import time
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
+import tfm_core.training.estimate
 from tests.training.test_loop import experiment
 from tfm_core.presets import PRESETS
 from tfm_core.training.estimate import estimate
@@ -44,6 +46,14 @@ def test_steps_multiply_the_time():
     forecast = estimate(chosen)
     assert forecast.measured
     assert forecast.seconds == pytest.approx(1000 * forecast.seconds_per_step)
+
+
+def test_what_others_do_meanwhile_is_no_part_of_a_step(monkeypatch):
+    """On a CPU only the time of the probe's own thread counts, whoever else wants the processor."""
+    ticks = iter(range(1000))
+    clock = SimpleNamespace(thread_time=lambda: 0.5 * next(ticks))  # and no other clock
+    monkeypatch.setattr(tfm_core.training.estimate, "time", clock)
+    assert estimate(experiment(training={"steps": 12})).seconds_per_step == 0.5
 
 
 def test_a_device_that_is_not_there_is_said():
