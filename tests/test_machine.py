@@ -1,5 +1,10 @@
 """How fast this machine is."""
 
+from types import SimpleNamespace
+
+import pytest
+
+from tfm_core import machine
 from tfm_core.machine import slowness
 
 
@@ -7,3 +12,10 @@ def test_slowness_is_measured_once_and_positive():
     first = slowness()
     assert 0.01 < first < 1000
     assert slowness() is first
+
+
+def test_only_the_time_of_the_own_thread_counts(monkeypatch):
+    ticks = iter(range(1000))
+    clock = SimpleNamespace(thread_time=lambda: 0.01 * next(ticks))  # and no other clock
+    monkeypatch.setattr(machine, "time", clock)
+    assert machine.slowness.__wrapped__() == pytest.approx(0.01 / machine.REFERENCE_SECONDS)

@@ -17,7 +17,10 @@ REFERENCE_SECONDS = 0.0050
 
 @lru_cache(maxsize=1)
 def slowness() -> float:
-    """Return how many times as long as there things take here; measured once, in about 0.1 s."""
+    """Return how many times as long as there things take here; measured once, in about 0.1 s.
+
+    Only the processor time of this thread counts: pages that are drawn meanwhile are no slowness.
+    """
     return min(_piece() for _ in range(7)) / REFERENCE_SECONDS
 
 
@@ -26,9 +29,9 @@ def _piece() -> float:
     tokens = generator.standard_normal((2048, 64), np.float32)
     wide = generator.standard_normal((64, 128), np.float32)
     narrow = generator.standard_normal((128, 64), np.float32)
-    begin = time.perf_counter()
+    begin = time.thread_time()
     for _ in range(4):
         hidden = np.maximum(tokens @ wide, 0.0)
         out = hidden @ narrow
         np.exp(out - out.max(-1, keepdims=True)).sum(-1)
-    return time.perf_counter() - begin
+    return time.thread_time() - begin
