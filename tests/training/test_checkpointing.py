@@ -3,12 +3,16 @@
 import pytest
 import torch
 
-from tests.training.test_loop import EXPERIMENTS, IDS, experiment, records
+from tests.training.test_loop import (
+    EXPERIMENTS,
+    IDS,
+    experiment,
+    goes_on_with_the_same_curve,
+    records,
+)
 from tfm_core.config import ConfigError
 from tfm_core.layers.blocks import Block
-from tfm_core.training import checkpoints
-from tfm_core.training.events import Step
-from tfm_core.training.loop import build, train
+from tfm_core.training.loop import build
 
 WITH_BLOCKS = {
     name: chosen
@@ -35,17 +39,7 @@ def test_the_curve_and_the_weights_are_the_same_bit_for_bit(chosen):
 
 
 def test_going_on_from_a_checkpoint_gives_the_same_curve(tmp_path):
-    chosen = forgetting(EXPERIMENTS[0])
-    whole, stopped, resumed = build(chosen), build(chosen), build(chosen)
-    expected = list(records(whole))
-    events = train(stopped)
-    while not (isinstance(event := next(events), Step) and event.step == 4):
-        pass
-    checkpoints.save(stopped, tmp_path)
-    events.close()
-    checkpoints.load(resumed, tmp_path)
-    after = [event for event in expected if event["step"] > 4]
-    assert list(records(resumed))[1:] == after
+    goes_on_with_the_same_curve(forgetting(EXPERIMENTS[0]), tmp_path)
 
 
 def kept_and_passes(chosen):

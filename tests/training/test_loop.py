@@ -83,6 +83,13 @@ def test_same_seed_same_curve_and_another_seed_another(chosen):
 
 @pytest.mark.parametrize("chosen", EXPERIMENTS, ids=IDS)
 def test_going_on_from_a_checkpoint_gives_the_same_curve_bit_for_bit(chosen, tmp_path):
+    whole, resumed = goes_on_with_the_same_curve(chosen, tmp_path)
+    for name, value in whole.model.state_dict().items():
+        assert torch.equal(resumed.model.state_dict()[name], value), name
+
+
+def goes_on_with_the_same_curve(chosen, tmp_path):
+    """Train whole, and stopped and resumed at step 4; return both trainers at their end."""
     whole, stopped, resumed = build(chosen), build(chosen), build(chosen)
     expected = list(records(whole))
     events = train(stopped)
@@ -94,8 +101,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_curve_bit_for_bit(chosen, tmp
     again = list(records(resumed))
     after = [event for event in expected if event["step"] > 4]
     assert again[1:] == after
-    for name, value in whole.model.state_dict().items():
-        assert torch.equal(resumed.model.state_dict()[name], value), name
+    return whole, resumed
 
 
 def test_two_trainings_in_one_process_do_not_touch_each_other():

@@ -26,10 +26,7 @@ Sum = tuple[float, float]  # entropy in nats, expected length
 
 def sentence(rng: random.Random) -> tuple[str, ...]:
     """Draw the words of one sentence of one clause."""
-    words: list[str] = []
-    past = rng.random() < 0.5
-    english.clause(rng, words, is_past=past, may_join=("subject", "object"))
-    return tuple(words)
+    return tuple(english.one_clause(rng))
 
 
 @lru_cache(maxsize=2)

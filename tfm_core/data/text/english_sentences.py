@@ -69,6 +69,14 @@ def candidates(groups: tuple[str, ...]) -> tuple[Noun, ...]:
     return tuple(noun for group in groups for noun in NOUNS[group])
 
 
+def one_clause(rng: random.Random) -> list[str]:
+    """Return the words of a sentence of one clause, in the present or the past."""
+    words: list[str] = []
+    is_past = rng.random() < 0.5
+    clause(rng, words, is_past=is_past, may_join=("subject", "object"))
+    return words
+
+
 def clause(
     rng: random.Random, words: list[str], *, is_past: bool, may_join: tuple[str, ...]
 ) -> EnglishClause:

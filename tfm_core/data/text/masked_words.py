@@ -46,9 +46,7 @@ class MaskedWordsTask:
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a sentence and what is hidden of it."""
-        words: list[str] = []
-        is_past = rng.random() < 0.5
-        english_sentences.clause(rng, words, is_past=is_past, may_join=("subject", "object"))
+        words = english_sentences.one_clause(rng)
         hidden = set(rng.sample(range(len(words)), n_hidden(len(words), self.percent)))
         src = tuple(MASK if position in hidden else word for position, word in enumerate(words))
         return Pair(src, tuple(words), ((),) * len(words))

@@ -52,9 +52,7 @@ class SpanCorruptionTask:
 
     def sample(self, rng: random.Random) -> Pair:
         """Draw a sentence and the spans that are hidden of it; all ways are equally likely."""
-        words: list[str] = []
-        is_past = rng.random() < 0.5
-        english_sentences.clause(rng, words, is_past=is_past, may_join=("subject", "object"))
+        words = english_sentences.one_clause(rng)
         hidden = n_hidden(len(words), self.percent)
         spans = n_spans(hidden)
         lengths = _parts(hidden, sorted(rng.sample(range(1, hidden), spans - 1)))
