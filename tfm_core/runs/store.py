@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
+from tfm_core.runs import settings
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
@@ -36,7 +37,7 @@ class RunStore:
 
     def __init__(self, root: Path | None = None, *, recorded: Path | None = RECORDED) -> None:
         """Look at a folder, which is made when the first run is created."""
-        chosen = root if root is not None else Path(os.environ.get("TFM_RUNS_DIR") or "runs")
+        chosen = root if root is not None else settings.read().runs_dir
         self.root = Path(chosen).absolute()
         self.recorded = recorded
 
