@@ -120,6 +120,11 @@ class RunQueue:
         waiting = tickets.waiting(self.store.root)
         return waiting.index(run_id) + 1 if run_id in waiting else None
 
+    @property
+    def is_working(self) -> bool:
+        """Whether the thread lives that starts the waiting runs."""
+        return self._thread is not None and self._thread.is_alive()
+
     def n_running(self) -> int:
         """Return how many runs of the store have a worker, whoever started it."""
         return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
