@@ -16,7 +16,7 @@ from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
-from tfm_core.runs import Run, RunStore, settings, tickets
+from tfm_core.runs import Run, RunStore, fits, settings, tickets
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.sentences import StudentError
@@ -93,6 +93,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _train(options: argparse.Namespace) -> int:
     experiment = _experiment(options.preset, options.set, options.seed)
     _check_device(options.device)
+    fits.check(experiment, options.device)
     if not options.quiet:
         for said in advice(experiment.training):
             print(said.sentence, file=sys.stderr)
@@ -115,6 +116,9 @@ def _resume(options: argparse.Namespace) -> int:
     status = run.status
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
+    if run.problem is not None:
+        raise StudentError(run.problem)
+    fits.check(run.experiment, run.meta.device)
     is_mine = status.state == "queued" and tickets.remove(store.root, run.id)
     if not is_mine and not status.can_resume:
         raise StudentError(
@@ -122,8 +126,6 @@ def _resume(options: argparse.Namespace) -> int:
             id=run.id,
             state=status.state,
         )
-    if run.problem is not None:
-        raise StudentError(run.problem)
     return _execute(run, options)
 
 

@@ -12,9 +12,10 @@ import logging
 import threading
 import time
 
-from tfm_core.runs import claim, requests, settings, sweep, tickets
+from tfm_core.runs import claim, fits, requests, settings, sweep, tickets
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import told
+from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
 from tfm_core.runs.process import ProcessMark
@@ -86,8 +87,9 @@ class RunQueue:
         waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
-        except LimitReached as error:
-            stopped = dataclasses.replace(status, state="stopped", reason=str(error))
+            fits.check(run.experiment, run.meta.device)
+        except (LimitReached, TooLarge) as error:
+            stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
                 write_status(run.folder, stopped)
             raise
@@ -110,6 +112,7 @@ class RunQueue:
                 "This run is {state}; there is nothing to resume.", state=status.state
             )
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
+        fits.check(run.experiment, run.meta.device)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
         tickets.add(self.store.root, run.id)
