@@ -17,7 +17,6 @@ from typing import Any
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
 from tfm_core.runs import Run, RunStore, settings, tickets
-from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.sentences import StudentError
 
@@ -38,9 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a list has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:  # a disk that takes not even the reason why the run ended
-        print(refusal(error), file=sys.stderr)
-        return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,9 +12,8 @@ import logging
 import threading
 import time
 
-from tfm_core.runs import claim, requests, settings, sweep, tickets
+from tfm_core.runs import claim, requests, settings, tickets
 from tfm_core.runs.atomic import read_json
-from tfm_core.runs.failures import told
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
 from tfm_core.runs.process import ProcessMark
@@ -52,7 +51,7 @@ class RunQueue:
         self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
         self.limits = limits or Limits.of(said)
         self.pool = WarmPool(default_size() if warm is None else warm)
-        self._refill_at = self._sweep_at = 0.0
+        self._refill_at = 0.0
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -72,7 +71,6 @@ class RunQueue:
             self._thread.join()
         self.pool.close()
 
-    @told()
     def submit(self, run: Run) -> None:
         """Let a new run wait for its turn. Raises LimitReached or ValueError, in a sentence.
 
@@ -88,13 +86,11 @@ class RunQueue:
             self.limits.check(run.experiment, n_queued=len(waiting))
         except LimitReached as error:
             stopped = dataclasses.replace(status, state="stopped", reason=str(error))
-            with contextlib.suppress(OSError):  # a full disk is not what it is refused for
-                write_status(run.folder, stopped)
+            write_status(run.folder, stopped)
             raise
         tickets.add(self.store.root, run.id)
         self._wake.set()
 
-    @told()
     def resume(self, run: Run) -> None:
         """Let a run that ended early go on from its last checkpoint, or else from the beginning.
 
@@ -139,9 +135,6 @@ class RunQueue:
             self._wake.wait(LOOK_SECONDS)
 
     def _turn(self) -> None:
-        if time.monotonic() >= self._sweep_at:
-            self._sweep_at = time.monotonic() + sweep.EVERY_SECONDS
-            sweep.sweep(self.store.root)
         waiting = tickets.waiting(self.store.root)
         if waiting:
             slots = self.max_running - self.n_running()
