@@ -19,6 +19,9 @@ ATTACKS: tuple[str, ...] = (
     # the disk is full, read-only or forbidden
     # more is asked for than there is
     # many visitors, and restless ones
+    "sessions",
+    "visits",
+    "clicks",
 )
 """Names of modules of ``benchmarks/attacks``."""
 
