@@ -12,13 +12,14 @@ import logging
 import threading
 import time
 
-from tfm_core.runs import claim, fits, requests, settings, sweep, tickets
+from tfm_core.runs import claim, fits, requests, room, settings, sweep, tickets
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import told
 from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
 from tfm_core.runs.process import ProcessMark
+from tfm_core.runs.room import Bounds
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -52,6 +53,7 @@ class RunQueue:
             max_running = said.max_running
         self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
         self.limits = limits or Limits.of(said)
+        self.bounds = Bounds.of(said)
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._refill_at = self._sweep_at = 0.0
         self._wake, self._closed = threading.Event(), threading.Event()
@@ -74,10 +76,11 @@ class RunQueue:
         self.pool.close()
 
     @told()
-    def submit(self, run: Run) -> None:
-        """Let a new run wait for its turn. Raises LimitReached or ValueError, in a sentence.
+    def submit(self, run: Run) -> int:
+        """Let a new run wait for its turn; return how many runs were deleted for it.
 
-        A run that is refused is stopped, with the reason.
+        Raises LimitReached or ValueError, in a sentence. A run that is refused is stopped, with the
+        reason.
         """
         status = run.status
         if status.state != "queued":
@@ -88,6 +91,7 @@ class RunQueue:
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
             fits.check(run.experiment, run.meta.device)
+            gone = self._make_way(run)
         except (LimitReached, TooLarge) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
@@ -95,10 +99,13 @@ class RunQueue:
             raise
         tickets.add(self.store.root, run.id)
         self._wake.set()
+        return gone
 
     @told()
-    def resume(self, run: Run) -> None:
+    def resume(self, run: Run) -> int:
         """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+
+        Returns how many runs were deleted for it.
 
         Raises LimitReached or ValueError, in a sentence.
         """
@@ -113,10 +120,12 @@ class RunQueue:
             )
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
         fits.check(run.experiment, run.meta.device)
+        gone = self._make_way(run)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
         tickets.add(self.store.root, run.id)
         self._wake.set()
+        return gone
 
     def position(self, run_id: str) -> int | None:
         """Return the place of a run in the line, from 1, or None where it doesn't wait."""
@@ -131,6 +140,9 @@ class RunQueue:
     def n_running(self) -> int:
         """Return how many runs of the store have a worker, whoever started it."""
         return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
+
+    def _make_way(self, run: Run) -> int:
+        return room.make_way(self.store.root, self.store.kept(), self.bounds, keeps=run.id)
 
     def _work(self) -> None:
         while not self._closed.is_set():
