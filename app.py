@@ -7,6 +7,7 @@ Streamlit discovers no pages by itself, and a deep link on a cold server gets th
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +22,8 @@ from starlette.staticfiles import StaticFiles
 from pages.i18n import _
 from pages.ui import runs_access
 from tfm_core.machine import slowness
+from tfm_core.runs import settings
+from tfm_core.sentences import StudentError
 
 VENDORS = {
     "plotly": Path(plotly.__file__).parent / "package_data",
@@ -63,6 +66,16 @@ def vendor_routes() -> list[Mount]:
     ]
 
 
+def check_settings() -> None:
+    """Say in one sentence what is wrong with a TFM_ variable, and end before anything begins."""
+    try:
+        settings.read()
+    except StudentError as error:
+        print(error, file=sys.stderr)
+        sys.exit(2)
+
+
+check_settings()
 app = st.App(
     "pages/frame.py", lifespan=lifespan, routes=vendor_routes(), on_script_error=on_script_error
 )

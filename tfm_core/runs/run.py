@@ -34,7 +34,8 @@ class Meta:
     """What is known of a run beside its experiment; ``created`` is ISO 8601, UTC.
 
     ``parent`` is the id of the run that this one goes on from, ``recorded`` marks the runs that
-    come with the app and cannot be changed.
+    come with the app and cannot be changed. ``owner`` is the hash of the token of the browser that
+    began it (see ``owners``), None for a run that the command line began.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Meta:
     preset: str | None = None
     recorded: bool = False
     parent: str | None = None
+    owner: str | None = None
 
 
 class Run:
@@ -223,6 +225,7 @@ _META_KINDS: dict[str, type | tuple[type, ...]] = {
     "preset": (str, type(None)),
     "recorded": bool,
     "parent": (str, type(None)),
+    "owner": (str, type(None)),
 }
 _CANNOT = {
     "finished": N_("This run is finished; it can be trained further as a new run."),

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
+from tfm_core.runs import settings
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
@@ -36,7 +37,7 @@ class RunStore:
 
     def __init__(self, root: Path | None = None, *, recorded: Path | None = RECORDED) -> None:
         """Look at a folder, which is made when the first run is created."""
-        chosen = root if root is not None else Path(os.environ.get("TFM_RUNS_DIR") or "runs")
+        chosen = root if root is not None else settings.read().runs_dir
         self.root = Path(chosen).absolute()
         self.recorded = recorded
 
@@ -48,12 +49,12 @@ class RunStore:
         threads: int = 1,
         name: str | None = None,
         preset: str | None = None,
+        owner: str | None = None,
         state: State = "queued",
     ) -> Run:
         """Make a run's folder, whole at once. Raises OSError, and ValueError for a bad name."""
-        meta = Meta(
-            _clean(name or experiment.task.facts.label), _now(), device, threads, preset=preset
-        )
+        name = _clean(name or experiment.task.facts.label)
+        meta = Meta(name, _now(), device, threads, preset=preset, owner=owner)
         status = Status(state, total_steps=experiment.training.steps, device=device)
         return self._add(self._draft(experiment, meta, status))
 
@@ -68,6 +69,11 @@ class RunStore:
             kept = [Run(folder, recorded=True) for folder in _folders(self.recorded)]
             runs += sorted(kept, key=lambda run: run.meta.created)
         return runs
+
+    def n_active(self, owner: str) -> int:
+        """Return how many runs that this owner began train or wait. Never raises."""
+        runs = (Run(folder) for folder in _folders(self.root))
+        return sum(run.meta.owner == owner and run.status.is_active for run in runs)
 
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
@@ -105,7 +111,13 @@ class RunStore:
         return self.get(run_id)
 
     def fork(
-        self, run_id: str, *, steps: int, device: str | None = None, stays_low: bool = False
+        self,
+        run_id: str,
+        *,
+        steps: int,
+        device: str | None = None,
+        stays_low: bool = False,
+        owner: str | None = None,
     ) -> Run:
         """Copy a run that ended, so that the copy trains further, up to ``steps`` in all.
 
@@ -113,7 +125,7 @@ class RunStore:
         ``resume``, on the parent's device unless told otherwise (of a recorded run: the CPU).
         Raises ValueError, in a sentence, for a run that still trains or has no checkpoint, and
         where ``steps`` is not beyond the steps it has done. The copy of a run that stopped early
-        trains all its steps. stays_low: see ``TrainingConfig.further``.
+        trains all its steps. stays_low: see ``TrainingConfig.further``. The copy is ``owner``'s.
         """
         parent = self.get(run_id)
         status = parent.status
@@ -135,7 +147,12 @@ class RunStore:
         experiment = old.replace(training=training.model_dump())
         device = device or ("cpu" if parent.meta.recorded else parent.meta.device)
         meta = dataclasses.replace(
-            parent.meta, created=_now(), device=device, recorded=False, parent=parent.id
+            parent.meta,
+            created=_now(),
+            device=device,
+            recorded=False,
+            parent=parent.id,
+            owner=owner,
         )
         stopped = Status(
             "stopped",
