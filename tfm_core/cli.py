@@ -11,17 +11,21 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
-from tfm_core.runs import Run, RunStore, settings, tickets
+from tfm_core.runs import Run, RunStore, settings
 from tfm_core.runs.figures import figures, summary
+from tfm_core.runs.process import STALE_SECONDS, this_host
+from tfm_core.runs.status import Status
 from tfm_core.sentences import StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 _THREADS_AUTO = "auto"
+_WATCH_SECONDS = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,11 +112,10 @@ def _train(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     store = RunStore()
     run = store.get(options.id)
-    status = run.status
+    status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
-    is_mine = status.state == "queued" and tickets.remove(store.root, run.id)
-    if not is_mine and not status.can_resume:
+    if status.state != "queued" and not status.can_resume:
         raise StudentError(
             "The run {id} is {state}; there is nothing to resume.",
             id=run.id,
@@ -121,6 +124,22 @@ def _resume(options: argparse.Namespace) -> int:
     if run.problem is not None:
         raise StudentError(run.problem)
     return _execute(run, options)
+
+
+def _watched(run: Run) -> Status:
+    """Return how a run stands; one on another machine is watched until that can be told."""
+    status = run.status
+    if status.is_alive and status.host != this_host():
+        print(
+            f"{status.host} trained this run last; looking whether its heart still beats, for "
+            f"at most {STALE_SECONDS:.0f} seconds.",
+            file=sys.stderr,
+        )
+    beat = status.heartbeat
+    while status.is_alive and status.host != this_host() and status.heartbeat == beat:
+        time.sleep(_WATCH_SECONDS)
+        status = run.status
+    return status
 
 
 def _execute(run: Run, options: argparse.Namespace) -> int:

@@ -89,6 +89,21 @@ def is_alive(
         return True
 
 
+def silence(
+    mark: ProcessMark, heartbeat: float | None, uptime: float | None, folder: Path | None = None
+) -> float:
+    """Return for how many seconds nothing was heard of a process that lives.
+
+    uptime: its last heartbeat by ``time.monotonic``, which all processes of a machine share from
+    one start of it to the next. Elsewhere, and without one, it is what this process has watched.
+    """
+    boot = this_boot()
+    is_here = boot is not None and (mark.started or "").startswith(f"{boot}:")
+    if is_here and uptime is not None:
+        return max(0.0, time.monotonic() - uptime)
+    return WATCH.silence(mark, heartbeat, folder)
+
+
 class Watch:
     """When each heartbeat from elsewhere was last seen to change, by the clock of this process."""
 

@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
+from tfm_core.disk import sync_file, sync_folder
 from tfm_core.runs import settings
-from tfm_core.runs.atomic import write_json
+from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -162,6 +163,7 @@ class RunStore:
             device=device,
             reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=meta.name),
             seconds=status.seconds,
+            parent_seconds=status.seconds,
         )
         folder = self._draft(experiment, meta, stopped)
         _copy(parent.folder, folder)
@@ -179,14 +181,15 @@ class RunStore:
         folder = self.root / f".new-{_new_id()}"
         for part in ("snapshots", "checkpoints", "requests"):
             (folder / part).mkdir(parents=True)
-        (folder / "experiment.json").write_text(to_json(experiment), encoding="utf-8")
-        write_json(folder / "meta.json", dataclasses.asdict(meta))
+        write_bytes(folder / "experiment.json", to_json(experiment).encode(), lasting=True)
+        write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
         write_status(folder, status)
         return folder
 
     def _add(self, draft: Path) -> Run:
         folder = self.root / draft.name.removeprefix(".new-")
         os.rename(draft, folder)
+        sync_folder(self.root)
         return Run(folder)
 
 
@@ -200,6 +203,8 @@ def _copy(source: Path, folder: Path) -> None:
             shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
     if (source / "best.json").exists():
         shutil.copyfile(source / "best.json", folder / "best.json")
+    for path in folder.rglob("*"):
+        sync_folder(path) if path.is_dir() else sync_file(path)
 
 
 def _folders(root: Path) -> list[Path]:
