@@ -11,6 +11,7 @@ from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
 from pages.ui import live_curves, run_words, runs_access, show, state, way_back
 from pages.ui.typed import escape
+from tfm_core.runs import settings, troubles
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -109,9 +110,7 @@ def _word(run: Run, status: Status) -> None:
         elif status.state == "stopped" and status.reason:
             st.info(escape(_(status.reason)), icon=":material/stop_circle:")
         elif status.state == "paused":
-            st.info(
-                _paused(), icon=":material/pause_circle:"
-            )
+            st.info(_paused(), icon=":material/pause_circle:")
 
 
 def _resume(run: Run) -> str:
@@ -123,9 +122,7 @@ def _resume(run: Run) -> str:
 
 def _paused() -> str:
     words = _("Paused. Step learns from one batch, Resume continues.")
-    longest = runs_access.queue().limits.max_pause
-    if longest is None:
-        return words
+    longest = settings.read().max_pause
     gives_way = (
         _("It is stopped as soon as others wait for their turn; Resume then goes on from here.")
         if longest == 0
@@ -143,7 +140,7 @@ def _queued(run: Run, status: Status) -> None:
         sentence = words.format(n=status.queue_position)
     else:
         sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
-    why = runs_access.queue().why_waiting(run.id)
+    why = troubles.why(run.folder)
     if why is not None:
         sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")

@@ -35,7 +35,7 @@ FOLDER = "claims"
 ASIDE = ".claim-"
 """How the name of a claim begins that isn't linked to its number yet."""
 
-_WRITING_SECONDS = 1.0  # where links are not to be had, a claim is empty for a moment
+_WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
 _LOCK_SECONDS = 2.0  # somebody may just be looking whether it is locked
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 

@@ -5,7 +5,6 @@ Whoever trains a run, worker or command line, does it here, so every run has the
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import traceback
 from collections.abc import Callable

@@ -32,9 +32,8 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from tfm_core.runs import claim, locks, requests, settings, tickets
+from tfm_core.runs import claim, locks, requests, settings, tickets, troubles
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import is_disk_full
 from tfm_core.runs.limits import LimitReached, Limits
@@ -84,7 +83,6 @@ class RunQueue:
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._refill_at, self._mend_at, self._refused_at = 0.0, 0.0, 0.0
         self._lost: set[str] = set()
-        self._troubles: dict[str, _Trouble] = {}
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -154,11 +152,6 @@ class RunQueue:
         waiting = tickets.waiting(self.store.root)
         return waiting.index(run_id) + 1 if run_id in waiting else None
 
-    def why_waiting(self, run_id: str) -> str | None:
-        """Return why a run could not be started when it was its turn, in a sentence, or None."""
-        trouble = self._troubles.get(run_id)
-        return None if trouble is None else trouble.sentence
-
     def n_running(self) -> int:
         """Return how many runs of the store have a worker, whoever started it."""
         return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
@@ -176,7 +169,7 @@ class RunQueue:
         if time.monotonic() >= self._mend_at:
             self._mend(at_once=False)
         waiting = tickets.waiting(self.store.root)
-        self._troubles = {id: one for id, one in self._troubles.items() if id in waiting}
+        troubles.forget_all_but(self.store.root, waiting)
         if waiting:
             with self._alone() as may_start:
                 places = self.max_running - self.n_running() if may_start else 0
@@ -225,23 +218,20 @@ class RunQueue:
             locks.unlock(lock)
 
     def _try_to_start(self, run_id: str) -> bool:
-        """Start a waiting run; say whether it was. What goes wrong is said, and tried again."""
-        trouble = self._troubles.get(run_id)
-        if trouble is not None and time.monotonic() < trouble.until:
+        """Start a waiting run; say whether it was. What goes wrong is noted, and tried again."""
+        folder = self.store.root / run_id
+        if troubles.is_left_alone(folder):
             return False
         try:
             is_started = self._start(run_id)
-        except claim.RunHeld:
-            words = N_("Another process still holds it; it begins once that one has let go.")
-            self._troubles[run_id] = _Trouble(words, 0.0)
+        except claim.RunHeld as error:
+            troubles.note(folder, error.sentence, seconds=0)
             return False
         except OSError as error:
-            words = _why_not(error)
-            if trouble is None or trouble.sentence != words:
+            if troubles.note(folder, _why_not(error), seconds=RETRY_SECONDS):
                 logger.warning("Run %s could not be started: %s", run_id, error)
-            self._troubles[run_id] = _Trouble(words, time.monotonic() + RETRY_SECONDS)
             return False
-        self._troubles.pop(run_id, None)
+        troubles.forget(folder)
         return is_started
 
     def _start(self, run_id: str) -> bool:
@@ -250,7 +240,7 @@ class RunQueue:
         if run is None:
             return False
         if claim.is_held(run.folder):
-            raise claim.RunHeld
+            raise _held()
         worker = self.pool.take()
         try:
             is_ours = claim.take(run.folder, worker.mark)
@@ -259,7 +249,7 @@ class RunQueue:
             raise
         if not is_ours:
             self.pool.put_back(worker)
-            raise claim.RunHeld
+            raise _held()
         try:
             is_told = self._tell(run, worker)
         except OSError:
@@ -322,20 +312,16 @@ class RunQueue:
         self._wake.set()
 
 
-@dataclass(frozen=True, slots=True)
-class _Trouble:
-    """Why a run could not be started, and until when (``time.monotonic``) it isn't tried again."""
-
-    sentence: str
-    until: float
-
-
 def _waits(run: Run) -> bool:
     """Say whether a run with a ticket waits: also one whose server was killed as it started it."""
     state = run.status.state
     if state != "interrupted":
         return state == "queued"
     return (read_json(run.folder / "status.json") or {}).get("state") == "starting"
+
+
+def _held() -> claim.RunHeld:
+    return claim.RunHeld("Another process still holds it; it begins once that one has let go.")
 
 
 def _why_not(error: OSError) -> str:

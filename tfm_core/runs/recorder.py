@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tfm_core.runs import claim
@@ -42,7 +41,9 @@ class Recorder:
         self.folder, self.status = hold.folder, status
         self.clock = AwakeClock()
         self._hold, self._slept = hold, 0.0
-        self._events = os.open(hold.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o644)
+        self._events = os.open(
+            hold.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o644
+        )
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._written: tuple[Status, float] | None = None
