@@ -18,6 +18,7 @@ from typing import Any
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
 from tfm_core.runs import Run, RunStore, settings
+from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.process import STALE_SECONDS, this_host
 from tfm_core.runs.status import Status
@@ -41,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a list has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a disk that takes not even the reason why the run ended
+        print(refusal(error), file=sys.stderr)
+        return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:

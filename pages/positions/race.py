@@ -96,7 +96,7 @@ def _start(experiment: Experiment, steps: int) -> None:
             try:
                 runs_access.queue().submit(run)
             except ValueError:
-                runs_access.store().delete(run.id)
+                runs_access.store().discard(run)
                 raise
     except (ValueError, OSError) as error:
         show.problem(error)

@@ -38,8 +38,7 @@ def begin(
         try:
             runs_access.queue().submit(run)
         except ValueError:
-            with contextlib.suppress(ValueError, OSError):
-                store.delete(run.id)
+            store.discard(run)
             raise
     except (ValueError, OSError) as error:
         show.problem(error)
@@ -83,7 +82,11 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
     try:
         _check_session()
         copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low)
-        runs_access.queue().resume(copy)
+        try:
+            runs_access.queue().resume(copy)
+        except ValueError:
+            runs_access.store().discard(copy)
+            raise
     except (ValueError, OSError) as error:
         show.problem(error)
         return None

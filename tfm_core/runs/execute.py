@@ -43,7 +43,7 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     """
     hold = claim.Hold(run.folder)
     try:
-        leftovers.sweep(run.folder)
+        leftovers.clear(run.folder)
         status = run.status
         if status.mark is None or not is_same(status.mark, hold.mark):
             # else the queue has prepared all for this process

@@ -1,58 +1,37 @@
-"""What killed processes leave in a run's folder: files that were never given their name."""
+"""What a killed worker leaves in its run's folder, swept up by the next one as it begins.
+
+``sweep`` does so, too, after a while, where no next one comes.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfm_core.runs import claim
+from tfm_core.runs.sweep import BESIDE
 
-_OTHERS_SECONDS = 60.0
-"""Others than the holder write requests and names, too; theirs are left alone for so long."""
+_PARTS = ("snapshots", "checkpoints/last", "checkpoints/best", claim.FOLDER)
+_OWN = re.compile(r"\.(status|best|probe)\..+")
+"""Beside them lie names and requests, which others may just be writing."""
 
 
-def sweep(folder: Path) -> None:
-    """Remove what earlier holders of a run left half done. Only its holder may. Never raises."""
-    own = [
-        *_hidden(folder, "status.json.", "best.json.", "probe.json.", "probe.safetensors."),
-        *_hidden(folder / "snapshots", ""),
-        *_hidden(folder / claim.FOLDER, ""),
-        *(path for name in ("last", "best") for path in _new(folder / "checkpoints" / name)),
-    ]
-    for path in own:
-        with contextlib.suppress(OSError):
-            path.unlink()
-    newest = _newest(folder)
-    for path in (*_hidden(folder, "meta.json."), *_hidden(folder / "requests", "")):
-        with contextlib.suppress(OSError):
-            if newest - path.stat().st_mtime > _OTHERS_SECONDS:
+def clear(folder: Path) -> None:
+    """Remove what earlier workers of a run left half done. Only its holder may. Never raises."""
+    left = [path for path in _files(folder) if _OWN.fullmatch(path.name)]
+    for part in _PARTS:
+        left += _files(folder / part)
+    for path in left:
+        if BESIDE.fullmatch(path.name):
+            with contextlib.suppress(OSError):
                 path.unlink()
 
 
-def _hidden(folder: Path, *begins: str) -> Iterator[Path]:
-    """Yield the files whose name is a dot and a beginning (see ``atomic.write_bytes``)."""
-    for name in _names(folder):
-        if any(name.startswith(f".{begin}") for begin in begins):
-            yield folder / name
-
-
-def _new(folder: Path) -> Iterator[Path]:
-    """Yield the checkpoints that were not written to their end."""
-    return (folder / name for name in _names(folder) if name.endswith(".new"))
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return [] if os.path.islink(folder) else os.listdir(folder)
-    except OSError:
-        return []
-
-
-def _newest(folder: Path) -> float:
-    """Return the time of what was written last, by the clock of the disk: the claim just taken."""
-    try:
-        return (folder / claim.FOLDER).stat().st_mtime
-    except OSError:
-        return 0.0
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield what lies in a folder, unless a link leads to it."""
+    with contextlib.suppress(OSError):
+        if not folder.is_symlink():
+            yield from map(folder.joinpath, os.listdir(folder))

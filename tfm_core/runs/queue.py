@@ -33,15 +33,15 @@ import threading
 import time
 from collections.abc import Iterator
 
-from tfm_core.runs import claim, locks, requests, settings, tickets, troubles
+from tfm_core.runs import claim, locks, requests, settings, sweep, tickets, troubles
 from tfm_core.runs.atomic import read_json
-from tfm_core.runs.failures import is_disk_full
+from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, joined
 from tfm_core.training.devices import usable_cores
 
 LOOK_SECONDS = 0.5
@@ -81,7 +81,7 @@ class RunQueue:
         self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
         self.limits = limits or Limits.of(said)
         self.pool = WarmPool(default_size() if warm is None else warm)
-        self._refill_at, self._mend_at, self._refused_at = 0.0, 0.0, 0.0
+        self._refill_at = self._sweep_at = self._mend_at = self._refused_at = 0.0
         self._lost: set[str] = set()
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
@@ -103,6 +103,7 @@ class RunQueue:
             self._thread.join()
         self.pool.close()
 
+    @told()
     def submit(self, run: Run) -> None:
         """Let a new run wait for its turn. Raises LimitReached or ValueError, in a sentence.
 
@@ -118,11 +119,13 @@ class RunQueue:
             self.limits.check(run.experiment, n_queued=len(waiting))
         except LimitReached as error:
             stopped = dataclasses.replace(status, state="stopped", reason=str(error))
-            write_status(run.folder, stopped)
+            with contextlib.suppress(OSError):  # a full disk is not what it is refused for
+                write_status(run.folder, stopped)
             raise
         tickets.add(self.store.root, run.id)
         self._wake.set()
 
+    @told()
     def resume(self, run: Run) -> None:
         """Let a run that ended early go on from its last checkpoint, or else from the beginning.
 
@@ -152,6 +155,11 @@ class RunQueue:
         waiting = tickets.waiting(self.store.root)
         return waiting.index(run_id) + 1 if run_id in waiting else None
 
+    @property
+    def is_working(self) -> bool:
+        """Whether the thread lives that starts the waiting runs."""
+        return self._thread is not None and self._thread.is_alive()
+
     def n_running(self) -> int:
         """Return how many runs of the store have a worker, whoever started it."""
         return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
@@ -168,6 +176,9 @@ class RunQueue:
     def _turn(self) -> None:
         if time.monotonic() >= self._mend_at:
             self._mend(at_once=False)
+        if time.monotonic() >= self._sweep_at:
+            self._sweep_at = time.monotonic() + sweep.EVERY_SECONDS
+            sweep.sweep(self.store.root)
         waiting = tickets.waiting(self.store.root)
         troubles.forget_all_but(self.store.root, waiting)
         if waiting:
@@ -325,9 +336,4 @@ def _held() -> claim.RunHeld:
 
 
 def _why_not(error: OSError) -> str:
-    if is_disk_full(error):
-        return N_("The disk is full, so it could not begin; it begins once there is room.")
-    return N_(
-        "It could not begin ({reason}); it is tried again until it can.",
-        reason=error.strerror or type(error).__name__,
-    )
+    return joined(refusal(error), N_("This run waits meanwhile and begins by itself once it can."))

@@ -19,6 +19,7 @@ from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs import claim, requests, snapshots, tickets
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.curves import Curves, EventReader
+from tfm_core.runs.failures import told
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -166,6 +167,7 @@ class Run:
             return []
         return [line for line in text.splitlines() if line.strip()][-lines:]
 
+    @told()
     def request(self, kind: RequestKind) -> None:
         """Ask the worker for something; a waiting run that shall stop leaves the line.
 
