@@ -32,8 +32,6 @@ from tfm_core.runs.status import read_status
 from tfm_core.sentences import StudentError
 
 FOLDER = "claims"
-ASIDE = ".claim-"
-"""How the name of a claim begins that isn't linked to its number yet."""
 
 _WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
 _LOCK_SECONDS = 2.0  # somebody may just be looking whether it is locked
@@ -132,7 +130,7 @@ def _is_alive(holder: ProcessMark, folder: Path) -> bool:
 
 def _create(claims: Path, number: int, owner: ProcessMark) -> bool:
     """Create the claim of a number; say whether this call did, and whether it counts."""
-    path, aside = claims / _name(number), claims / f"{ASIDE}{secrets.token_hex(4)}"
+    path, aside = claims / _name(number), claims / f".claim.{secrets.token_hex(4)}"
     content = json.dumps(_values(owner)).encode()
     try:
         write_new(aside, content)

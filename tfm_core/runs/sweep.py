@@ -28,7 +28,7 @@ DRAFT = ".new-"
 BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 """A file that is written beside its place: by ``atomic``, by safetensors, as a checkpoint."""
 
-_PARTS = ("", "requests", "snapshots", "checkpoints/last", "checkpoints/best")
+_PARTS = ("", "requests", "snapshots", "claims", "checkpoints/last", "checkpoints/best")
 
 
 def sweep(root: Path) -> int:
