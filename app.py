@@ -17,12 +17,14 @@ from pathlib import Path
 import anyio
 import plotly
 import streamlit as st
+from starlette.middleware import Middleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from pages import health
 from pages.i18n import _
 from pages.ui import runs_access
+from pages.ui.cookies import Cookies
 from tfm_core.machine import slowness
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
@@ -73,8 +75,13 @@ def health_routes() -> list[Route]:
 
 def prefixes() -> set[str]:
     """Return the paths that the app may be asked for at: none, and its base path."""
+    return {"", base_path()}
+
+
+def base_path() -> str:
+    """Return the path that the app is served below, such as ``"/some/base"``, or ``""``."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    return {"", f"/{base}" if base else ""}
+    return f"/{base}" if base else ""
 
 
 def check_settings() -> None:
@@ -91,5 +98,6 @@ app = st.App(
     "pages/frame.py",
     lifespan=lifespan,
     routes=[*vendor_routes(), *health_routes()],
+    middleware=[Middleware(Cookies, path=base_path() or "/")],
     on_script_error=on_script_error,
 )

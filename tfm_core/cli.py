@@ -17,7 +17,7 @@ from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
-from tfm_core.runs import Run, RunStore, settings
+from tfm_core.runs import Run, RunStore, fits, settings
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
 from tfm_core.runs.process import STALE_SECONDS, this_host
@@ -97,6 +97,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _train(options: argparse.Namespace) -> int:
     experiment = _experiment(options.preset, options.set, options.seed)
     _check_device(options.device)
+    fits.check(experiment, options.device)
     if not options.quiet:
         for said in advice(experiment.training):
             print(said.sentence, file=sys.stderr)
@@ -119,14 +120,15 @@ def _resume(options: argparse.Namespace) -> int:
     status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
+    if run.problem is not None:
+        raise StudentError(run.problem)
+    fits.check(run.experiment, run.meta.device)
     if status.state != "queued" and not status.can_resume:
         raise StudentError(
             "The run {id} is {state}; there is nothing to resume.",
             id=run.id,
             state=status.state,
         )
-    if run.problem is not None:
-        raise StudentError(run.problem)
     return _execute(run, options)
 
 

@@ -18,7 +18,7 @@ from tfm_core.runs.process import is_same
 from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, joined
 from tfm_core.training.events import Event, Finished, Measured, SnapshotDue, Step, to_record
 
 if TYPE_CHECKING:
@@ -215,7 +215,10 @@ def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener 
 def _why(run: Run, error: Exception) -> str:
     if run.problem is not None:
         return run.problem
-    return sentence(error, run.experiment, run.meta.device)
+    why = sentence(error, run.experiment, run.meta.device)
+    if isinstance(error, OSError):
+        return joined(why, N_("The run can be resumed then; what it had saved is kept."))
+    return why
 
 
 def _log(run: Run, error: Exception) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tfm_core.config import Experiment
-from tfm_core.sentences import N_, Sentence, StudentError, joined
+from tfm_core.runs import fits
+from tfm_core.sentences import N_, Sentence, StudentError
 
 _GONE_WORDS = (
     "device-side assert",
@@ -131,10 +132,9 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return what a reader should know about the error that ended a run."""
     text = str(error).strip() or N_("no further words")
     if _is_out_of_memory(error):
-        return _out_of_memory(experiment, device)
+        return fits.ran_out(experiment, device)
     if isinstance(error, OSError):
-        again = N_("The run can be resumed then; what it had saved is kept.")
-        return joined(refusal(error), again)
+        return refusal(error)
     if isinstance(error, StudentError):
         return error.sentence  # a device that is not there, an experiment that cannot be
     if device != "cpu" and any(words in text.lower() for words in _GONE_WORDS):
@@ -173,18 +173,3 @@ def _is_out_of_memory(error: BaseException) -> bool:
         isinstance(error, RuntimeError) and ("out of memory" in words or "can't allocate" in words)
     )
     return is_torch
-
-
-def _out_of_memory(experiment: Experiment, device: str) -> str:
-    size = experiment.training.batch_size
-    cure = (
-        N_("a batch size of {size} needs about half", size=size // 2)
-        if size > 1
-        else N_("use a smaller model")
-    )
-    return N_(
-        "The memory of {device} is not enough for batches of {size}; {cure}.",
-        device=device,
-        size=size,
-        cure=cure,
-    )

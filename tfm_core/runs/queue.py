@@ -33,9 +33,10 @@ import threading
 import time
 from collections.abc import Iterator
 
-from tfm_core.runs import claim, locks, requests, settings, sweep, tickets, troubles
+from tfm_core.runs import claim, fits, locks, requests, settings, sweep, tickets, troubles
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import refusal, told
+from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
 from tfm_core.runs.run import Run
@@ -117,8 +118,9 @@ class RunQueue:
         waiting = [name for name in tickets.waiting(self.store.root) if name != run.id]
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
-        except LimitReached as error:
-            stopped = dataclasses.replace(status, state="stopped", reason=str(error))
+            fits.check(run.experiment, run.meta.device)
+        except (LimitReached, TooLarge) as error:
+            stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
                 write_status(run.folder, stopped)
             raise
@@ -142,6 +144,7 @@ class RunQueue:
             )
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
         self.limits.check_trained(status.seconds - status.parent_seconds)
+        fits.check(run.experiment, run.meta.device)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         with claim.moment(run.folder):
             if run.status.can_resume:  # nobody was quicker

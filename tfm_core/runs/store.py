@@ -15,7 +15,7 @@ from pathlib import Path
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import sync_file, sync_folder
 from tfm_core.runs import room, settings, spare, trash
-from tfm_core.runs.atomic import write_bytes, write_json
+from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.failures import told
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
@@ -29,6 +29,7 @@ MAX_NAME = 80
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 bits: nobody guesses one
+_DELETED = "deleted.json"  # in a run's folder: who deleted it
 
 
 class RunNotFound(StudentError):
@@ -102,18 +103,27 @@ class RunStore:
         return run
 
     @told()
-    def delete(self, run_id: str) -> None:
-        """Put a run into the trash, from where ``undelete`` takes it back. Raises ValueError."""
+    def delete(self, run_id: str, *, by: str | None = None) -> None:
+        """Put a run into the trash, from where ``undelete`` takes it back. Raises ValueError.
+
+        by: the hash of the visitor's token, who finds it again with ``deleted_by``.
+        """
         run = self._mine(run_id, "deleted")
         if run.status.state == "queued":
             room.with_room(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
             raise StudentError("This run is still training; stop it before you delete it.")
+        _note_deletion(run.folder, by)
         trash.put(self.root, run.id)
 
     def discard(self, run: Run) -> None:
         """Remove a run that never began for good: nothing is left of it. Never raises."""
         trash.remove(run.folder)
+
+    def deleted_by(self, owner: str) -> tuple[Run, ...]:
+        """Return what a visitor deleted and may bring back, the newest first. Never raises."""
+        newest = reversed(trash.deleted(self.root))
+        return tuple(Run(one.folder) for one in newest if _deleter(one.folder) == owner)
 
     def kept_until(self, run_id: str) -> float | None:
         """Return until when (Unix time) a deleted run can be brought back, or None. Never raises.
@@ -127,10 +137,17 @@ class RunStore:
         trash.empty(self.root)
 
     @told()
-    def undelete(self, run_id: str) -> Run:
-        """Take a run back out of the trash. Raises ValueError, in a sentence."""
-        if not _ID.fullmatch(run_id) or not trash.take_back(self.root, run_id):
+    def undelete(self, run_id: str, *, by: str | None = None) -> Run:
+        """Take a run back out of the trash. Raises ValueError, in a sentence.
+
+        by: only where this visitor has deleted it.
+        """
+        is_theirs = _ID.fullmatch(run_id) is not None and (
+            by is None or _deleter(self.root / trash.FOLDER / run_id) == by
+        )
+        if not is_theirs or not trash.take_back(self.root, run_id):
             raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
+        (self.root / run_id / _DELETED).unlink(missing_ok=True)
         return self.get(run_id)
 
     @told()
@@ -242,6 +259,22 @@ def _copy(source: Path, folder: Path) -> None:
         shutil.copyfile(source / "best.json", folder / "best.json")
     for path in folder.rglob("*"):
         sync_folder(path) if path.is_dir() else sync_file(path)
+
+
+def _note_deletion(folder: Path, by: str | None) -> None:
+    """Note who deletes a run; on a full disk in its spare room, or else not at all."""
+    while True:
+        try:
+            write_json(folder / _DELETED, {"by": by})
+            return
+        except OSError:
+            if not spare.give_up(folder):
+                return
+
+
+def _deleter(folder: Path) -> object:
+    """Return the hash of who deleted a run; None where that was not noted."""
+    return (read_json(folder / _DELETED) or {}).get("by")
 
 
 def _folders(root: Path) -> list[Path]:
