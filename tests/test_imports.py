@@ -25,6 +25,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("training",),
     ("probe",),
     ("runs",),
+    ("doctor",),
     ("inspect", "cli"),
     ("plots", "recorded", "__main__"),
 )

@@ -34,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
     options = _parser().parse_args(arguments)
     try:
-        settings.read()  # a bad one is said before anything begins
+        if options.command is not _doctor:
+            settings.read()  # a bad one is said before anything begins
         return int(options.command(options))
     except ValueError as error:
         print(error, file=sys.stderr)
@@ -84,6 +85,13 @@ def _parser() -> argparse.ArgumentParser:
         lister = commands.add_parser(name, help=words)
         lister.add_argument("--json", action="store_true", help="print JSON")
         lister.set_defaults(command=command)
+
+    doctor = commands.add_parser("doctor", help="check folder, disk, packages and runs")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.add_argument(
+        "--mend", action="store_true", help="mend the line and claims, remove leftovers"
+    )
+    doctor.set_defaults(command=_doctor)
     return parser
 
 
@@ -242,6 +250,21 @@ def _devices(options: argparse.Namespace) -> int:
         else:
             print(f"{device.name:<8} not there: {device.reason}")
     return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from tfm_core.doctor import examine
+
+    found = []
+    for finding in examine(mends=options.mend):
+        found.append(finding)
+        if not options.json:
+            print(finding, flush=True)
+    if options.json:
+        print(json.dumps([asdict(finding) for finding in found]))
+    return FAILED if any(finding.level == "problem" for finding in found) else 0
 
 
 def _experiment(preset: str | None, changes: list[str], seed: int | None) -> Experiment:
