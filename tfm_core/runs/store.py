@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
+from tfm_core.disk import sync_file, sync_folder
 from tfm_core.runs import room, settings, spare, trash
-from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.failures import told
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
@@ -205,6 +206,7 @@ class RunStore:
             device=device,
             reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=meta.name),
             seconds=status.seconds,
+            parent_seconds=status.seconds,
         )
 
         def write(folder: Path) -> None:
@@ -234,6 +236,7 @@ class RunStore:
 
         room.with_room(self.root, made)
         os.rename(draft, self.root / name)
+        sync_folder(self.root)
         return Run(self.root / name)
 
 
@@ -241,8 +244,8 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
     """Write what a run has before it begins."""
     for part in ("snapshots", "checkpoints", "requests"):
         (folder / part).mkdir(parents=True)
-    (folder / "experiment.json").write_text(to_json(experiment), encoding="utf-8")
-    write_json(folder / "meta.json", dataclasses.asdict(meta))
+    write_bytes(folder / "experiment.json", to_json(experiment).encode(), lasting=True)
+    write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
     write_status(folder, status)
     spare.keep(folder)
 
@@ -257,6 +260,8 @@ def _copy(source: Path, folder: Path) -> None:
             shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
     if (source / "best.json").exists():
         shutil.copyfile(source / "best.json", folder / "best.json")
+    for path in folder.rglob("*"):
+        sync_folder(path) if path.is_dir() else sync_file(path)
 
 
 def _note_deletion(folder: Path, by: str | None) -> None:
