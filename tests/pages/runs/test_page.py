@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import re
 from collections.abc import Callable
 
@@ -12,7 +13,9 @@ from streamlit.testing.v1 import AppTest
 from pages.runs import filter
 from pages.runs.filter import matches
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
+from tests.refusing import refusing
 from tfm_core.runs import trash
+from tfm_core.runs.failures import REFUSALS
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -83,6 +86,38 @@ def test_a_run_that_made_way_for_another_is_told(
     app.button(key=f"resume-{run.id}").click().run()
     assert "the oldest one that was over was deleted" in app.info[0].value
     assert "Oldest" not in {kept.meta.name for kept in store.list()}
+
+
+def test_a_refused_start_leaves_nothing(
+    store: RunStore,
+    open_page: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setenv("TFM_MAX_STEPS", "100")
+    request.getfixturevalue("busy_queue")
+    run = with_checkpoint(made_run(store, step=97))
+    before = [path for path in store.root.rglob("*") if ".queue" not in path.parts]
+    app = open_page(PAGE)
+    app.number_input(key=f"further-steps-{run.id}").set_value(131).run()
+    app.button(key=f"further-{run.id}").click().run()
+    assert "at most 100 are allowed here" in app.error[0].value
+    home = open_page("home/page.py")
+    home.button(key="start-copy").click().run()
+    assert "at most 100 are allowed here" in home.error[0].value
+    assert [path for path in store.root.rglob("*") if ".queue" not in path.parts] == before
+
+
+def test_a_disk_that_refuses_is_said_without_its_path(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Backwards")
+    app = open_page(PAGE)
+    app.text_input(key=f"name-{run.id}").set_value("Another").run()
+    with refusing(store.root, errno.EROFS):
+        app.button(key=f"rename-{run.id}").click().run()
+        assert app.info[0].value == REFUSALS[errno.EROFS]
+        app.button(key=f"delete-{run.id}").click().run()
+        assert app.info[0].value == REFUSALS[errno.EROFS]
+    assert store.get(run.id).meta.name == "Backwards"
 
 
 def test_a_run_that_trains_cannot_be_deleted(store: RunStore, open_page: Open) -> None:
