@@ -13,6 +13,7 @@ import psutil
 STALE_SECONDS = 30.0
 """A heartbeat older than this means that a worker on another machine is gone."""
 
+_AHEAD_SECONDS = 3600.0  # clocks of two machines differ; a heartbeat of next year is none
 _SAME_START_SECONDS = 5.0  # clocks are corrected; process numbers come around much later
 
 
@@ -36,7 +37,7 @@ def mark_of(pid: int | None = None) -> ProcessMark:
     pid = os.getpid() if pid is None else pid
     try:
         created = psutil.Process(pid).create_time()
-    except psutil.Error:
+    except (psutil.Error, ValueError, TypeError, OverflowError):
         created = None
     return ProcessMark(pid, this_host(), created)
 
@@ -51,15 +52,18 @@ def is_same(one: ProcessMark, other: ProcessMark) -> bool:
 
 
 def is_alive(mark: ProcessMark, *, heartbeat: float | None = None) -> bool:
-    """Say whether a process lives: by looking here, by its last heartbeat (Unix time) elsewhere."""
+    """Say whether a process lives: by looking here, by its last heartbeat (Unix time) elsewhere.
+
+    Total: a number that can be no process's names none that lives.
+    """
     if mark.host != this_host():
-        return heartbeat is not None and time.time() - heartbeat < STALE_SECONDS
+        return heartbeat is not None and -_AHEAD_SECONDS < time.time() - heartbeat < STALE_SECONDS
     try:
         process = psutil.Process(mark.pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return False
         started = process.create_time()
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, TypeError, OverflowError):
         return False
     except psutil.Error:  # it is there, but not ours to look at
         return True

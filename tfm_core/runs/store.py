@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import secrets
 import shutil
 import string
@@ -13,15 +12,13 @@ from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.runs.atomic import write_json
-from tfm_core.runs.run import Meta, Run
+from tfm_core.runs.run import ID, MAX_NAME, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 """Runs that come with the app: read-only."""
 
-MAX_NAME = 80
-_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 bits: nobody guesses one
 _TRASH = ".trash"
@@ -76,11 +73,11 @@ class RunStore:
 
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
-        if not isinstance(run_id, str) or not _ID.fullmatch(run_id):
+        if not isinstance(run_id, str) or not ID.fullmatch(run_id):
             raise RunNotFound(
                 "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
             )
-        if (self.root / run_id).is_dir():
+        if os.path.isdir(self.root / run_id):  # total, as Path.is_dir is not
             return Run(self.root / run_id)
         if self.recorded is not None and (self.recorded / run_id).is_dir():
             return Run(self.recorded / run_id, recorded=True)
@@ -104,7 +101,7 @@ class RunStore:
 
     def undelete(self, run_id: str) -> Run:
         """Take a run back out of the trash. Raises RunNotFound, in a sentence."""
-        if not _ID.fullmatch(run_id) or not (self.root / _TRASH / run_id).is_dir():
+        if not ID.fullmatch(run_id) or not (self.root / _TRASH / run_id).is_dir():
             raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
         os.rename(self.root / _TRASH / run_id, self.root / run_id)
         return self.get(run_id)
@@ -204,7 +201,7 @@ def _copy(source: Path, folder: Path) -> None:
 def _folders(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
-            return [Path(e.path) for e in entries if _ID.fullmatch(e.name) and e.is_dir()]
+            return [Path(e.path) for e in entries if ID.fullmatch(e.name) and e.is_dir()]
     except OSError:
         return []
 

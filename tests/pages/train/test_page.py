@@ -249,7 +249,7 @@ def test_it_says_which_weights_were_tested(store, watch) -> None:
 
 def test_a_damaged_run_is_a_sentence_and_a_way_out(store, watch) -> None:
     app = watch(damaged_run(store).id)
-    assert "The experiment of this run is damaged" in said(app)
+    assert "This run is damaged: experiment.json" in said(app)
     app.button(key="run-new").click().run()
     assert app.button(key="start") is not None
 
