@@ -16,7 +16,7 @@ from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
-from tfm_core.runs import Run, RunStore, tickets
+from tfm_core.runs import Run, RunStore, settings, tickets
 from tfm_core.runs.figures import figures, summary
 from tfm_core.sentences import StudentError
 
@@ -29,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
     options = _parser().parse_args(arguments)
     try:
+        settings.read()  # a bad one is said before anything begins
         return int(options.command(options))
     except ValueError as error:
         print(error, file=sys.stderr)

@@ -6,13 +6,13 @@ module reloads of the development server, so there is never a second queue.
 
 from __future__ import annotations
 
-import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -59,7 +59,7 @@ class _Follower:
 
 
 def _root() -> str:
-    return str(Path(os.environ.get("TFM_RUNS_DIR", "runs")).resolve())
+    return str(settings.read().runs_dir.resolve())
 
 
 @st.cache_resource(show_spinner=False)

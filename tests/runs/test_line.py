@@ -62,13 +62,20 @@ def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
         idle(limits=limits).submit(store.create(tiny()))
 
 
-def test_limits_come_from_the_environment(monkeypatch):
+def test_limits_come_from_the_environment(store, monkeypatch):
     monkeypatch.setenv("TFM_MAX_QUEUED", "3")
     monkeypatch.setenv("TFM_MAX_SECONDS", "60")
-    assert Limits.from_environment() == Limits(max_queued=3, max_seconds=60)
-    monkeypatch.setenv("TFM_MAX_STEPS", "many")
-    with pytest.raises(ValueError, match="TFM_MAX_STEPS is 'many', but must be a whole number"):
-        Limits.from_environment()
+    assert RunQueue(store).limits == Limits(max_queued=3, max_seconds=60)
+
+
+@pytest.mark.parametrize("name", ["TFM_MAX_QUEUED", "TFM_MAX_PER_SESSION", "TFM_MAX_RUNNING"])
+def test_a_server_that_only_shows_takes_no_run_and_says_so(store, end, monkeypatch, name):
+    monkeypatch.setenv(name, "0")
+    queue = RunQueue(store)
+    with pytest.raises(LimitReached, match="only shows what was trained"):
+        queue.submit(store.create(tiny()))
+    with pytest.raises(LimitReached, match="only shows what was trained"):
+        queue.resume(end(store.create(tiny())))
 
 
 @pytest.mark.parametrize(

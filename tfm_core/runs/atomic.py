@@ -8,6 +8,8 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from tfm_core.reading import Unreadable, object_of
+
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write beside and rename, so that a reader never sees half a file. Raises OSError."""
@@ -26,9 +28,8 @@ def write_json(path: Path, values: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, or None where there is none that can be read."""
+    """Return the object in a small JSON file, or None where there is none that can be read."""
     try:
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return object_of(path, most=2**20)
+    except (FileNotFoundError, Unreadable):
         return None
-    return values if isinstance(values, dict) else None

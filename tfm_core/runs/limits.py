@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from tfm_core.config import Experiment
+from tfm_core.runs.settings import Settings
 from tfm_core.sentences import StudentError
 
 
@@ -15,29 +15,33 @@ class LimitReached(StudentError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Upper bounds; None means none. A run is stopped after ``max_seconds`` of wall clock."""
+    """Upper bounds; None means that there is none, 0 that nothing is let through.
+
+    A run is stopped after ``max_seconds`` of wall clock. only_shows: no run may be started.
+    """
 
     max_queued: int = 20
     max_per_session: int = 8
     max_steps: int | None = None
     max_parameters: int | None = None
     max_seconds: float | None = None
+    only_shows: bool = False
 
     @classmethod
-    def from_environment(cls) -> Limits:
-        """Read TFM_MAX_QUEUED, TFM_MAX_PER_SESSION, TFM_MAX_STEPS, TFM_MAX_PARAMETERS and
-        TFM_MAX_SECONDS.
-        """
+    def of(cls, settings: Settings) -> Limits:
+        """Return what the host of a server decided."""
         return cls(
-            max_queued=_number("TFM_MAX_QUEUED") or cls().max_queued,
-            max_per_session=_number("TFM_MAX_PER_SESSION") or cls().max_per_session,
-            max_steps=_number("TFM_MAX_STEPS"),
-            max_parameters=_number("TFM_MAX_PARAMETERS"),
-            max_seconds=_number("TFM_MAX_SECONDS"),
+            max_queued=settings.max_queued,
+            max_per_session=settings.max_per_session,
+            max_steps=settings.max_steps,
+            max_parameters=settings.max_parameters,
+            max_seconds=settings.max_seconds,
+            only_shows=settings.only_shows,
         )
 
     def check_session(self, n_active: int) -> None:
         """Raise LimitReached, in a sentence, where one visitor has enough runs in hand."""
+        self._check_open()
         if n_active >= self.max_per_session:
             if n_active == 1:
                 raise LimitReached(
@@ -50,6 +54,7 @@ class Limits:
 
     def check(self, experiment: Experiment, *, n_queued: int) -> None:
         """Raise LimitReached, in a sentence, where a run may not enter the line."""
+        self._check_open()
         if n_queued >= self.max_queued:
             if n_queued == 1:
                 raise LimitReached("1 run waits already, and no more may; try again later.")
@@ -73,6 +78,13 @@ class Limits:
                     max_parameters=self.max_parameters,
                 )
 
+    def _check_open(self) -> None:
+        if self.only_shows or self.max_queued == 0 or self.max_per_session == 0:
+            raise LimitReached(
+                "This server only shows what was trained: its host lets no run be started. "
+                "On a machine of your own there is no such limit."
+            )
+
 
 def _n_parameters(experiment: Experiment) -> int:
     """Count the parameters of a model without making any."""
@@ -82,12 +94,3 @@ def _n_parameters(experiment: Experiment) -> int:
 
     with torch.device("meta"):
         return sum(parameter.numel() for parameter in new_model(experiment).parameters())
-
-
-def _number(name: str) -> int | None:
-    text = os.environ.get(name, "").strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise StudentError("{name} is {text!r}, but must be a whole number.", name=name, text=text)
-    return int(text)

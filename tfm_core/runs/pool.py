@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 import tfm_core
+from tfm_core.runs import settings
 from tfm_core.runs.process import ProcessMark, mark_of
 
 ENOUGH_MEMORY = 4 * 2**30
@@ -133,9 +134,9 @@ class WarmPool:
 
 def default_size() -> int:
     """Return how many workers wait: TFM_WARM_WORKERS, else one, and none where memory is short."""
-    chosen = os.environ.get("TFM_WARM_WORKERS")
-    if chosen:
-        return max(0, int(chosen))
+    chosen = settings.read().warm_workers
+    if chosen is not None:
+        return chosen
     return 0 if _memory() < ENOUGH_MEMORY else 1
 
 

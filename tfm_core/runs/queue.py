@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import logging
-import os
 import threading
 import time
 
-from tfm_core.runs import claim, requests, tickets
+from tfm_core.runs import claim, requests, settings, tickets
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
@@ -46,8 +45,11 @@ class RunQueue:
     ) -> None:
         """Prepare; ``start`` begins. max_running: TFM_MAX_RUNNING, else all cores but one."""
         self.store = store
-        self.max_running = max_running or _default_running()
-        self.limits = limits or Limits.from_environment()
+        said = settings.read()
+        if max_running is None:
+            max_running = said.max_running
+        self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
+        self.limits = limits or Limits.of(said)
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._refill_at = 0.0
         self._wake, self._closed = threading.Event(), threading.Event()
@@ -113,6 +115,11 @@ class RunQueue:
         """Return the place of a run in the line, from 1, or None where it doesn't wait."""
         waiting = tickets.waiting(self.store.root)
         return waiting.index(run_id) + 1 if run_id in waiting else None
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the thread lives that starts the waiting runs."""
+        return self._thread is not None and self._thread.is_alive()
 
     def n_running(self) -> int:
         """Return how many runs of the store have a worker, whoever started it."""
@@ -195,10 +202,3 @@ class RunQueue:
                 write_status(run.folder, failed)
         worker.close()
         self._wake.set()
-
-
-def _default_running() -> int:
-    chosen = os.environ.get("TFM_MAX_RUNNING")
-    if chosen:
-        return max(1, int(chosen))
-    return max(1, usable_cores() - 1)

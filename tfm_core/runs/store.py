@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import secrets
 import shutil
 import string
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
-from tfm_core.runs.atomic import write_json
+from tfm_core.runs import settings
+from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.run import ID, MAX_NAME, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -22,6 +25,10 @@ RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 bits: nobody guesses one
 _TRASH = ".trash"
+_DELETED = "deleted.json"  # in a run's folder: who deleted it
+
+UNDO_SECONDS = 3600.0
+"""How long a visitor is offered to bring a run back."""
 
 
 class RunNotFound(StudentError):
@@ -33,7 +40,7 @@ class RunStore:
 
     def __init__(self, root: Path | None = None, *, recorded: Path | None = RECORDED) -> None:
         """Look at a folder, which is made when the first run is created."""
-        chosen = root if root is not None else Path(os.environ.get("TFM_RUNS_DIR") or "runs")
+        chosen = root if root is not None else settings.read().runs_dir
         self.root = Path(chosen).absolute()
         self.recorded = recorded
 
@@ -89,21 +96,43 @@ class RunStore:
         run.write_meta(dataclasses.replace(run.meta, name=_clean(name)))
         return run
 
-    def delete(self, run_id: str) -> None:
-        """Move a run to the trash, from where ``undelete`` takes it back. Raises ValueError."""
+    def delete(self, run_id: str, *, by: str | None = None) -> None:
+        """Move a run to the trash, from where ``undelete`` takes it back. Raises ValueError.
+
+        by: the hash of the visitor's token, who finds it again with ``deleted_by``.
+        """
         run = self._mine(run_id, "deleted")
         if run.status.state == "queued":
             run.request("stop")
         if run.status.is_alive:
             raise StudentError("This run is still training; stop it before you delete it.")
         (self.root / _TRASH).mkdir(exist_ok=True)
+        with contextlib.suppress(OSError):  # on a full disk too a run can be deleted
+            write_json(run.folder / _DELETED, {"by": by})
+        os.utime(run.folder)
         os.rename(run.folder, self.root / _TRASH / run.id)
 
-    def undelete(self, run_id: str) -> Run:
-        """Take a run back out of the trash. Raises RunNotFound, in a sentence."""
-        if not ID.fullmatch(run_id) or not (self.root / _TRASH / run_id).is_dir():
+    def deleted_by(self, owner: str) -> tuple[Run, ...]:
+        """Return what a visitor deleted in the last hour, the newest first. Never raises."""
+        found = []
+        for folder in _folders(self.root / _TRASH):
+            with contextlib.suppress(OSError):  # taken back or removed this very moment
+                age = time.time() - folder.stat().st_mtime
+                if age < UNDO_SECONDS and _deleter(folder) == owner:
+                    found.append((age, Run(folder)))
+        return tuple(run for _age, run in sorted(found, key=lambda pair: pair[0]))
+
+    def undelete(self, run_id: str, *, by: str | None = None) -> Run:
+        """Take a run back out of the trash. Raises RunNotFound, in a sentence.
+
+        by: only where this visitor has deleted it.
+        """
+        trashed = self.root / _TRASH / run_id
+        is_there = ID.fullmatch(run_id) is not None and os.path.isdir(trashed)
+        if not is_there or (by is not None and _deleter(trashed) != by):
             raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
-        os.rename(self.root / _TRASH / run_id, self.root / run_id)
+        os.rename(trashed, self.root / run_id)
+        (self.root / run_id / _DELETED).unlink(missing_ok=True)
         return self.get(run_id)
 
     def fork(
@@ -196,6 +225,11 @@ def _copy(source: Path, folder: Path) -> None:
             shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
     if (source / "best.json").exists():
         shutil.copyfile(source / "best.json", folder / "best.json")
+
+
+def _deleter(folder: Path) -> object:
+    """Return the hash of who deleted a run; None where that was not noted."""
+    return (read_json(folder / _DELETED) or {}).get("by")
 
 
 def _folders(root: Path) -> list[Path]:

@@ -1,0 +1,137 @@
+"""What a host says in the environment: read in one place, and refused in a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfm_core.runs import settings
+from tfm_core.runs.settings import VARIABLES, Settings, size
+
+pytestmark = pytest.mark.quick
+
+ROOT = Path(__file__).resolve().parents[2]
+BAD = {
+    "TFM_RUNS_DIR": __file__,
+    "TFM_MAX_DISK": "twenty",
+    "TFM_PUBLIC": "yes please",
+    "TFM_HOST_KEY": "short",
+}
+
+
+def test_nothing_said_gives_the_defaults() -> None:
+    assert settings.read({}) == Settings()
+    assert settings.read({"TFM_MAX_STEPS": " "}) == Settings()
+
+
+def test_every_field_has_its_variable_and_none_has_two() -> None:
+    fields = [field.name for field in dataclasses.fields(Settings)]
+    assert sorted(fields) == sorted(variable.field for variable in VARIABLES)
+
+
+@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+def test_a_bad_value_is_one_sentence_that_names_the_variable(variable) -> None:
+    for bad in (BAD.get(variable.name, "abc"), BAD.get(variable.name, "-1")):
+        with pytest.raises(ValueError, match=rf"^{variable.name} .* must .*\.$") as refused:
+            settings.read({variable.name: bad})
+        assert "\n" not in str(refused.value)
+
+
+def test_a_key_that_is_refused_is_not_repeated() -> None:
+    with pytest.raises(ValueError, match="5 characters") as refused:
+        settings.read({"TFM_HOST_KEY": "short"})
+    assert "short" not in str(refused.value)
+
+
+@pytest.mark.parametrize("variable", VARIABLES, ids=lambda variable: variable.name)
+def test_zero_is_kept_as_zero_and_only_shows_where_it_says_so(variable) -> None:
+    if variable.zero:
+        said = settings.read({variable.name: "0"})
+        assert getattr(said, variable.field) == 0
+        assert said.only_shows == variable.zero.startswith("only shows")
+
+
+def test_a_public_server_has_limits_unless_they_are_said() -> None:
+    public = settings.read({"TFM_PUBLIC": "1", "TFM_MAX_STEPS": "7"})
+    assert public.public
+    assert public.max_steps == 7
+    assert not public.open
+    assert settings.read({"TFM_PUBLIC": "1", "TFM_OPEN": "1"}).open
+    assert None not in (public.max_parameters, public.max_seconds, public.max_disk, public.max_runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("12", 12),
+        ("12B", 12),
+        ("500MB", 500_000_000),
+        ("20 GB", 20_000_000_000),
+        ("1.5tb", 1_500_000_000_000),
+        ("2GiB", 2 * 2**30),
+        ("3k", 3000),
+        ("0", 0),
+    ],
+)
+def test_sizes(text: str, expected: int) -> None:
+    assert size("TFM_MAX_DISK", text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a; script-src *", "'self', *", "https://a.org\nX: y", "javascript:", "'unsafe-inline'"],
+)
+def test_frame_ancestors_say_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match="TFM_FRAME_ANCESTORS is"):
+        settings.read({"TFM_FRAME_ANCESTORS": text})
+
+
+def test_frame_ancestors_are_read() -> None:
+    text = "'self' https://example.org:8443  https://*.example.com"
+    said = settings.read({"TFM_FRAME_ANCESTORS": text})
+    assert said.frame_ancestors == " ".join(text.split())
+
+
+def test_a_folder_of_runs_may_be_made_later(tmp_path: Path) -> None:
+    assert settings.read({"TFM_RUNS_DIR": str(tmp_path / "a" / "b")}).runs_dir == tmp_path / "a/b"
+
+
+def test_the_readme_says_every_variable_its_default_and_what_zero_means() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(TFM_\w+)` (\|.*)$", readme, re.MULTILINE))
+    for variable in VARIABLES:
+        cells = [variable.meaning, variable.default, variable.zero or "–"]
+        assert rows[variable.name] == f"| {' | '.join(cells)} |"
+
+
+def test_no_other_module_reads_a_setting() -> None:
+    names = {variable.name for variable in VARIABLES}
+    for path in [*ROOT.glob("tfm_core/**/*.py"), *ROOT.glob("pages/**/*.py")]:
+        if path.name != "settings.py":
+            read = re.findall(r"environ\S*?[\"'](TFM_\w+)", path.read_text(encoding="utf-8"))
+            assert not names & set(read), path
+
+
+@pytest.mark.parametrize("command", ["app", "cli"])
+def test_a_bad_value_ends_the_start_in_its_sentence(command: str) -> None:
+    start = {
+        "app": [sys.executable, "-c", "import app"],
+        "cli": [sys.executable, "-m", "tfm_core", "presets"],
+    }[command]
+    ended = subprocess.run(
+        start,
+        cwd=ROOT,
+        env={"PATH": "", "TFM_MAX_RUNNING": "abc"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "TFM_MAX_RUNNING is 'abc', but must be a whole number: 0 for none, or more.\n"
+    )

@@ -1,0 +1,340 @@
+"""What the host of a server decides: every ``TFM_`` variable of the environment that bounds it.
+
+They are read here and nowhere else. ``VARIABLES`` says of each what it means, in which unit, and
+what 0 means; the README's table is held to it. A value that cannot be read is one sentence, which
+the app and the command line say before they begin.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tfm_core.sentences import StudentError
+
+SHORTEST_KEY = 16
+"""Characters that a host's key needs at least: it is guessed over the network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a host decided; None where nothing was said: no limit, or whatever suits the machine.
+
+    Everywhere 0 means none: a server that lets none wait, train or be kept only shows what it has
+    (``only_shows``). ``public`` gives most limits another default (see ``VARIABLES``); what is said
+    by name stands in any case.
+    """
+
+    runs_dir: Path = Path("runs")
+    max_running: int | None = None
+    warm_workers: int | None = None
+    max_queued: int = 20
+    max_per_session: int = 8
+    max_steps: int | None = None
+    max_parameters: int | None = None
+    max_seconds: int | None = None
+    max_pause: int = 600
+    max_attention: int = 20_000_000
+    max_disk: int | None = None
+    max_runs: int | None = None
+    public: bool = False
+    open: bool = True
+    host_key: str | None = None
+    frame_ancestors: str | None = None
+
+    @property
+    def only_shows(self) -> bool:
+        """Whether no run may be started or resumed here, because a limit is 0."""
+        limits = (
+            self.max_running,
+            self.max_queued,
+            self.max_per_session,
+            self.max_steps,
+            self.max_parameters,
+            self.max_seconds,
+            self.max_disk,
+            self.max_runs,
+        )
+        return 0 in limits
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """One variable: the field that it fills, and how it is read.
+
+    zero: what 0 means, or "" where it is no number. default: the field's, in words.
+    public: the field's default with TFM_PUBLIC=1, where that is another one.
+    """
+
+    name: str
+    field: str
+    meaning: str
+    unit: str
+    default: str
+    zero: str
+    read: Callable[[str, str], Any]
+    public: Any = None
+
+
+def read(environment: Mapping[str, str] | None = None) -> Settings:
+    """Return what the environment says. Raises StudentError: the variable, and what is right.
+
+    A variable that is empty counts as not said. ``os.environ`` is read where none is given.
+    """
+    said = os.environ if environment is None else environment
+    values = {
+        variable.field: variable.read(variable.name, text)
+        for variable in VARIABLES
+        if (text := said.get(variable.name, "").strip())
+    }
+    if values.get("public"):
+        defaults = {v.field: v.public for v in VARIABLES if v.public is not None}
+        values = defaults | values
+    return Settings(**values)
+
+
+def whole(name: str, text: str) -> int:
+    """Return a whole number from 0. Raises StudentError."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+        raise StudentError(
+            "{name} is {text!r}, but must be a whole number: 0 for none, or more.",
+            name=name,
+            text=_short(text),
+        )
+    return int(text)
+
+
+def size(name: str, text: str) -> int:
+    """Return bytes: 500MB, 20GB, 1.5TB, 20GiB, or a plain number of bytes. Raises StudentError."""
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise StudentError(
+            "{name} is {text!r}, but must be a size such as 500MB, 20GB or 1.5TB: 0 for none.",
+            name=name,
+            text=_short(text),
+        )
+    number, prefix, binary = match.groups()
+    base = 1024 if binary else 1000
+    return int(float(number) * base ** " KMGT".index((prefix or " ").upper()))
+
+
+def switch(name: str, text: str) -> bool:
+    """Return whether a switch is on. Raises StudentError."""
+    if text not in {"0", "1"}:
+        raise StudentError(
+            "{name} is {text!r}, but must be 1 (on) or 0 (off).", name=name, text=_short(text)
+        )
+    return text == "1"
+
+
+def key(name: str, text: str) -> str:
+    """Return a key as it is. Raises StudentError, which doesn't repeat it, for one too short."""
+    if len(text) < SHORTEST_KEY:
+        raise StudentError(
+            "{name} has {n} characters, but must have at least {least}: it opens every run.",
+            name=name,
+            n=len(text),
+            least=SHORTEST_KEY,
+        )
+    return text
+
+
+def sources(name: str, text: str) -> str:
+    """Return sources of a Content-Security-Policy, a space between them. Raises StudentError."""
+    words = text.split()
+    if not all(_SOURCE.fullmatch(word) for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be 'none', or 'self' and addresses such as "
+            "https://example.org, with a space between them; * lets every site.",
+            name=name,
+            text=_short(text),
+        )
+    return " ".join(words)
+
+
+def folder(name: str, text: str) -> Path:
+    """Return a folder that is there or can be made. Raises StudentError."""
+    path = Path(text).absolute()
+    there = next(place for place in (path, *path.parents) if os.path.lexists(place))
+    if not there.is_dir():
+        raise StudentError(
+            "{name} is {text!r}, but must name a folder, and {there} is none.",
+            name=name,
+            text=text,
+            there=str(there),
+        )
+    return path
+
+
+VARIABLES = (
+    Variable(
+        "TFM_RUNS_DIR",
+        "runs_dir",
+        "the folder of runs",
+        "",
+        "`runs/`",
+        "",
+        folder,
+    ),
+    Variable(
+        "TFM_WARM_WORKERS",
+        "warm_workers",
+        "processes that wait with everything loaded, so that a start is felt at once",
+        "processes",
+        "1; 0 on small machines",
+        "none waits; a start takes some seconds",
+        whole,
+    ),
+    Variable(
+        "TFM_MAX_RUNNING",
+        "max_running",
+        "trainings at the same time; the others queue",
+        "runs",
+        "cores − 1",
+        "only shows",
+        whole,
+    ),
+    Variable(
+        "TFM_MAX_QUEUED",
+        "max_queued",
+        "runs that may wait",
+        "runs",
+        "20",
+        "only shows",
+        whole,
+    ),
+    Variable(
+        "TFM_MAX_PER_SESSION",
+        "max_per_session",
+        "runs of one visitor that train or wait, resumed ones too",
+        "runs",
+        "8; public: 2",
+        "only shows",
+        whole,
+        public=2,
+    ),
+    Variable(
+        "TFM_MAX_STEPS",
+        "max_steps",
+        "the longest run",
+        "steps",
+        "no limit; public: 20000",
+        "only shows",
+        whole,
+        public=20_000,
+    ),
+    Variable(
+        "TFM_MAX_PARAMETERS",
+        "max_parameters",
+        "the largest model",
+        "parameters",
+        "no limit; public: 5000000",
+        "only shows",
+        whole,
+        public=5_000_000,
+    ),
+    Variable(
+        "TFM_MAX_SECONDS",
+        "max_seconds",
+        "how long a run may train before it is stopped",
+        "seconds",
+        "no limit; public: 3600",
+        "only shows",
+        whole,
+        public=3_600,
+    ),
+    Variable(
+        "TFM_MAX_PAUSE",
+        "max_pause",
+        "how long a paused run keeps its place among those that train",
+        "seconds",
+        "600; public: 60",
+        "it gives its place up at once",
+        whole,
+        public=60,
+    ),
+    Variable(
+        "TFM_MAX_ATTENTION",
+        "max_attention",
+        "attention weights that a snapshot keeps, 2 bytes each: layers × heads × tokens² × "
+        "examples; beyond it fewer examples are kept",
+        "numbers",
+        "20000000",
+        "no attention is kept",
+        whole,
+    ),
+    Variable(
+        "TFM_MAX_DISK",
+        "max_disk",
+        "room for all runs (`500MB`, `20GB`, `1.5TB`)",
+        "bytes",
+        "no limit; public: 20GB",
+        "only shows; nothing is deleted",
+        size,
+        public=20 * 10**9,
+    ),
+    Variable(
+        "TFM_MAX_RUNS",
+        "max_runs",
+        "runs that are kept",
+        "runs",
+        "no limit; public: 1000",
+        "only shows; nothing is deleted",
+        whole,
+        public=1_000,
+    ),
+    Variable(
+        "TFM_PUBLIC",
+        "public",
+        "1 for a server that strangers reach: runs belong to those who began them, and limits "
+        "get the defaults said here",
+        "",
+        "0",
+        "",
+        switch,
+    ),
+    Variable(
+        "TFM_OPEN",
+        "open",
+        "1 lists the runs of all visitors for everybody",
+        "",
+        "1; public: 0",
+        "one's own are listed, and another's opens by its link",
+        switch,
+        public=False,
+    ),
+    Variable(
+        "TFM_HOST_KEY",
+        "host_key",
+        "the key with which the host may do what only a run's owner may; 16 characters or more",
+        "",
+        "none",
+        "",
+        key,
+    ),
+    Variable(
+        "TFM_FRAME_ANCESTORS",
+        "frame_ancestors",
+        "the sites that may show the app in a frame, as a Content-Security-Policy says it: "
+        "`'self' https://example.org`",
+        "",
+        "every site; public: `'self'`",
+        "",
+        sources,
+        public="'self'",
+    ),
+)
+
+_SOURCE = re.compile(
+    r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",
+    re.IGNORECASE | re.ASCII,
+)
+_SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:40]}…"
