@@ -58,7 +58,8 @@ def shares(sizes: Sequence[int], total: int) -> tuple[int, ...]:
 
 def _sequences(n_symbols: int, longest: int) -> int:
     """Return how many sequences of 1 to ``longest`` symbols there are."""
-    return n_symbols * (n_symbols**longest - 1) // (n_symbols - 1)
+    powers: int = n_symbols**longest
+    return n_symbols * (powers - 1) // (n_symbols - 1)
 
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {

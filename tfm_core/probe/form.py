@@ -76,16 +76,25 @@ class SnapshotForm:
             if snapshot.probabilities.shape[1] != self.n_classes:
                 raise Unreadable("its predictions are not those of {n} classes", n=self.n_classes)
             return
-        if snapshot.probabilities is None and all(part is None for part in words):
-            return
         ids, confidence, tokens, texts = words
-        if ids is None or confidence is None or snapshot.probabilities is not None:
+        if snapshot.probabilities is not None:
             raise Unreadable("it does not hold the predictions of a model of words")
-        n = _examples(ids, n, ndim=2)
-        if ids.shape != confidence.shape or ids.dtype.kind != "i":
+        longest = _MOST_TEXT
+        for numbers in (ids, confidence):
+            if numbers is not None:
+                n = _examples(numbers, n, ndim=2)
+                longest = min(longest, numbers.shape[1])
+        if ids is not None and ids.dtype.kind != "i":
             raise Unreadable("its predictions are not numbers of words")
-        if not _are_rows(tokens, n, ids.shape[1]) or not _are_texts(texts, n):
-            raise Unreadable("its predictions are no words")
+        for found, is_one in ((tokens, _is_row), (texts, _is_text)):
+            if found is None:
+                continue
+            if not isinstance(found, list) or not all(map(is_one, found)):
+                raise Unreadable("its predictions are no words")
+            if not found or n not in (None, len(found)):
+                raise Unreadable("its predictions are not those of the examples of this run")
+        if tokens is not None and max(map(len, tokens)) > longest:
+            raise Unreadable("it has more words than numbers of words")
 
     def _check_tables(self, snapshot: Snapshot) -> None:
         for name, table in (*snapshot.positions.items(), *snapshot.embeddings.items()):
@@ -186,6 +195,10 @@ def _is_row(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(is_text(token, _MOST_TEXT) for token in value)
 
 
+def _is_text(value: object) -> bool:
+    return is_text(value, _MOST_TEXT)
+
+
 def _is_alignment(value: object, n_rows: int, n_sources: int) -> bool:
     return (
         isinstance(value, list)
@@ -214,19 +227,3 @@ def _examples(array: Array, n: int | None, *, ndim: int) -> int:
     if array.ndim != ndim or not 1 <= len(array) <= MOST_EXAMPLES or n not in (None, len(array)):
         raise Unreadable("it is not one of the examples of this run")
     return len(array)
-
-
-def _are_rows(tokens: object, n: int, longest: int) -> bool:
-    return (
-        isinstance(tokens, list)
-        and len(tokens) == n
-        and all(_is_row(row) and len(row) <= longest for row in tokens)
-    )
-
-
-def _are_texts(texts: object, n: int) -> bool:
-    return (
-        isinstance(texts, list)
-        and len(texts) == n
-        and all(is_text(one, _MOST_TEXT) for one in texts)
-    )
