@@ -6,8 +6,6 @@ at the moment when it happens: a button that is not shown may be pressed all the
 
 from __future__ import annotations
 
-import contextlib
-
 import streamlit as st
 
 from pages.i18n import _
@@ -45,8 +43,7 @@ def begin(
         try:
             runs_access.queue().submit(run)
         except ValueError:
-            with contextlib.suppress(ValueError, OSError):
-                store.delete(run.id)
+            store.discard(run)
             raise
     except (ValueError, OSError) as error:
         show.problem(error)
@@ -110,7 +107,11 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
     try:
         _check_in_hand(owner)
         copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low, owner=owner)
-        runs_access.queue().resume(copy)
+        try:
+            runs_access.queue().resume(copy)
+        except ValueError:
+            runs_access.store().discard(copy)
+            raise
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
