@@ -60,11 +60,14 @@ def test_a_status_holds_what_can_be_or_is_said_to_be_damaged(store, field, odd):
     sound = put(run, "status.json", pid=os.getpid(), host="elsewhere", created=1.0, heartbeat=1.0)
     status = put(sound, "status.json", **{field: ODD[odd]}).status
     assert_total(sound)
-    assert status.state == "interrupted"
     is_optional = field in {"pid", "host", "created", "heartbeat"} and odd == "nothing"
     is_name = field == "host" and odd not in {"empty", "half a character", "lines", "nothing"}
     fits = is_optional or (is_name and isinstance(ODD[odd], str))
-    assert status.reason.startswith("Its process" if fits else "This run is damaged: status.json")
+    if fits:  # the process elsewhere is watched for a while
+        assert status.state in {"running", "interrupted"}
+    else:
+        assert status.state == "interrupted"
+        assert status.reason.startswith("This run is damaged: status.json")
 
 
 @pytest.mark.parametrize("odd", ODD)
