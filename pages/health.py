@@ -49,7 +49,7 @@ def _for_everybody(health: Health) -> dict[str, Any]:
 def _for_the_host(health: Health) -> dict[str, Any]:
     return {
         "workers": {"warm": health.warm, "alive": health.warm + health.running},
-        "disk": {"free": health.free, "writable": health.writable},
+        "disk": {"free": health.free, "used": health.used, "writable": health.writable},
         "version": __version__,
     }
 

@@ -12,7 +12,7 @@ from tfm_core.runs.health import Health
 from tfm_core.runs.settings import Settings
 
 KEY = "a key of the host's own"
-WELL = Health(None, running=1, max_running=2, waiting=3, max_waiting=5, warm=1, free=7)
+WELL = Health(None, running=1, max_running=2, waiting=3, max_waiting=5, warm=1, free=7, used=11)
 PUBLIC = Settings(public=True, host_key=KEY)
 
 
@@ -29,7 +29,7 @@ def test_on_ones_own_machine_all_is_told():
         "reason": None,
         "queue": {"running": 1, "max_running": 2, "waiting": 3, "max_waiting": 5},
         "workers": {"warm": 1, "alive": 2},
-        "disk": {"free": 7, "writable": False},
+        "disk": {"free": 7, "used": 11, "writable": False},
         "version": "0.1.0",
     }
 

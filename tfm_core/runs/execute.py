@@ -5,17 +5,19 @@ Whoever trains a run, worker or command line, does it here, so every run has the
 
 from __future__ import annotations
 
-import dataclasses
+import math
 import time
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tfm_core.runs import claim, requests, snapshots
-from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.reading import Unreadable, is_number, object_of
+from tfm_core.runs import claim, leftovers, requests, snapshots, tickets
+from tfm_core.runs.atomic import write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process import is_same
 from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
@@ -42,25 +44,25 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     ``listener`` is called with every event. Raises claim.RunHeld where another process works on
     the run, and OSError where not even the status can be written; all else ends as a status.
     """
-    mark = mark_of()
-    if run.status.pid != mark.pid:  # else the queue has prepared all for this process
-        requests.take(run.folder)  # what an earlier worker did not live to answer
-    if not claim.take(run.folder, mark):
-        raise claim.RunHeld("The run {id} is being trained by another process.", id=run.id)
-    control = control or Control(run.folder)
-    status = dataclasses.replace(
-        run.status, pid=mark.pid, host=mark.host, created=mark.created, queue_position=None
-    )
+    hold = claim.Hold(run.folder)
     try:
-        with Recorder(run.folder, status) as recorder:
+        leftovers.clear(run.folder)
+        status = run.status
+        if status.mark is None or not is_same(status.mark, hold.mark):
+            # else the queue has prepared all for this process
+            requests.take(run.folder)  # what an earlier worker did not live to answer
+        control = control or Control(run.folder)
+        with Recorder(hold, status.held_by(hold.mark)) as recorder:
+            control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
+            tickets.remove(run.folder.parent, run.id)
             state, reason = _trained(run, control, recorder, listener)
             recorder.stop_heartbeat()
-            claim.release(run.folder, mark)  # before the last word: who reads it may go on at once
+            hold.release()  # before the last word: who reads it may go on at once
             recorder.change(state, reason)
             return recorder.status
     finally:
-        claim.release(run.folder, mark)
+        hold.release()
 
 
 def settle(threads: int) -> None:
@@ -80,7 +82,7 @@ class _Execution:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
         self.total = run.experiment.training.steps
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
-        self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
+        self._best_loss = _best_loss(run.folder)
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
 
     def go(self) -> Ending:
@@ -89,6 +91,7 @@ class _Execution:
 
         settle(self.run.meta.threads)
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
+        trainer.clock = self.recorder.clock
         reason = self._continue(trainer)
         if trainer.step == 0:
             self._write_probe(trainer)
@@ -122,7 +125,7 @@ class _Execution:
                 snapshots.snapshot_path(self.run.folder, later).unlink(missing_ok=True)
         if step >= 0:
             return None
-        self._best_loss = float("inf")
+        self._best_loss = math.inf
         return N_("It had no checkpoint yet, so it started again from the beginning.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
@@ -174,7 +177,8 @@ class _Execution:
         if loss < self._best_loss:
             self._best_loss = loss
             checkpoints.save(trainer, self.best)
-            write_json(self.run.folder / "best.json", {"loss": loss, "step": trainer.step})
+            best = {"loss": loss, "step": trainer.step}
+            write_json(self.run.folder / "best.json", best, lasting=True)
 
     def _is_save_due(self) -> bool:
         wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
@@ -185,6 +189,7 @@ class _Execution:
 
         if trainer.step != self._saved_step:
             begin = time.monotonic()
+            self.recorder.sync()  # no checkpoint without the curve that leads to it
             checkpoints.save(trainer, self.last)
             self._save_took = time.monotonic() - begin
             self._saved_step = trainer.step
@@ -201,6 +206,8 @@ def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener 
     """Train, and return how it ended, whatever happens on the way."""
     try:
         return _Execution(run, control, recorder, listener).go()
+    except claim.RunHeld:
+        raise
     except KeyboardInterrupt:
         return "stopped", control.stop_reason or BY_HAND
     except Exception as error:
@@ -225,5 +232,10 @@ def _log(run: Run, error: Exception) -> None:
         return
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("inf")
+def _best_loss(folder: Path) -> float:
+    """Return the lowest validation loss so far; infinity where nothing says it."""
+    try:
+        loss = object_of(folder / "best.json", most=65_536).get("loss")
+    except (FileNotFoundError, Unreadable):
+        return math.inf
+    return float(loss) if is_number(loss, -1e30, 1e30) else math.inf

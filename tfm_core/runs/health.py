@@ -6,16 +6,15 @@ took long, so that asking costs a small share of one core at most.
 
 from __future__ import annotations
 
-import errno
 import os
-import shutil
 import tempfile
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tfm_core.runs import tickets
+from tfm_core.runs import room, tickets
+from tfm_core.runs.failures import refusal
 from tfm_core.runs.queue import RunQueue
 
 KEPT_SECONDS = 1.0
@@ -24,7 +23,6 @@ PATIENCE_SECONDS = 2.0
 
 _SHARE = 0.05  # of one core, for looking
 _TRIED = b"\0" * 4096  # most disks give out room in such pieces
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Health:
     """One look at a server. reason: what keeps it from training, in a sentence, or None.
 
     running, waiting: runs; max_waiting: how many may. warm: workers that wait for a run.
-    free: bytes, None where the folder cannot be asked.
+    free, used: bytes, with what lies in the trash.
     """
 
     reason: str | None
@@ -41,7 +39,8 @@ class Health:
     waiting: int = 0
     max_waiting: int = 0
     warm: int = 0
-    free: int | None = None
+    free: int = 0
+    used: int = 0
     writable: bool = False
 
 
@@ -72,6 +71,8 @@ class Checkup:
 
 def _look(queue: RunQueue) -> Health:
     root, limits = queue.store.root, queue.limits
+    runs = [run for run in queue.store.list() if not run.meta.recorded]
+    found = room.look(root, runs)
     reason = _reason_not_to_write(root)
     writable = reason is None
     if limits.only_shows:  # it writes nothing, and may lie on a disk that nobody can write
@@ -80,12 +81,13 @@ def _look(queue: RunQueue) -> Health:
         reason = "The queue has ended, so that no run is started; the server's log says why."
     return Health(
         reason,
-        running=queue.n_running(),
+        running=sum(run.status.is_alive for run in runs),
         max_running=queue.max_running,
         waiting=len(tickets.waiting(root)),
         max_waiting=limits.max_queued,
         warm=sum(worker.is_alive for worker in queue.pool.waiting()),
-        free=_free(root),
+        free=found.free,
+        used=found.runs + found.deleted,
         writable=writable,
     )
 
@@ -96,17 +98,8 @@ def _reason_not_to_write(root: Path) -> str | None:
         with tempfile.TemporaryFile(dir=_there(root), buffering=0) as file:
             file.write(_TRIED)
     except OSError as error:
-        if error.errno in _FULL:
-            return "The disk of the runs is full."
-        return "The folder of runs cannot be written."
+        return refusal(error)
     return None
-
-
-def _free(root: Path) -> int | None:
-    try:
-        return shutil.disk_usage(_there(root)).free
-    except OSError:
-        return None
 
 
 def _there(root: Path) -> Path:

@@ -17,7 +17,8 @@ class LimitReached(StudentError):
 class Limits:
     """Upper bounds; None means that there is none, 0 that nothing is let through.
 
-    A run is stopped after ``max_seconds`` of wall clock. only_shows: no run may be started.
+    A run is stopped after it has trained for ``max_seconds``, before and after each resume, and
+    where others wait also after ``max_pause`` seconds of pause. only_shows: no run may be started.
     """
 
     max_queued: int = 20
@@ -25,6 +26,7 @@ class Limits:
     max_steps: int | None = None
     max_parameters: int | None = None
     max_seconds: float | None = None
+    max_pause: float | None = None
     only_shows: bool = False
 
     @classmethod
@@ -36,6 +38,7 @@ class Limits:
             max_steps=settings.max_steps,
             max_parameters=settings.max_parameters,
             max_seconds=settings.max_seconds,
+            max_pause=settings.max_pause,
             only_shows=settings.only_shows,
         )
 
@@ -77,6 +80,15 @@ class Limits:
                     count=count,
                     max_parameters=self.max_parameters,
                 )
+
+    def check_trained(self, seconds: float) -> None:
+        """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            raise LimitReached(
+                "This run has trained for {limit:,.0f} seconds, the longest that a run may take "
+                "here.",
+                limit=self.max_seconds,
+            )
 
     def _check_open(self) -> None:
         if self.only_shows or self.max_queued == 0 or self.max_per_session == 0:

@@ -25,39 +25,44 @@ EVERY_SECONDS = 600.0
 DRAFT = ".new-"
 """How a run's folder is called until it is whole."""
 
-_BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
+BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 """A file that is written beside its place: by ``atomic``, by safetensors, as a checkpoint."""
 
-_PARTS = ("", "requests", "snapshots", "checkpoints/last", "checkpoints/best")
+_PARTS = ("", "requests", "snapshots", "claims", "checkpoints/last", "checkpoints/best")
 
 
 def sweep(root: Path) -> int:
     """Remove what is left over in a folder of runs; return how many things went. Never raises."""
     n_swept = trash.empty(root, older_than=trash.KEPT_SECONDS)
+    for path in left_over(root):
+        is_folder = path.is_dir() and not path.is_symlink()
+        n_swept += trash.remove(path) if is_folder else _unlink(path)
+    return n_swept
+
+
+def left_over(root: Path) -> Iterator[Path]:
+    """Yield folders and files that nobody will finish, each looked at just before. Never raises."""
     for folder in (root, root / trash.FOLDER):
         for entry in _entries(folder):
             is_left = entry.name.startswith((DRAFT, trash.GOING))
             if is_left and _is_quiet(entry.path):
-                n_swept += trash.remove(Path(entry.path))
+                yield Path(entry.path)
     for entry in _entries(root):
         if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-            n_swept += _sweep_run(Path(entry.path))
-    return n_swept
+            yield from _half_files(Path(entry.path))
 
 
-def _sweep_run(folder: Path) -> int:
-    """Remove the half files of a run that no worker holds."""
+def _half_files(folder: Path) -> list[Path]:
+    """Return the half files of a run that no worker holds."""
     left = [
-        entry.path
+        Path(entry.path)
         for part in _PARTS
         for entry in _entries(folder / part)
-        if _BESIDE.fullmatch(entry.name)
+        if BESIDE.fullmatch(entry.name)
         and entry.is_file(follow_symlinks=False)
         and _is_quiet(entry.path)
     ]
-    if not left or read_status(folder).is_active:
-        return 0
-    return sum(_unlink(path) for path in left)
+    return [] if not left or read_status(folder).is_active else left
 
 
 def _is_quiet(path: str) -> bool:
@@ -77,9 +82,9 @@ def _is_quiet(path: str) -> bool:
     return all(_is_quiet(entry.path) for entry in _entries(path))
 
 
-def _unlink(path: str) -> bool:
+def _unlink(path: Path) -> bool:
     try:
-        os.unlink(path)
+        path.unlink()
     except OSError:
         return False
     return True
