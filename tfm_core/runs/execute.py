@@ -11,7 +11,8 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.runs import claim, requests, snapshots
+from tfm_core.facts import disk
+from tfm_core.runs import claim, requests, settings, snapshots
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
@@ -82,6 +83,8 @@ class _Execution:
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
         self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
+        most = settings.read().max_attention
+        self.n_attended = max(1, disk.examples_kept(run.experiment, most))
 
     def go(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
@@ -90,8 +93,7 @@ class _Execution:
         settle(self.run.meta.threads)
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
         reason = self._continue(trainer)
-        if trainer.step == 0:
-            self._write_probe(trainer)
+        self._choose_examples(trainer)
         self._report_progress(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
         why = None
@@ -161,12 +163,21 @@ class _Execution:
     def _snapshot(self, trainer: Trainer) -> None:
         from tfm_core.probe import snapshot
 
-        snapshots.write(self.run.folder, snapshot.take(trainer))
+        snapshots.write(self.run.folder, snapshot.take(trainer, self.n_attended))
 
-    def _write_probe(self, trainer: Trainer) -> None:
+    def _choose_examples(self, trainer: Trainer) -> None:
+        """Write the probe; a resumed run goes on with the attention of no more examples."""
         from tfm_core.probe import snapshot
 
-        snapshots.write_probe(self.run.folder, snapshot.probe_of(trainer))
+        if trainer.step > 0:
+            n_before = len(self.run.probe().attended)
+            self.n_attended = min(self.n_attended, n_before)
+            if self.n_attended == n_before:
+                return
+        probe = snapshot.probe_of(trainer)
+        if self.n_attended < len(probe["items"]):
+            probe["n_attended"] = self.n_attended
+        snapshots.write_probe(self.run.folder, probe)
 
     def _keep_best(self, loss: float, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints

@@ -150,8 +150,8 @@ class Run:
         return snapshots.steps(self.folder)
 
     def snapshot(self, step: int) -> Snapshot:
-        """Return the snapshot of a step. Raises ValueError, in a sentence."""
-        return snapshots.read(snapshots.snapshot_path(self.folder, step))
+        """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
+        return snapshots.kept(snapshots.snapshot_path(self.folder, step))
 
     def probe(self) -> Probe:
         """Return the examples that the snapshots look at. Raises ValueError, in a sentence."""

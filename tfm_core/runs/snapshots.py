@@ -17,6 +17,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tfm_core import byte_cache
 from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.sentences import StudentError
@@ -88,6 +89,16 @@ def read(path: Path) -> Snapshot:
     )
 
 
+def kept(path: Path) -> Snapshot:
+    """Return a snapshot, from memory where it was read before. Raises ValueError as ``read``."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return read(path)
+    key = ("snapshot", path, facts.st_mtime_ns, facts.st_size)
+    return byte_cache.SHARED.get(key, lambda: read(path))
+
+
 def steps(folder: Path) -> list[int]:
     """Return the steps of the snapshots of a run that can be read, ascending."""
     steps = []
@@ -122,12 +133,16 @@ def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
 
 
 def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
-    """Write the probe: ``kind``, ``items`` and, for pictures, ``images`` uint8. Raises OSError."""
+    """Write the probe: ``kind``, ``items``, ``n_attended`` and, for pictures, ``images`` uint8.
+
+    Raises OSError.
+    """
     images = values.get("images")
     if images is not None:
         content = save({"images": np.ascontiguousarray(images, np.uint8)})
         write_bytes(folder / "probe.safetensors", content)
-    write_json(folder / "probe.json", {"kind": values["kind"], "items": values["items"]})
+    known = {name: values.get(name) for name in ("kind", "items", "n_attended")}
+    write_json(folder / "probe.json", known)
 
 
 def read_probe(folder: Path) -> Probe:
@@ -145,7 +160,9 @@ def read_probe(folder: Path) -> Probe:
                 images = file.get_tensor("images")
         except (OSError, SafetensorError):
             raise StudentError("The pictures of this run's probe are damaged or missing.") from None
-    return Probe(kind, items, images)
+    n_attended = values.get("n_attended")
+    is_count = isinstance(n_attended, int) and 1 <= n_attended <= len(items)
+    return Probe(kind, items, images, n_attended if is_count else None)
 
 
 def _under(prefix: str, tensors: dict[str, Array]) -> dict[str, Array]:
