@@ -1,4 +1,5 @@
-"""The app's entry: ``streamlit run app.py``. Starts and stops the queue, serves vendors' scripts.
+"""The app's entry: ``streamlit run app.py``. Starts and stops the queue, serves vendors' scripts
+and ``/health``.
 
 The script that Streamlit runs is ``pages/frame.py``: with the main script inside ``pages/``,
 Streamlit discovers no pages by itself, and a deep link on a cold server gets the frame too.
@@ -16,11 +17,14 @@ from pathlib import Path
 import anyio
 import plotly
 import streamlit as st
-from starlette.routing import Mount
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from pages import health
 from pages.i18n import _
 from pages.ui import runs_access
+from pages.ui.cookies import Cookies
 from tfm_core.machine import slowness
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
@@ -57,13 +61,27 @@ def on_script_error(error: Exception) -> bool:
 
 def vendor_routes() -> list[Mount]:
     """Serve the scripts of plotly and Graphviz at /vendor/..., below the app's base path too."""
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    prefixes = {"", f"/{base}" if base else ""}
     return [
         Mount(f"{prefix}/vendor/{name}", StaticFiles(directory=folder))
-        for prefix in prefixes
+        for prefix in prefixes()
         for name, folder in VENDORS.items()
     ]
+
+
+def health_routes() -> list[Route]:
+    """Tell load balancers at /health how the server does, below the app's base path too."""
+    return [Route(f"{prefix}/health", health.answer) for prefix in prefixes()]
+
+
+def prefixes() -> set[str]:
+    """Return the paths that the app may be asked for at: none, and its base path."""
+    return {"", base_path()}
+
+
+def base_path() -> str:
+    """Return the path that the app is served below, such as ``"/some/base"``, or ``""``."""
+    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+    return f"/{base}" if base else ""
 
 
 def check_settings() -> None:
@@ -77,5 +95,9 @@ def check_settings() -> None:
 
 check_settings()
 app = st.App(
-    "pages/frame.py", lifespan=lifespan, routes=vendor_routes(), on_script_error=on_script_error
+    "pages/frame.py",
+    lifespan=lifespan,
+    routes=[*vendor_routes(), *health_routes()],
+    middleware=[Middleware(Cookies, path=base_path() or "/")],
+    on_script_error=on_script_error,
 )

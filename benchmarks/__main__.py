@@ -6,6 +6,8 @@ import argparse
 import importlib
 from collections.abc import Sequence
 
+from benchmarks import reliability
+
 # name: the module that has ``tables(quick)``, and what it measures
 BENCHMARKS: dict[str, tuple[str, str]] = {
     "accuracy": ("benchmarks.accuracy", "what the presets reach, in CPU-seconds of training"),
@@ -16,6 +18,7 @@ BENCHMARKS: dict[str, tuple[str, str]] = {
     "attention_grid": ("benchmarks.attention_grid", "all heads, from click to painted"),
     "anatomy": ("benchmarks.anatomy", "how fast the pages on the model show a change"),
     "app": ("benchmarks.app", "what watching costs training, and how fast pages answer"),
+    "reliability": ("benchmarks.reliability", "what holds when the app is attacked"),
 }
 
 
@@ -23,15 +26,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables asked for, each as soon as it is measured."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    attacks = {name: (reliability.module(name), "an attack") for name in reliability.ATTACKS}
+    known = {**BENCHMARKS, **attacks}
     for name in options.names:
-        if name not in BENCHMARKS:
-            parser.error(f"there is no benchmark {name!r}; there are {', '.join(BENCHMARKS)}")
+        if name not in known:
+            parser.error(f"there is no benchmark {name!r}; there are {', '.join(known)}")
     from benchmarks.machine import describe, prepare
 
     prepare()
     print(describe(), flush=True)
     for name in options.names or BENCHMARKS:
-        module, words = BENCHMARKS[name]
+        module, words = known[name]
         print(f"\n## {name}: {words}", flush=True)
         for table in importlib.import_module(module).tables(quick=options.quick):
             print(f"\n{table}", flush=True)
@@ -40,7 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"any of {', '.join(BENCHMARKS)}; all if none"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"any of {', '.join(BENCHMARKS)}, or of the "
+        f"attacks of reliability: {', '.join(reliability.ATTACKS)}; all if none",
     )
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and short runs: does it work, roughly"

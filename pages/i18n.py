@@ -11,7 +11,7 @@ while a module is imported. The sentences of both are collected with
 
     pybabel extract -o pages.pot -k N_ -k say -k StudentError -k CrossError:2 -k LimitReached \\
         -k DataUnavailable -k NotHere -k RunNotFound -k RunDamaged -k RunHeld -k Busy \\
-        -k CheckpointDamaged -k TrainingDiverged app.py pages tfm_core
+        -k CheckpointDamaged -k TrainingDiverged -k NotYours app.py pages tfm_core
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from pathlib import Path
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from tfm_core.runs.failures import refusal
 from tfm_core.sentences import N_, Sentence, StudentError
 
 __all__ = ["N_", "PAGES_DIR", "_", "content", "language", "languages", "ngettext", "speak"]
@@ -63,9 +64,12 @@ def follow_link() -> None:
 def _(text: str | BaseException | None) -> str:
     """Return a text of the app in the session's language, its values filled in.
 
-    An error of the app's own speaks by its sentence; any other says what it says. None, where
-    there is nothing to say, is empty.
+    An error of the app's own speaks by its sentence, one of the operating system by the sentence
+    for its number, without a path; any other says what it says. None, where there is nothing to
+    say, is empty.
     """
+    if isinstance(text, OSError) and not isinstance(text, StudentError):
+        return _(refusal(text))
     if isinstance(text, BaseException):
         return _(text.sentence) if isinstance(text, StudentError) else str(text)
     if not text:

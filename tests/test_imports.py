@@ -14,7 +14,7 @@ pytestmark = pytest.mark.quick
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
-    ("sentences", "machine", "byte_cache"),
+    ("sentences", "machine", "disk", "byte_cache"),
     ("variants",),
     ("layers",),
     ("config",),
@@ -25,6 +25,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("training",),
     ("probe",),
     ("runs",),
+    ("doctor",),
     ("inspect", "cli"),
     ("plots", "recorded", "__main__"),
 )

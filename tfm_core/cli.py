@@ -11,17 +11,22 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
-from tfm_core.runs import Run, RunStore, settings, tickets
+from tfm_core.runs import Run, RunStore, fits, settings
+from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
+from tfm_core.runs.process import STALE_SECONDS, this_host
+from tfm_core.runs.status import Status
 from tfm_core.sentences import StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 _THREADS_AUTO = "auto"
+_WATCH_SECONDS = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
     options = _parser().parse_args(arguments)
     try:
-        settings.read()  # a bad one is said before anything begins
+        if options.command is not _doctor:
+            settings.read()  # a bad one is said before anything begins
         return int(options.command(options))
     except ValueError as error:
         print(error, file=sys.stderr)
@@ -37,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a list has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a disk that takes not even the reason why the run ended
+        print(refusal(error), file=sys.stderr)
+        return FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,6 +85,13 @@ def _parser() -> argparse.ArgumentParser:
         lister = commands.add_parser(name, help=words)
         lister.add_argument("--json", action="store_true", help="print JSON")
         lister.set_defaults(command=command)
+
+    doctor = commands.add_parser("doctor", help="check folder, disk, packages and runs")
+    doctor.add_argument("--json", action="store_true", help="print JSON")
+    doctor.add_argument(
+        "--mend", action="store_true", help="mend the line and claims, remove leftovers"
+    )
+    doctor.set_defaults(command=_doctor)
     return parser
 
 
@@ -89,6 +105,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _train(options: argparse.Namespace) -> int:
     experiment = _experiment(options.preset, options.set, options.seed)
     _check_device(options.device)
+    fits.check(experiment, options.device)
     if not options.quiet:
         for said in advice(experiment.training):
             print(said.sentence, file=sys.stderr)
@@ -108,19 +125,35 @@ def _train(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     store = RunStore()
     run = store.get(options.id)
-    status = run.status
+    status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
-    is_mine = status.state == "queued" and tickets.remove(store.root, run.id)
-    if not is_mine and not status.can_resume:
+    if run.problem is not None:
+        raise StudentError(run.problem)
+    fits.check(run.experiment, run.meta.device)
+    if status.state != "queued" and not status.can_resume:
         raise StudentError(
             "The run {id} is {state}; there is nothing to resume.",
             id=run.id,
             state=status.state,
         )
-    if run.problem is not None:
-        raise StudentError(run.problem)
     return _execute(run, options)
+
+
+def _watched(run: Run) -> Status:
+    """Return how a run stands; one on another machine is watched until that can be told."""
+    status = run.status
+    if status.is_alive and status.host != this_host():
+        print(
+            f"{status.host} trained this run last; looking whether its heart still beats, for "
+            f"at most {STALE_SECONDS:.0f} seconds.",
+            file=sys.stderr,
+        )
+    beat = status.heartbeat
+    while status.is_alive and status.host != this_host() and status.heartbeat == beat:
+        time.sleep(_WATCH_SECONDS)
+        status = run.status
+    return status
 
 
 def _execute(run: Run, options: argparse.Namespace) -> int:
@@ -217,6 +250,21 @@ def _devices(options: argparse.Namespace) -> int:
         else:
             print(f"{device.name:<8} not there: {device.reason}")
     return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from tfm_core.doctor import examine
+
+    found = []
+    for finding in examine(mends=options.mend):
+        found.append(finding)
+        if not options.json:
+            print(finding, flush=True)
+    if options.json:
+        print(json.dumps([asdict(finding) for finding in found]))
+    return FAILED if any(finding.level == "problem" for finding in found) else 0
 
 
 def _experiment(preset: str | None, changes: list[str], seed: int | None) -> Experiment:

@@ -1,15 +1,19 @@
-"""How fast this machine is, beside the one on which the presets' times were measured.
+"""How fast this machine is, and how much memory it has.
 
-A short piece of the arithmetic that tiny models are made of (small matrix products and
-element-wise work), timed with numpy, so that a page can ask without loading torch.
+Its speed is said beside that of the machine on which the presets' times were measured: a short
+piece of the arithmetic that tiny models are made of (small matrix products and element-wise work),
+timed with numpy, so that a page can ask without loading torch.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
+import psutil
 
 REFERENCE_SECONDS = 0.0050
 """What the piece took on one quiet core of the machine that the presets were measured on."""
@@ -22,6 +26,25 @@ def slowness() -> float:
     Only the processor time of this thread counts: pages that are drawn meanwhile are no slowness.
     """
     return min(_piece() for _ in range(7)) / REFERENCE_SECONDS
+
+
+def memory(*, swap: bool = False) -> int:
+    """Return the bytes that this process may use: the machine's, or less where it is confined.
+
+    By its container (cgroup) or by ulimit. swap: count what can be moved to the disk, too.
+    """
+    found = [int(psutil.virtual_memory().total) + swap * int(psutil.swap_memory().total)]
+    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):
+            found.append(int(Path(name).read_text()))
+    with contextlib.suppress(ImportError):  # Windows has no such limits
+        import resource
+
+        for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+            most = resource.getrlimit(kind)[0]
+            if most != resource.RLIM_INFINITY:
+                found.append(most)
+    return min(found)
 
 
 def _piece() -> float:

@@ -59,6 +59,16 @@ class StudentError(ValueError):
         super().__init__(self.sentence)
 
 
+def in_bytes(n_bytes: float) -> str:
+    """Return bytes with a unit of 1024: ``512 B``, ``3.4 KiB``, ``1.2 GiB``."""
+    value = float(n_bytes)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
 def _kept(value: Any) -> Any:
     """Return a value without what an error drags along: its traceback holds whole models."""
     if isinstance(value, StudentError):

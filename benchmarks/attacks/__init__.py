@@ -1,1 +1,1 @@
-"""Attacks on the app that take too long for a test, a module each with ``tables(quick)``."""
+"""Attacks: each tries to lose a run, to take the app down or to slow it, and counts what held."""

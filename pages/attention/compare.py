@@ -13,7 +13,7 @@ import streamlit as st
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
-from pages.ui import runs_access, show, state
+from pages.ui import runs_access, show, state, visitors
 from tfm_core.inspect.attention.compare import check_same_tokens, compare
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import head_map
@@ -108,7 +108,7 @@ def _pickers(run: Run, other: Run, versus: Versus, selection: Selection) -> None
 
     columns = st.columns([3, 1, 1, 2], vertical_alignment="bottom")
     is_own = selection.example is None
-    runs = {_SAME_RUN: _("This run")} if is_own else _runs(run)
+    runs = {_SAME_RUN: _("This run")} if is_own else _runs(run, other)
     n_layers = len(modules_by_kind(other.experiment)[selection.kind])
     steps = [] if is_own else other.snapshot_steps()
     same = _("The same step") if other.id == run.id else _("The nearest step")
@@ -140,10 +140,10 @@ def _from_one(i: int) -> str:
     return str(i + 1)
 
 
-def _runs(run: Run) -> dict[str, str]:
-    """Return the runs of the same task: id -> name, this one first."""
+def _runs(run: Run, chosen: Run) -> dict[str, str]:
+    """Return the runs of the same task and the one that is chosen: id -> name, this one first."""
     names = {_SAME_RUN: _("This run")}
-    for other in runs_access.store().list():
+    for other in [*visitors.at_hand(), chosen]:
         if other.problem or other.id == run.id:
             continue
         task = other.experiment.task

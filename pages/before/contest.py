@@ -8,7 +8,7 @@ import streamlit as st
 from pages.before import maps
 from pages.before.maps import FIGURES, LABELS, SHORT
 from pages.i18n import _
-from pages.ui import comparison, recorded, run_actions, runs_access, show, state
+from pages.ui import comparison, recorded, run_actions, runs_access, show, state, visitors
 from tfm_core.config import TEXT_TASKS, TextTaskConfig
 from tfm_core.inspect import conclusions
 from tfm_core.inspect.attention import rnn_attention
@@ -23,7 +23,7 @@ _CONTEST = "before-contest"
 def view() -> None:
     """Offer the press, and draw what was trained before."""
     _press()
-    contests = rnn_attention.contests(runs_access.store().list())
+    contests = rnn_attention.contests(visitors.at_hand())
     if not contests:
         st.info(
             _(

@@ -5,15 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import (
-    offers,
-    page_table,
-    recorded,
-    run_actions,
-    runs_access,
-    state,
-    way_back,
-)
+from pages.ui import offers, page_table, recorded, run_actions, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import CaptionTaskConfig
 from tfm_core.runs.run import Run
@@ -53,7 +45,7 @@ def _fitting() -> list[Run]:
     """Return the runs that can describe a picture now, newest first."""
     return [
         run
-        for run in runs_access.store().list()
+        for run in visitors.at_hand()
         if run.problem is None and run.has_checkpoint and _task(run) is not None
     ]
 
@@ -87,7 +79,7 @@ def _other_language(runs: list[Run]) -> None:
 
 
 def _none() -> None:
-    for run in runs_access.store().list():
+    for run in visitors.at_hand():
         if run.problem is None and _task(run) is not None and run.status.is_active:
             words = _("“{name}” is training: its first weights are saved in a moment.")
             st.info(

@@ -8,7 +8,16 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, recorded, run_actions, run_words, runs_access, show, state
+from pages.ui import (
+    page_table,
+    recorded,
+    run_actions,
+    run_words,
+    runs_access,
+    show,
+    state,
+    visitors,
+)
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.machine import slowness
@@ -65,7 +74,7 @@ def _found(fits: Callable[[Experiment], bool]) -> Run | None:
         return current
     able = [
         run
-        for run in runs_access.store().list()  # the newest first
+        for run in visitors.at_hand()  # the newest first
         if run.problem is None and fits(run.experiment) and run.has_checkpoint
     ]
     finished = [run for run in able if run.status.state == "finished"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import offers, recorded, runs_access, state
+from pages.ui import offers, recorded, state, visitors
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
@@ -50,7 +50,7 @@ ADDITION = Needs(
 
 def with_run(needs: Needs, part: Callable[[Run], None]) -> None:
     """Draw a part with the run it needs, or say how to get one."""
-    fitting = [run for run in runs_access.store().list() if run.problem is None and needs.fits(run)]
+    fitting = [run for run in visitors.at_hand() if run.problem is None and needs.fits(run)]
     able = [run for run in fitting if run.has_checkpoint][:_MOST]
     current = state.current_run_id()
     if current is not None and current not in [run.id for run in able]:

@@ -4,12 +4,12 @@ import streamlit as st
 
 from pages.home import preset_cards
 from pages.i18n import _
-from pages.ui import page_table, run_list, runs_access, show
+from pages.ui import page_table, run_list, show, visitors
 
 RECENT = 3
 
 show.header("home")
-runs = runs_access.store().list()
+runs = visitors.listed()
 preset_cards.first(runs)
 if runs:
     st.header(_("Recent runs"), anchor=False)

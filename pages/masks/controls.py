@@ -10,7 +10,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.masks.link import MASK
-from pages.ui import runs_access, state, typed, view_link
+from pages.ui import state, typed, view_link, visitors
 from tfm_core.inspect.masks import lab, scores
 from tfm_core.inspect.masks.lab import MASKS, PAD_TOKEN, Projected
 from tfm_core.runs.run import Run
@@ -112,7 +112,7 @@ def projected(choice: MaskChoice) -> Projected:
 
 def _run() -> Run | None:
     """Choose the run whose model scores the tokens; None where seeded embeddings do."""
-    runs = {run.id: run for run in runs_access.store().list() if _is_usable(run)}
+    runs = {run.id: run for run in visitors.at_hand() if _is_usable(run)}
     if not runs:
         return None
     current = state.current_run_id()

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.i18n import N_, _
 from pages.positions.learned import current_run, step_of
 from pages.positions.waves import length
-from pages.ui import recorded, runs_access, show
+from pages.ui import recorded, show, visitors
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots import positions as plots
@@ -83,7 +83,7 @@ def _learned(run: Run) -> None:
 def _run() -> Run | None:
     """Return the current run where it has this bias, else the newest that has it and snapshots."""
     current = current_run()
-    for run in [*([] if current is None else [current]), *runs_access.store().list()]:
+    for run in [*([] if current is None else [current]), *visitors.at_hand()]:
         is_biased = run.problem is None and run.experiment.model.position == T5_BIAS.name
         if is_biased and run.snapshot_steps():
             return run

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.positions.waves import base, width
-from pages.ui import runs_access, show, state
+from pages.ui import runs_access, show, state, visitors
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
@@ -220,7 +220,7 @@ def step_of(steps: list[int]) -> int:
 
 def _none(sentence: str) -> None:
     show.empty(sentence, _("Train one with learned positions"), "train")
-    for run in runs_access.store().list():
+    for run in visitors.at_hand():
         has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
         if has_table and run.snapshot_steps():
             st.button(

@@ -6,7 +6,17 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import comparison, page_table, run_words, runs_access, show, state, way_back
+from pages.ui import (
+    comparison,
+    page_table,
+    run_actions,
+    run_words,
+    runs_access,
+    show,
+    state,
+    visitors,
+    way_back,
+)
 from pages.ui.typed import escape
 from tfm_core.config import ConfigError, Experiment
 from tfm_core.inspect.conclusions import beyond, most_right
@@ -24,7 +34,7 @@ _STEPS, _RACE = "positions-steps", "positions-race"
 def view() -> None:
     """Offer the press, and draw what was trained before."""
     _press()
-    races = position_race.races(runs_access.store().list())
+    races = position_race.races(visitors.at_hand())
     if not races:
         st.info(
             _("Nothing to compare yet: press the button, or train two runs that differ in their "
@@ -85,22 +95,15 @@ def _start(experiment: Experiment, steps: int) -> None:
     """Queue one run a kind; shows why one is refused; those queued before it stay."""
     try:
         racers = position_race.racers(experiment, steps=steps)
-        for name, racer in reversed(racers.items()):  # the newest stands first in every list
-            run = runs_access.store().create(
-                racer,
-                device=state.device(),
-                name=_("{task}, positions: {kind}").format(
-                    task=_(experiment.task.facts.label), kind=_(POSITIONS[name].label)
-                ),
-            )
-            try:
-                runs_access.queue().submit(run)
-            except ValueError:
-                runs_access.store().delete(run.id)
-                raise
     except (ValueError, OSError) as error:
         show.problem(error)
         return
+    for name, racer in reversed(racers.items()):  # the newest stands first in every list
+        label = _("{task}, positions: {kind}").format(
+            task=_(experiment.task.facts.label), kind=_(POSITIONS[name].label)
+        )
+        if run_actions.begin(racer, name=label) is None:
+            return
     st.session_state.pop(_RACE, None)
     st.rerun()
 

@@ -16,6 +16,7 @@ from pages.ui import (
     show,
     state,
     view_link,
+    visitors,
     way_back,
 )
 from pages.ui.typed import escape
@@ -38,7 +39,7 @@ _DONE = "practice-done"
 
 def runs() -> Runs:
     """Return the guided runs that are there, of this session or another."""
-    return lesson.find(runs_access.store().list())
+    return lesson.find(visitors.at_hand())
 
 
 def choose(runs: Runs) -> str:

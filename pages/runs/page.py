@@ -3,26 +3,13 @@
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import filter
-from pages.ui import run_actions, run_list, runs_access, show, state
-from pages.ui.typed import escape
+from pages.runs import filter, host, undo
+from pages.ui import run_list, show, visitors
 
 show.header("runs")
+undo.bar()
 
-deleted = state.deleted_run()
-if deleted is not None:
-    run_id, name = deleted
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo-bar"):
-        st.markdown(_("Deleted **{name}**.").format(name=escape(name)), width="stretch")
-        st.button(
-            _("Undo"),
-            key="undo-delete",
-            icon=":material/undo:",
-            on_click=run_actions.undelete,
-            args=(run_id,),
-        )
-
-runs = runs_access.store().list()
+runs = visitors.listed()
 if runs:
     shown = filter.choose(runs)
     for run in shown:
@@ -35,3 +22,5 @@ else:
         _("Choose what to learn"),
         "home",
     )
+
+host.part()

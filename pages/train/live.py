@@ -9,8 +9,9 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
-from pages.ui import live_curves, run_words, runs_access, show, state, way_back
+from pages.ui import live_curves, run_words, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
+from tfm_core.runs import settings, troubles
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -72,13 +73,22 @@ def _header(run: Run, status: Status) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         run_buttons.row(run, status)
         st.caption(run_words.learns(run), width="content")
+    run_buttons.watcher(run)
 
 
 def _word(run: Run, status: Status) -> None:
     """Say what a state means and what can be done about it, in one place of the page."""
     with st.container():
+        if status.is_silent:
+            st.warning(
+                _(
+                    "Its worker has not been heard of for {seconds} s. It may be suspended, or its "
+                    "machine be very busy; it goes on by itself, and this time doesn’t count."
+                ).format(seconds=f"{status.silent:,.0f}"),
+                icon=":material/hourglass_disabled:",
+            )
         if status.state == "queued":
-            _queued(status)
+            _queued(run, status)
         elif status.state == "starting":
             st.info(
                 _(
@@ -90,42 +100,70 @@ def _word(run: Run, status: Status) -> None:
         elif status.state == "failed":
             why = escape(_(status.reason or N_("It did not say why.")))
             hint = _("Change the settings with New run, or press Resume to try it again.")
+            if visitors.watches(run):
+                hint = _("New run begins one of your own with its settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
             why = escape(_(status.reason))
-            st.warning(f"{words}\n\n{why}", icon=":material/power_off:")
+            st.warning(f"{words.strip()}\n\n{why}", icon=":material/power_off:")
         elif status.state == "finished" and status.reason:
             st.info(escape(_(status.reason)), icon=":material/flag:")
         elif status.state == "stopped" and status.reason:
             st.info(escape(_(status.reason)), icon=":material/stop_circle:")
         elif status.state == "paused":
-            st.info(
-                _("Paused. Step learns from one batch, Resume continues."),
-                icon=":material/pause_circle:",
-            )
+            words = _paused()
+            if visitors.watches(run):
+                words = _("Paused by the visitor who began it.")
+            st.info(words, icon=":material/pause_circle:")
 
 
 def _resume(run: Run) -> str:
+    if visitors.watches(run):
+        return ""
     step = run.checkpoint_step
     if step is None:
         return _("Nothing was saved yet, so Resume starts again from the beginning.")
     return _("Resume goes on from step {step}, the last one saved.").format(step=f"{step:,}")
 
 
-def _queued(status: Status) -> None:
+def _paused() -> str:
+    words = _("Paused. Step learns from one batch, Resume continues.")
+    longest = settings.read().max_pause
+    gives_way = (
+        _("It is stopped as soon as others wait for their turn; Resume then goes on from here.")
+        if longest == 0
+        else _(
+            "After {minutes} minutes it is stopped where others wait for their turn; Resume then "
+            "goes on from here."
+        ).format(minutes=f"{longest / 60:g}")
+    )
+    return f"{words} {gives_way}"
+
+
+def _queued(run: Run, status: Status) -> None:
     if status.queue_position:
         words = _("Number {n} in line. It starts by itself as soon as a place is free.")
         sentence = words.format(n=status.queue_position)
     else:
         sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
+    why = troubles.why(run.folder)
+    if why is not None:
+        sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")
     holding = [other for other in runs_access.store().list() if _holds_a_place(other)]
-    if holding:
+    own = [other for other in holding if not visitors.watches(other)]
+    n_others = len(holding) - len(own)
+    if n_others:
+        words = _("Training now, or paused: 1 run of another visitor.")
+        if n_others > 1:
+            words = _("Training now, or paused: {n} runs of other visitors.").format(n=n_others)
+        st.caption(words)
+    if own:
         st.caption(_("Training now, or paused; stop one to make room:"))
     with st.container(horizontal=True, gap="small"):
-        for other in holding[:_MOST_SHOWN]:
+        for other in own[:_MOST_SHOWN]:
             its_state = run_words.STATES[other.status.state]
             label = f"{escape(other.meta.name)}: {_(its_state.label)}"
             if st.button(label, icon=its_state.icon, key=f"live-other-{other.id}"):

@@ -8,7 +8,7 @@ import time
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.ui import page_table, run_actions, runs_access, state, way_back
+from pages.ui import page_table, run_actions, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.requests import RequestKind
@@ -64,7 +64,24 @@ ASKS = (
 
 
 def row(run: Run, status: Status) -> None:
-    """Draw the buttons that make sense now; what has no place now keeps none."""
+    """Draw the buttons that make sense now, for whom they do; what has no place keeps none."""
+    if not visitors.watches(run):
+        _steering(run, status)
+    if run.has_checkpoint and not status.is_active:
+        _train_further(run, status)
+    _new_run(run)
+    way_back.link(run.id)
+
+
+def watcher(run: Run) -> None:
+    """Say in one line why another visitor's run has no buttons of its own; else nothing."""
+    if visitors.watches(run):
+        words = _("You watch a run of another visitor: train a copy to play with it.")
+        st.caption(f":material/visibility: {words}")
+
+
+def _steering(run: Run, status: Status) -> None:
+    """Draw what the owner of a run may do with it."""
     for ask in ASKS:
         if status.state in ask.states:
             st.button(
@@ -83,13 +100,9 @@ def row(run: Run, status: Status) -> None:
             help=_("Go on from the last checkpoint."),
             type="primary",
             key="run-again",
-            on_click=_resume,
+            on_click=run_actions.go_on,
             args=(run,),
         )
-    if run.has_checkpoint and not status.is_active:
-        _train_further(run, status)
-    _new_run(run)
-    way_back.link(run.id)
 
 
 def away() -> None:
@@ -164,12 +177,8 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
 
 def _ask(run: Run, kind: RequestKind) -> None:
     before = run.status
-    try:
-        run.request(kind)
-    except (ValueError, OSError) as error:
-        st.toast(_(error), icon=":material/error:")
-        return
-    _await_answer(run, before)
+    if run_actions.ask(run, kind):
+        _await_answer(run, before)
 
 
 def _await_answer(run: Run, before: Status) -> None:
@@ -183,10 +192,3 @@ def _await_answer(run: Run, before: Status) -> None:
         if now.state != before.state or (before.state == "paused" and now.step != before.step):
             return
         time.sleep(0.02)
-
-
-def _resume(run: Run) -> None:
-    try:
-        runs_access.queue().resume(run)
-    except (ValueError, OSError) as error:
-        st.toast(_(error), icon=":material/error:")

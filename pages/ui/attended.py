@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import show
-from tfm_core.facts.disk import HALF, attention_numbers
+from tfm_core.facts.storage import HALF, attention_numbers
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 

@@ -12,7 +12,16 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, free_sizes, runs_access, state, url_config, view_link
+from pages.ui import (
+    controls,
+    drafts,
+    free_sizes,
+    runs_access,
+    state,
+    url_config,
+    view_link,
+    visitors,
+)
 from pages.ui.view_link import Choice, Unfit, one_of
 from tfm_core.config import Experiment, ModelConfig
 from tfm_core.config.shape import Shape
@@ -153,7 +162,7 @@ def _other_runs() -> dict[str, Run]:
     current = state.current_run_id()
     return {
         _RUN_PREFIX + run.id: run
-        for run in runs_access.store().list()
+        for run in visitors.at_hand()
         if run.id != current and run.problem is None
     }
 

@@ -1,20 +1,20 @@
 """What a person does with runs: start, open, go on, train further, rename, delete, bring back.
 
-Each either leads on or says in a sentence why it cannot.
+Each either leads on or says in a sentence why it cannot. What changes a run asks ``_owned`` for it,
+at the moment when it happens: a button that is not shown may be pressed all the same.
 """
 
 from __future__ import annotations
 
-import contextlib
-
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, runs_access, show, state, way_back
+from pages.ui import page_table, runs_access, show, state, visitors, way_back
+from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.presets import PRESETS
+from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunNotFound
 
 
 def start_preset(name: str) -> None:
@@ -29,33 +29,38 @@ def begin(
     experiment: Experiment, *, name: str | None = None, preset: str | None = None, threads: int = 1
 ) -> Run | None:
     """Create a run on the chosen device and queue it; None, said in a sentence, if refused."""
-    store = runs_access.store()
+    store, owner = runs_access.store(), visitors.visitor().owner
     try:
-        _check_session()
+        _check_in_hand(owner)
         run = store.create(
-            experiment, device=state.device(), threads=threads, name=name, preset=preset
+            experiment,
+            device=state.device(),
+            threads=threads,
+            name=name,
+            preset=preset,
+            owner=owner,
         )
         try:
             runs_access.queue().submit(run)
         except ValueError:
-            with contextlib.suppress(ValueError, OSError):
-                store.delete(run.id)
+            store.discard(run)
             raise
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
-    state.started_runs().append(run.id)
     return run
 
 
-def _check_session() -> None:
-    """Raise LimitReached where this session has as many runs in hand as one may have."""
-    store = runs_access.store()
-    active = 0
-    for run_id in state.started_runs():
-        with contextlib.suppress(RunNotFound):
-            active += store.get(run_id).status.is_active
-    runs_access.queue().limits.check_session(active)
+def _check_in_hand(owner: str) -> None:
+    """Raise LimitReached where a visitor has as many runs in hand as one may have."""
+    runs_access.queue().limits.check_session(runs_access.store().n_active(owner))
+
+
+def _owned(run_id: str) -> Run:
+    """Return a run to change. Raises NotYours for another visitor's, RunNotFound for none."""
+    run = runs_access.store().get(run_id)
+    visitors.visitor().check(run)
+    return run
 
 
 def watch(run: Run) -> None:
@@ -65,10 +70,28 @@ def watch(run: Run) -> None:
     st.switch_page(page_table.path_of("train"), query_params={"run": run.id, **back})
 
 
-def resume(run: Run) -> None:
-    """Go on with a run that ended early."""
+def ask(run: Run, kind: RequestKind) -> bool:
+    """Ask the worker of a run for something; False, said in a sentence, if that cannot be."""
     try:
-        runs_access.queue().resume(run)
+        _owned(run.id).request(kind)
+    except (ValueError, OSError) as error:
+        _say_briefly(error)
+        return False
+    return True
+
+
+def go_on(run: Run) -> None:
+    """Go on with a run that ended early, on the page where one is."""
+    try:
+        _resume(run)
+    except (ValueError, OSError) as error:
+        _say_briefly(error)
+
+
+def resume(run: Run) -> None:
+    """Go on with a run that ended early, and watch it."""
+    try:
+        _resume(run)
     except (ValueError, OSError) as error:
         show.problem(error)
         return
@@ -76,25 +99,29 @@ def resume(run: Run) -> None:
 
 
 def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | None:
-    """Train a copy of a run up to ``steps`` steps; None, said in a sentence, if refused.
+    """Train a copy of anybody's run up to ``steps`` steps; None, said in a sentence, if refused.
 
     stays_low: the learning rate does not rise again.
     """
+    owner = visitors.visitor().owner
     try:
-        _check_session()
-        copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low)
-        runs_access.queue().resume(copy)
+        _check_in_hand(owner)
+        copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low, owner=owner)
+        try:
+            runs_access.queue().resume(copy)
+        except ValueError:
+            runs_access.store().discard(copy)
+            raise
     except (ValueError, OSError) as error:
         show.problem(error)
         return None
-    state.started_runs().append(copy.id)
     return copy
 
 
 def rename(run_id: str, name: str) -> None:
     """Give a run another name."""
     try:
-        runs_access.store().rename(run_id, name)
+        runs_access.store().rename(_owned(run_id).id, name)
     except (ValueError, OSError) as error:
         state.notify(_(error))
 
@@ -102,17 +129,24 @@ def rename(run_id: str, name: str) -> None:
 def delete(run: Run) -> None:
     """Put a run into the trash; the Runs page then offers to bring it back."""
     try:
-        runs_access.store().delete(run.id)
+        runs_access.store().delete(_owned(run.id).id, by=visitors.visitor().owner)
     except (ValueError, OSError) as error:
         state.notify(_(error))
-        return
-    state.set_deleted_run((run.id, run.meta.name))
 
 
 def undelete(run_id: str) -> None:
-    """Bring a deleted run back."""
-    state.set_deleted_run(None)
+    """Bring back a run that this visitor has deleted."""
     try:
-        runs_access.store().undelete(run_id)
+        runs_access.store().undelete(run_id, by=visitors.visitor().owner)
     except (ValueError, OSError) as error:
         state.notify(_(error))
+
+
+def _resume(run: Run) -> None:
+    owned = _owned(run.id)
+    _check_in_hand(visitors.visitor().owner)
+    runs_access.queue().resume(owned)
+
+
+def _say_briefly(error: Exception) -> None:
+    st.toast(escape(_(error)), icon=":material/error:")

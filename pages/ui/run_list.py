@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import recorded, run_actions, run_words, show, state
+from pages.ui import recorded, run_actions, run_words, show, state, visitors
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
@@ -46,7 +46,8 @@ def _facts(run: Run, *, was_active: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
-            st.markdown(f"{name}  {run_words.badge(status)} {recorded.badge(run)}")
+            badges = f"{run_words.badge(status)} {recorded.badge(run)} {visitors.badge(run)}"
+            st.markdown(f"{name}  {badges}")
             st.caption(" · ".join(_numbers(run)))
     if status.reason:
         st.caption(escape(_(status.reason)))
@@ -68,7 +69,7 @@ def _numbers(run: Run) -> list[str]:
 def _buttons(run: Run) -> None:
     if st.button(_("Open"), key=f"open-{run.id}", icon=":material/open_in_full:"):
         run_actions.watch(run)
-    if run.meta.recorded or not run.status.can_resume:
+    if run.meta.recorded or not run.status.can_resume or visitors.watches(run):
         return
     if st.button(
         _("Resume"),
@@ -83,12 +84,13 @@ def _buttons(run: Run) -> None:
 
 def _menu(run: Run) -> None:
     can_go_on = run.problem is None and run.has_checkpoint and not run.status.is_active
-    if run.meta.recorded and not can_go_on:
+    can_change = not run.meta.recorded and not visitors.watches(run)
+    if not (can_go_on or can_change):
         return
     with st.popover(_("More"), key=f"menu-{run.id}"):
         if can_go_on and run.status.step < MOST_STEPS:
             _further(run)
-        if not run.meta.recorded:
+        if can_change:
             _rename_and_delete(run)
 
 

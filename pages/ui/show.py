@@ -15,6 +15,7 @@ from pages.components import live_figure as component
 from pages.i18n import _, content
 from pages.ui import page_table
 from pages.ui.typed import escape
+from tfm_core.sentences import in_bytes
 
 
 def header(name: str) -> None:
@@ -97,12 +98,7 @@ def count(n: float) -> str:
 
 def size(n_bytes: float) -> str:
     """Return bytes with a unit of 1024: ``512 B``, ``3.4 KiB``, ``1.2 GiB``."""
-    value = float(n_bytes)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
+    return in_bytes(n_bytes)
 
 
 def device(name: str) -> str:

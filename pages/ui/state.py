@@ -1,4 +1,4 @@
-"""What a session remembers across pages: the current run, its runs, the draft, notices."""
+"""What a session remembers across pages: the current run, the draft, notices."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ _DEVICE = "device"
 _PAGE = "page"
 _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
-_DELETED = "deleted_run"
-_STARTED = "started_runs"
 _OWN_TEXT = "own_text"
 
 
@@ -39,12 +37,6 @@ def current_run_id() -> str | None:
     if chosen is not None and not _exists(chosen):
         st.session_state[_RUN] = chosen = None
     return chosen
-
-
-def started_runs() -> list[str]:
-    """Return the ids of the runs that this session began, oldest first."""
-    started: list[str] = st.session_state.setdefault(_STARTED, [])
-    return started
 
 
 def unknown_run_in_link() -> str | None:
@@ -184,16 +176,6 @@ def draw_anew() -> NoReturn:
     unique = dict.fromkeys([*shown, *st.session_state.get(_NOTICES, [])])
     st.session_state[_NOTICES] = list(unique)
     st.rerun()
-
-
-def deleted_run() -> tuple[str, str] | None:
-    """Return id and name of the run that was deleted last and can be brought back."""
-    return st.session_state.get(_DELETED)
-
-
-def set_deleted_run(run: tuple[str, str] | None) -> None:
-    """Remember the run that was deleted last, for the Undo button."""
-    st.session_state[_DELETED] = run
 
 
 def _exists(run_id: str) -> bool:

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import offers, runs_access, show, state, view_link
+from pages.ui import offers, runs_access, show, state, view_link, visitors
 from pages.ui.typed import escape
 from pages.words.link import TABLE
 from tfm_core.inspect.attention.trained import checkpoint_mark
@@ -146,7 +146,7 @@ def _none(why: str) -> None:
 
 
 def _recorded() -> None:
-    for other in runs_access.store().list():
+    for other in visitors.at_hand():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
             st.button(
                 _("Look at “{name}”").format(name=other.meta.name),

@@ -8,7 +8,7 @@ from pages.i18n import _
 from pages.ui import show, view_link
 from pages.words.embeddings import table_to_show
 from pages.words.link import DIMENSIONS
-from tfm_core.facts.disk import MOST_EMBEDDED
+from tfm_core.facts.storage import MOST_EMBEDDED
 from tfm_core.inspect.text import embeddings
 from tfm_core.plots import embeddings_moving as plots
 

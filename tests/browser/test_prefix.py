@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,8 +16,11 @@ from tests.browser import server as servers
 from tests.browser.prefix_proxy import behind
 from tests.browser.server import AppServer
 from tests.browser.tab import Tab
+from tests.runs.waiting import wait_until
 
 DRAWN = ".live-figure .main-svg"
+UNWRITABLE = "/proc/sys/kernel/random"
+"""A folder in which not even root can make a file."""
 
 
 @pytest.fixture
@@ -39,7 +46,7 @@ def test_a_proxy_that_takes_the_prefix_away(
         expect(tab.main.locator(drawn).first).to_be_visible()
 
 
-def test_a_server_with_a_base_path(
+def test_a_server_with_a_base_path_and_how_it_does(
     chromium: Browser, tab: Tab, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     base = "some/base"
@@ -51,5 +58,29 @@ def test_a_server_with_a_base_path(
         expect(tab.main.locator(DRAWN).first).to_be_visible()
         tab.goto("build")
         expect(tab.main.locator(".diagram svg g.node").first).to_be_visible()
+
+        status, values = health(server)
+        assert (status, values["ok"], values["reason"]) == (200, True, None)
+        assert values["queue"] == {"running": 0, "max_running": 1, "waiting": 0, "max_waiting": 20}
+        assert values["disk"]["writable"]
+        assert values["disk"]["free"] > 0
+
+        server.store.root.mkdir(exist_ok=True)
+        server.store.root.rename(server.store.root.with_name("lost"))
+        server.store.root.symlink_to(UNWRITABLE)
+        wait_until(lambda: health(server)[0] == 503, "the loss is noticed")
+        said = health(server)[1]
+        assert not said["ok"]
+        assert "folder of runs" in said["reason"]
+        assert str(server.store.root) not in json.dumps(said)
     finally:
         server.close()
+
+
+def health(server: AppServer) -> tuple[int, Any]:
+    """Return what /health answers: the status and the values."""
+    try:
+        with urllib.request.urlopen(f"{server.url}/health", timeout=30) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as error:
+        return error.code, json.load(error)

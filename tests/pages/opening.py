@@ -15,12 +15,21 @@ PATIENCE = 180  # seconds: for slow machines; who does not fail does not wait so
 
 
 def opened_at(
-    file: str = "home/page.py", *, draft: Experiment | None = None, **query: str
+    file: str = "home/page.py",
+    *,
+    draft: Experiment | None = None,
+    token: str | None = None,
+    **query: str,
 ) -> AppTest:
-    """Open the page of a file below pages/ with the query of a link, and perhaps a model."""
+    """Open the page of a file below pages/ with the query of a link, and perhaps a model.
+
+    token: of the browser, as its cookie would say it; without one it is somebody new.
+    """
     app = AppTest.from_file(str(FRAME), default_timeout=PATIENCE)
     if draft is not None:
         app.session_state["draft"] = draft.model_dump()
+    if token is not None:
+        app.session_state["visitor_token"] = token
     for name, value in query.items():
         app.query_params[name] = value
     (page,) = [page for page in PAGES.values() if page.file == file]

@@ -30,6 +30,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "RunHeld": None,
     "CheckpointDamaged": None,
     "Busy": None,
+    "NotYours": None,
     "TrainingDiverged": None,
     "CrossError": (2,),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import errno
 import gettext
 import pickle
 from collections.abc import Iterator
@@ -109,7 +110,10 @@ def test_empty_text_stays_empty() -> None:
 @pytest.mark.usefixtures("marked")
 def test_error_of_the_apps_own_is_translated_and_any_other_says_what_it_says() -> None:
     assert _(StudentError("{n} is odd.", n=3)) == "⟦3 is odd.⟧"
-    assert _(OSError("disk full")) == "disk full"
+    assert _(RuntimeError("no such thing")) == "no such thing"
+    said = _(OSError(errno.EROFS, "Read-only file system", "/srv/runs/.meta.json.0b00c4f5"))
+    assert said.startswith("⟦The disk of the runs can only be read")
+    assert "/srv" not in said
 
 
 def test_error_says_its_sentence_in_english() -> None:

@@ -55,8 +55,8 @@ def test_a_run_that_another_process_holds_is_left_alone(store, neighbour):
 def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, neighbour, monkeypatch):
     run, is_free = store.create(tiny()), []
 
-    def written(folder, status):
-        write_status(folder, status)
+    def written(folder, status, *, lasting):
+        write_status(folder, status, lasting=lasting)
         if not status.is_active:
             is_free.append(claim.take(folder, neighbour))
 
@@ -66,7 +66,7 @@ def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, neighbo
     assert is_free == [True]
 
 
-def test_a_full_disk_is_said(store):
+def test_a_file_that_may_not_grow_is_said(store):
     run = store.create(tiny())
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -77,7 +77,7 @@ def test_a_full_disk_is_said(store):
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
     assert status.state == "failed"
-    assert status.reason.startswith("The disk is full")
+    assert status.reason.startswith("A file would become larger than this machine lets")
     assert run.status.state == "failed"
     assert execute(run).state == "finished"
 

@@ -7,7 +7,7 @@ import pytest
 from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.config import Experiment
-from tfm_core.facts.disk import attention_numbers
+from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
 from tfm_core.runs.requests import drop

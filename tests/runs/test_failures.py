@@ -1,13 +1,16 @@
 """What ended a run is said in a sentence that helps."""
 
 import errno
+import logging
+import os
 import re
+from typing import NamedTuple
 
 import pytest
 import torch
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.failures import sentence
+from tfm_core.runs.failures import OTHERWISE, REFUSALS, Refused, obstacle, refusal, sentence, told
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.loop import TrainingDiverged
@@ -18,14 +21,18 @@ from tfm_core.training.loop import TrainingDiverged
     [
         (
             torch.OutOfMemoryError("CUDA out of memory"),
-            "memory of cuda:0 is not enough .* size of 2",
+            "The memory of cuda:0 is (not enough|used up)",
         ),
-        (MemoryError(), "a batch size of 2 needs about half"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "not enough"),
-        (RuntimeError("MPS backend out of memory (MPS allocated)"), "not enough"),
+        (MemoryError(), "The memory of cuda:0 is (not enough|used up)"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried"), "The memory of"),
+        (RuntimeError("MPS backend out of memory (MPS allocated)"), "The memory of"),
         (OSError(errno.ENOSPC, "No space left on device"), "The disk is full"),
         (OSError("The checkpoint could not be written: No space left on device"), "disk is full"),
-        (OSError(errno.EFBIG, "File too large"), "The disk is full"),
+        (
+            OSError("The checkpoint could not be written: I/O error: Disk quota (os error 122)"),
+            "room that this server may use on its disk is used up",
+        ),
+        (OSError(errno.EFBIG, "File too large"), "larger than this machine lets a file be"),
         (RuntimeError("CUDA error: device-side assert triggered\nmore"), "cuda:0 stopped working"),
         (
             TrainingDiverged("The loss became nan at step 5: try 0.4."),
@@ -38,7 +45,7 @@ from tfm_core.training.loop import TrainingDiverged
         (RuntimeError(), "RuntimeError: no further words"),
         (
             PermissionError(errno.EACCES, "Permission denied"),
-            "PermissionError: .*Permission denied",
+            "The permissions of the folder of runs forbid this",
         ),
     ],
 )
@@ -46,5 +53,33 @@ def test_a_failure_says_what_would_help(error, expected):
     assert re.search(expected, sentence(error, tiny(), "cuda:0"))
 
 
-def test_a_batch_of_one_cannot_be_halved():
-    assert "smaller model" in sentence(MemoryError(), tiny(batch_size=1), "cpu")
+class Usage(NamedTuple):
+    total: int
+    used: int
+    free: int
+
+
+@pytest.mark.parametrize("number", [*REFUSALS, errno.EXDEV])
+def test_what_the_system_refuses_is_a_sentence_without_a_path(number, caplog):
+    error = OSError(number, os.strerror(number), "/srv/runs/.meta.json.0b00c4f5")
+    with caplog.at_level(logging.WARNING), pytest.raises(Refused) as refused, told():
+        raise error
+    said = str(refused.value)
+    assert said == refusal(error)
+    assert "/srv" not in said
+    assert "Errno" not in said
+    assert said.endswith(".")
+    assert "/srv/runs" in caplog.text  # the log has the detail
+    assert (said == OTHERWISE) == (number == errno.EXDEV)
+
+
+def test_an_answer_of_our_own_is_told_as_it_is():
+    with pytest.raises(StudentError, match="cuda:3 is not there"), told():
+        raise StudentError("{name} is not there.", name="cuda:3")
+
+
+def test_what_keeps_a_folder_from_being_written_is_said(tmp_path, monkeypatch):
+    assert obstacle(tmp_path) is None
+    assert "is not there any more" in obstacle(tmp_path / "gone")
+    monkeypatch.setattr("tfm_core.runs.failures.shutil.disk_usage", lambda _: Usage(9, 9, 0))
+    assert "disk is full" in obstacle(tmp_path)

@@ -60,6 +60,8 @@ def test_a_public_server_has_limits_unless_they_are_said() -> None:
     public = settings.read({"TFM_PUBLIC": "1", "TFM_MAX_STEPS": "7"})
     assert public.public
     assert public.max_steps == 7
+    assert not public.open
+    assert settings.read({"TFM_PUBLIC": "1", "TFM_OPEN": "1"}).open
     assert None not in (public.max_parameters, public.max_seconds, public.max_disk, public.max_runs)
 
 
@@ -78,6 +80,21 @@ def test_a_public_server_has_limits_unless_they_are_said() -> None:
 )
 def test_sizes(text: str, expected: int) -> None:
     assert size("TFM_MAX_DISK", text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a; script-src *", "'self', *", "https://a.org\nX: y", "javascript:", "'unsafe-inline'"],
+)
+def test_frame_ancestors_say_nothing_else(text: str) -> None:
+    with pytest.raises(ValueError, match="TFM_FRAME_ANCESTORS is"):
+        settings.read({"TFM_FRAME_ANCESTORS": text})
+
+
+def test_frame_ancestors_are_read() -> None:
+    text = "'self' https://example.org:8443  https://*.example.com"
+    said = settings.read({"TFM_FRAME_ANCESTORS": text})
+    assert said.frame_ancestors == " ".join(text.split())
 
 
 def test_a_folder_of_runs_may_be_made_later(tmp_path: Path) -> None:

@@ -39,14 +39,16 @@ def _is_missing(name: str) -> bool:
 
 
 _load_operators()
+MISSING = tuple(name for name in _SCHEMAS if _is_missing(name))
+"""Operators that are declared and no more: this torchvision is built for another torch."""
+
 # Kept for the life of the process: the schemas vanish with the object that declared them.
-_missing = [schema for name, schema in _SCHEMAS.items() if _is_missing(name)]
 _library: torch.library.Library | None = None
-if _missing:
+if MISSING:
     _library = torch.library.Library("torchvision", "FRAGMENT")  # type: ignore[no-untyped-call]
-    for _schema in _missing:
-        _library.define(_schema)  # type: ignore[no-untyped-call]
+    for _name in MISSING:
+        _library.define(_SCHEMAS[_name])  # type: ignore[no-untyped-call]
 
 import torchvision  # noqa: E402  the schemas must be there first
 
-__all__ = ["torchvision"]
+__all__ = ["MISSING", "torchvision"]

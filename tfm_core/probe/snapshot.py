@@ -18,7 +18,7 @@ from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD, Vocabulary
 from tfm_core.decoding import Decoded, greedy
-from tfm_core.facts.disk import MOST_EMBEDDED, N_PICTURES, N_SENTENCES
+from tfm_core.facts.storage import MOST_EMBEDDED, N_PICTURES, N_SENTENCES
 from tfm_core.models.build import Model
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import DecoderOnly, EncoderOnly

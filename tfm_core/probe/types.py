@@ -17,7 +17,7 @@ class Snapshot:
     """One look inside, on the P examples of the probe.
 
     attention: module name -> float16 (A, H, Q, K), padded with zeros, of the first A examples: all
-    of them, or as many as a server keeps (see ``facts.disk``).
+    of them, or as many as a server keeps (see ``facts.storage``).
     probabilities: float16 (P, classes), pictures only.
     ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
     tokens, texts: the predictions as tokens and as a person reads them, likewise.

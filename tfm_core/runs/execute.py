@@ -5,22 +5,21 @@ Whoever trains a run, worker or command line, does it here, so every run has the
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tfm_core.facts import disk
-from tfm_core.runs import claim, requests, settings, snapshots
+from tfm_core.facts import storage
+from tfm_core.runs import claim, leftovers, requests, settings, snapshots, tickets
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.process import is_same
 from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
-from tfm_core.sentences import N_
+from tfm_core.sentences import N_, joined
 from tfm_core.training.events import Event, Finished, Measured, SnapshotDue, Step, to_record
 
 if TYPE_CHECKING:
@@ -43,25 +42,25 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     ``listener`` is called with every event. Raises claim.RunHeld where another process works on
     the run, and OSError where not even the status can be written; all else ends as a status.
     """
-    mark = mark_of()
-    if run.status.pid != mark.pid:  # else the queue has prepared all for this process
-        requests.take(run.folder)  # what an earlier worker did not live to answer
-    if not claim.take(run.folder, mark):
-        raise claim.RunHeld("The run {id} is being trained by another process.", id=run.id)
-    control = control or Control(run.folder)
-    status = dataclasses.replace(
-        run.status, pid=mark.pid, host=mark.host, created=mark.created, queue_position=None
-    )
+    hold = claim.Hold(run.folder)
     try:
-        with Recorder(run.folder, status) as recorder:
+        leftovers.clear(run.folder)
+        status = run.status
+        if status.mark is None or not is_same(status.mark, hold.mark):
+            # else the queue has prepared all for this process
+            requests.take(run.folder)  # what an earlier worker did not live to answer
+        control = control or Control(run.folder)
+        with Recorder(hold, status.held_by(hold.mark)) as recorder:
+            control.begin(status.seconds - status.parent_seconds, recorder.clock)
             recorder.change("starting")
+            tickets.remove(run.folder.parent, run.id)
             state, reason = _trained(run, control, recorder, listener)
             recorder.stop_heartbeat()
-            claim.release(run.folder, mark)  # before the last word: who reads it may go on at once
+            hold.release()  # before the last word: who reads it may go on at once
             recorder.change(state, reason)
             return recorder.status
     finally:
-        claim.release(run.folder, mark)
+        hold.release()
 
 
 def settle(threads: int) -> None:
@@ -84,7 +83,7 @@ class _Execution:
         self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
         most = settings.read().max_attention
-        self.n_attended = max(1, disk.examples_kept(run.experiment, most))
+        self.n_attended = max(1, storage.examples_kept(run.experiment, most))
 
     def go(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
@@ -92,6 +91,7 @@ class _Execution:
 
         settle(self.run.meta.threads)
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
+        trainer.clock = self.recorder.clock
         reason = self._continue(trainer)
         self._choose_examples(trainer)
         self._report_progress(trainer, 0.0)
@@ -185,7 +185,8 @@ class _Execution:
         if loss < self._best_loss:
             self._best_loss = loss
             checkpoints.save(trainer, self.best)
-            write_json(self.run.folder / "best.json", {"loss": loss, "step": trainer.step})
+            best = {"loss": loss, "step": trainer.step}
+            write_json(self.run.folder / "best.json", best, lasting=True)
 
     def _is_save_due(self) -> bool:
         wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
@@ -196,6 +197,7 @@ class _Execution:
 
         if trainer.step != self._saved_step:
             begin = time.monotonic()
+            self.recorder.sync()  # no checkpoint without the curve that leads to it
             checkpoints.save(trainer, self.last)
             self._save_took = time.monotonic() - begin
             self._saved_step = trainer.step
@@ -212,6 +214,8 @@ def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener 
     """Train, and return how it ended, whatever happens on the way."""
     try:
         return _Execution(run, control, recorder, listener).go()
+    except claim.RunHeld:
+        raise
     except KeyboardInterrupt:
         return "stopped", control.stop_reason or BY_HAND
     except Exception as error:
@@ -222,7 +226,10 @@ def _trained(run: Run, control: Control, recorder: Recorder, listener: Listener 
 def _why(run: Run, error: Exception) -> str:
     if run.problem is not None:
         return run.problem
-    return sentence(error, run.experiment, run.meta.device)
+    why = sentence(error, run.experiment, run.meta.device)
+    if isinstance(error, OSError):
+        return joined(why, N_("The run can be resumed then; what it had saved is kept."))
+    return why
 
 
 def _log(run: Run, error: Exception) -> None:

@@ -2,31 +2,139 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 from tfm_core.config import Experiment
-from tfm_core.sentences import N_, StudentError
+from tfm_core.runs import fits
+from tfm_core.sentences import N_, Sentence, StudentError
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_FULL_WORDS = ("no space left", "os error 28", "disk quota", "file too large")
 _GONE_WORDS = (
     "device-side assert",
     "device is lost",
     "unspecified launch",
     "no longer available",
 )
+_BLOCK = 4096  # bytes that the smallest file takes
+
+_FULL = N_(
+    "The disk is full: make room, for example by deleting old runs and emptying the trash, and "
+    "try again."
+)
+_FORBIDDEN = N_(
+    "The permissions of the folder of runs forbid this; whoever keeps this server can change them."
+)
+_OTHER_KIND = N_(
+    "Where a file of the runs should be there is a folder, or a file where a folder should be; "
+    "whoever keeps this server can put that right."
+)
+_SILENT = N_(
+    "The disk of the runs does not answer, as a network folder does that is out of reach; try "
+    "again later."
+)
+_TOO_MANY = N_("Too many files are open on this machine just now; try again in a moment.")
+
+REFUSALS: dict[int, Sentence] = {
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: N_(
+        "The room that this server may use on its disk is used up: make room, for example by "
+        "deleting old runs and emptying the trash, and try again."
+    ),
+    errno.EFBIG: N_(
+        "A file would become larger than this machine lets a file be (ulimit -f says how large): "
+        "train a smaller model, or raise that limit."
+    ),
+    errno.EROFS: N_(
+        "The disk of the runs can only be read just now, so nothing can be changed; whoever keeps "
+        "this server can make it writable again."
+    ),
+    errno.EACCES: _FORBIDDEN,
+    errno.EPERM: _FORBIDDEN,
+    errno.ENAMETOOLONG: N_(
+        "The folder of runs lies so deep that the names of its files become too long; whoever "
+        "keeps this server can put it elsewhere (TFM_RUNS_DIR)."
+    ),
+    errno.EMFILE: _TOO_MANY,
+    errno.ENFILE: _TOO_MANY,
+    errno.EIO: N_(
+        "The disk of the runs reports a fault of its own (an input/output error); save what you "
+        "need elsewhere, and have it checked."
+    ),
+    errno.ENOENT: N_(
+        "A file or folder that this needs is not there any more: it was deleted meanwhile, or its "
+        "disk was taken away."
+    ),
+    errno.EISDIR: _OTHER_KIND,
+    errno.ENOTDIR: _OTHER_KIND,
+    errno.ELOOP: N_(
+        "A link among the files of the runs leads back to itself; whoever keeps this server can "
+        "remove it."
+    ),
+    errno.ENOMEM: N_("The memory of this machine is used up just now; try again in a moment."),
+    errno.EAGAIN: N_("This machine can start no further process just now; try again in a moment."),
+    errno.EBUSY: N_("Another program holds this file or folder just now; try again in a moment."),
+    errno.ESTALE: _SILENT,
+    errno.ETIMEDOUT: _SILENT,
+    errno.ENXIO: _SILENT,
+    errno.ENODEV: _SILENT,
+    errno.ENOTCONN: _SILENT,
+}
+"""What the operating system refuses, by its error number. Nothing else says it anywhere."""
+
+OTHERWISE = N_("A file of the runs could not be read or written; the log of this server says why.")
+_NUMBERED = re.compile(r"\(os error (\d+)\)")
+_IN_WORDS = ("no space left", "disk quota")
+
+logger = logging.getLogger(__name__)
+
+
+class Refused(StudentError):
+    """The operating system refused something: room, permission, an answer of the disk."""
+
+
+def refusal(error: OSError) -> Sentence:
+    """Return what the operating system refused, and what would help; without a path."""
+    number = _number(error)
+    if number is None:
+        return OTHERWISE
+    return REFUSALS.get(number, OTHERWISE)
+
+
+@contextlib.contextmanager
+def told() -> Iterator[None]:
+    """Raise Refused, in a sentence, in place of an OSError; the log keeps the error itself."""
+    try:
+        yield
+    except OSError as error:
+        logger.warning("The operating system refused: %s", error, exc_info=error)
+        raise Refused(refusal(error)) from error
+
+
+def obstacle(folder: Path) -> Sentence | None:
+    """Return what keeps anything from being written in a folder now, in a sentence, or None."""
+    try:
+        if shutil.disk_usage(folder).free < _BLOCK:
+            return _FULL
+    except OSError as error:
+        return refusal(error)
+    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return REFUSALS[errno.EROFS]
+    return None if os.access(folder, os.W_OK) else _FORBIDDEN
 
 
 def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
     """Return what a reader should know about the error that ended a run."""
     text = str(error).strip() or N_("no further words")
     if _is_out_of_memory(error):
-        return _out_of_memory(experiment, device)
-    if isinstance(error, OSError) and is_disk_full(error):
-        return N_(
-            "The disk is full, so the run could not be written on; make room, for example "
-            "by deleting old runs, and resume it.",
-        )
+        return fits.ran_out(experiment, device)
+    if isinstance(error, OSError):
+        return refusal(error)
     if isinstance(error, StudentError):
         return error.sentence  # a device that is not there, an experiment that cannot be
     if device != "cpu" and any(words in text.lower() for words in _GONE_WORDS):
@@ -43,10 +151,18 @@ def sentence(error: BaseException, experiment: Experiment, device: str) -> str:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Say whether an error means that nothing more can be written."""
+    """Say whether room on the disk would help."""
+    return _number(error) in {errno.ENOSPC, errno.EDQUOT}
+
+
+def _number(error: OSError) -> int | None:
+    """Return the error number, which the writer of safetensors says in its words alone."""
     if error.errno is not None:
-        return error.errno in _FULL
-    return any(words in str(error).lower() for words in _FULL_WORDS)
+        return error.errno
+    words = str(error).lower()
+    if (found := _NUMBERED.search(words)) is not None:
+        return int(found.group(1))
+    return errno.ENOSPC if any(part in words for part in _IN_WORDS) else None
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
@@ -57,18 +173,3 @@ def _is_out_of_memory(error: BaseException) -> bool:
         isinstance(error, RuntimeError) and ("out of memory" in words or "can't allocate" in words)
     )
     return is_torch
-
-
-def _out_of_memory(experiment: Experiment, device: str) -> str:
-    size = experiment.training.batch_size
-    cure = (
-        N_("a batch size of {size} needs about half", size=size // 2)
-        if size > 1
-        else N_("use a smaller model")
-    )
-    return N_(
-        "The memory of {device} is not enough for batches of {size}; {cure}.",
-        device=device,
-        size=size,
-        cure=cure,
-    )

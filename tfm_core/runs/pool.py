@@ -13,9 +13,8 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 import tfm_core
+from tfm_core import machine
 from tfm_core.runs import settings
 from tfm_core.runs.process import ProcessMark, mark_of
 
@@ -60,10 +59,15 @@ class WorkerProcess:
             return []
         return [line for line in text.decode(errors="replace").splitlines() if line.strip()]
 
-    def send(self, folder: Path, max_seconds: float | None) -> None:
-        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone."""
+    def send(
+        self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
+    ) -> None:
+        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone.
+
+        The limits are those of ``Control``.
+        """
         assert self.process.stdin is not None
-        order = {"folder": str(folder), "max_seconds": max_seconds}
+        order = {"folder": str(folder), "max_seconds": max_seconds, "max_pause": max_pause}
         try:
             self.process.stdin.write(json.dumps(order).encode() + b"\n")
         finally:
@@ -137,13 +141,4 @@ def default_size() -> int:
     chosen = settings.read().warm_workers
     if chosen is not None:
         return chosen
-    return 0 if _memory() < ENOUGH_MEMORY else 1
-
-
-def _memory() -> int:
-    """Return the bytes that this process may use: the machine's, or its container's if less."""
-    total = int(psutil.virtual_memory().total)
-    for name in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            return min(total, int(Path(name).read_text()))
-    return total
+    return 0 if machine.memory() < ENOUGH_MEMORY else 1

@@ -19,7 +19,7 @@ from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs import claim, requests, snapshots, tickets
 from tfm_core.runs.atomic import read_json, write_json
 from tfm_core.runs.curves import Curves, EventReader
-from tfm_core.runs.process import mark_of
+from tfm_core.runs.failures import told
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
@@ -167,6 +167,7 @@ class Run:
             return []
         return [line for line in text.splitlines() if line.strip()][-lines:]
 
+    @told()
     def request(self, kind: RequestKind) -> None:
         """Ask the worker for something; a waiting run that shall stop leaves the line.
 
@@ -192,16 +193,16 @@ class Run:
 
     def _leave_line(self) -> bool:
         """Stop a waiting run, unless a worker was given it this very moment."""
-        mark = mark_of()
-        if not claim.take(self.folder, mark):
-            return False
         try:
-            tickets.remove(self.folder.parent, self.id)
-            reason = N_("Stopped while it waited in the queue.")
-            stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
-            write_status(self.folder, stopped)
-        finally:
-            claim.release(self.folder, mark)
+            with claim.moment(self.folder):
+                if self.status.state != "queued":
+                    return False
+                reason = N_("Stopped while it waited in the queue.")
+                stopped = dataclasses.replace(self.status, state="stopped", reason=reason)
+                write_status(self.folder, stopped)
+        except claim.RunHeld:
+            return False
+        tickets.remove(self.folder.parent, self.id)
         return True
 
     def write_meta(self, meta: Meta) -> None:

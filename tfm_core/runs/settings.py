@@ -42,7 +42,9 @@ class Settings:
     max_disk: int | None = None
     max_runs: int | None = None
     public: bool = False
+    open: bool = True
     host_key: str | None = None
+    frame_ancestors: str | None = None
 
     @property
     def only_shows(self) -> bool:
@@ -140,6 +142,19 @@ def key(name: str, text: str) -> str:
             least=SHORTEST_KEY,
         )
     return text
+
+
+def sources(name: str, text: str) -> str:
+    """Return sources of a Content-Security-Policy, a space between them. Raises StudentError."""
+    words = text.split()
+    if not all(_SOURCE.fullmatch(word) for word in words):
+        raise StudentError(
+            "{name} is {text!r}, but must be 'none', or 'self' and addresses such as "
+            "https://example.org, with a space between them; * lets every site.",
+            name=name,
+            text=_short(text),
+        )
+    return " ".join(words)
 
 
 def folder(name: str, text: str) -> Path:
@@ -284,6 +299,16 @@ VARIABLES = (
         switch,
     ),
     Variable(
+        "TFM_OPEN",
+        "open",
+        "1 lists the runs of all visitors for everybody",
+        "",
+        "1; public: 0",
+        "one's own are listed, and another's opens by its link",
+        switch,
+        public=False,
+    ),
+    Variable(
         "TFM_HOST_KEY",
         "host_key",
         "the key with which the host may do what only a run's owner may; 16 characters or more",
@@ -292,8 +317,23 @@ VARIABLES = (
         "",
         key,
     ),
+    Variable(
+        "TFM_FRAME_ANCESTORS",
+        "frame_ancestors",
+        "the sites that may show the app in a frame, as a Content-Security-Policy says it: "
+        "`'self' https://example.org`",
+        "",
+        "every site; public: `'self'`",
+        "",
+        sources,
+        public="'self'",
+    ),
 )
 
+_SOURCE = re.compile(
+    r"\*|'self'|'none'|https?:|https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:(\d{1,5}|\*))?",
+    re.IGNORECASE | re.ASCII,
+)
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,6})?) ?(?:([kmgt])(i)?)?b?", re.IGNORECASE | re.ASCII)
 
 

@@ -48,7 +48,7 @@ def write(folder: Path, snapshot: Snapshot) -> Path:
             metadata[name] = json.dumps(words, ensure_ascii=False)
     path = snapshot_path(folder, snapshot.step)
     path.parent.mkdir(exist_ok=True)
-    write_bytes(path, save(tensors, metadata))
+    write_bytes(path, save(tensors, metadata), lasting=True)
     return path
 
 
@@ -140,9 +140,9 @@ def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
     images = values.get("images")
     if images is not None:
         content = save({"images": np.ascontiguousarray(images, np.uint8)})
-        write_bytes(folder / "probe.safetensors", content)
-    known = {name: values.get(name) for name in ("kind", "items", "n_attended")}
-    write_json(folder / "probe.json", known)
+        write_bytes(folder / "probe.safetensors", content, lasting=True)
+    words = {name: values.get(name) for name in ("kind", "items", "n_attended")}
+    write_json(folder / "probe.json", words, lasting=True)
 
 
 def read_probe(folder: Path) -> Probe:

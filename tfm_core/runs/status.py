@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.process import ProcessMark, is_alive
+from tfm_core.runs.process import ProcessMark, is_alive, silence
 from tfm_core.sentences import N_, Sentence
 
 State = Literal[
@@ -23,12 +23,18 @@ ALIVE: frozenset[str] = frozenset({"starting", "running", "paused"})
 
 RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "interrupted"})
 
+SILENT_SECONDS = 10.0
+"""A worker that lives but was not heard of for so long is suspended, or its machine is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """Where a run stands. ``seconds`` is the time trained so far, ``heartbeat`` is Unix time.
 
-    ``queue_position`` counts from 1 and is None unless the run waits in a queue.
+    ``parent_seconds`` of the time were trained by the run that this one goes on from.
+    ``uptime`` is the heartbeat by the clock that runs from the machine's start and is never set.
+    ``queue_position`` counts from 1 and is None unless the run waits in a queue. ``silent`` is for
+    how many seconds a living worker was not heard of.
     """
 
     state: State
@@ -39,10 +45,14 @@ class Status:
     pid: int | None = None
     host: str | None = None
     created: float | None = None
+    started: str | None = None
     heartbeat: float | None = None
+    uptime: float | None = None
     reason: str | None = None
     seconds: float = 0.0
+    parent_seconds: float = 0.0
     queue_position: int | None = None
+    silent: float = field(default=0.0, compare=False)
 
     @property
     def is_alive(self) -> bool:
@@ -69,17 +79,33 @@ class Status:
         """The process that holds, or held, the run."""
         if self.pid is None or self.host is None:
             return None
-        return ProcessMark(self.pid, self.host, self.created)
+        return ProcessMark(self.pid, self.host, self.created, self.started)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a worker that lives was not heard of for a while."""
+        return self.silent >= SILENT_SECONDS
+
+    def held_by(self, mark: ProcessMark) -> Status:
+        """Return the status of the run in the hands of a process."""
+        return dataclasses.replace(
+            self,
+            pid=mark.pid,
+            host=mark.host,
+            created=mark.created,
+            started=mark.started,
+            queue_position=None,
+        )
 
 
-def write_status(folder: Path, status: Status) -> None:
-    """Replace ``status.json``. Raises OSError."""
+def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
+    """Replace ``status.json``, also for after a power cut unless told otherwise. Raises OSError."""
     values = dataclasses.asdict(status)
-    del values["queue_position"]  # the queue's folder knows
+    del values["queue_position"], values["silent"]  # known by the queue's folder and the reader
     if isinstance(status.reason, Sentence) and status.reason.values:
         plain = {name: _plain(value) for name, value in status.reason.values.items()}
         values["reason_parts"] = {"template": status.reason.template, "values": plain}
-    write_json(folder / "status.json", values)
+    write_json(folder / "status.json", values, lasting=lasting)
 
 
 def read_status(folder: Path) -> Status:
@@ -97,8 +123,9 @@ def read_status(folder: Path) -> Status:
     if not status.is_alive:
         return status
     mark = status.mark
-    if mark is not None and is_alive(mark, heartbeat=status.heartbeat):
-        return status
+    if mark is not None and is_alive(mark, heartbeat=status.heartbeat, folder=folder):
+        silent = silence(mark, status.heartbeat, status.uptime, folder)
+        return dataclasses.replace(status, silent=silent)
     return dataclasses.replace(
         status,
         state="interrupted",
@@ -118,11 +145,14 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "pid": int,
     "host": str,
     "created": (int, float),
+    "started": str,
     "heartbeat": (int, float),
+    "uptime": (int, float),
     "reason": str,
     "seconds": (int, float),
+    "parent_seconds": (int, float),
 }
-_OPTIONAL = {"pid", "host", "created", "heartbeat", "reason"}
+_OPTIONAL = {"pid", "host", "created", "started", "heartbeat", "uptime", "reason"}
 
 
 def _plain(value: object) -> str | int | float:

@@ -8,14 +8,18 @@ import re
 import secrets
 import shutil
 import string
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
-from tfm_core.runs import settings
-from tfm_core.runs.atomic import write_json
+from tfm_core.disk import sync_file, sync_folder
+from tfm_core.runs import room, settings, spare, trash
+from tfm_core.runs.atomic import read_json, write_bytes, write_json
+from tfm_core.runs.failures import told
 from tfm_core.runs.run import Meta, Run
 from tfm_core.runs.status import State, Status, write_status
+from tfm_core.runs.sweep import DRAFT
 from tfm_core.sentences import N_, StudentError
 
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
@@ -25,7 +29,7 @@ MAX_NAME = 80
 _ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 bits: nobody guesses one
-_TRASH = ".trash"
+_DELETED = "deleted.json"  # in a run's folder: who deleted it
 
 
 class RunNotFound(StudentError):
@@ -41,6 +45,7 @@ class RunStore:
         self.root = Path(chosen).absolute()
         self.recorded = recorded
 
+    @told()
     def create(
         self,
         experiment: Experiment,
@@ -52,11 +57,14 @@ class RunStore:
         owner: str | None = None,
         state: State = "queued",
     ) -> Run:
-        """Make a run's folder, whole at once. Raises OSError, and ValueError for a bad name."""
+        """Make a run's folder, whole at once. Raises ValueError, in a sentence.
+
+        On a full disk the trash is emptied for it.
+        """
         name = _clean(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, preset=preset, owner=owner)
         status = Status(state, total_steps=experiment.training.steps, device=device)
-        return self._add(self._draft(experiment, meta, status))
+        return self._add(lambda folder: _write_new(folder, experiment, meta, status))
 
     def list(self) -> list[Run]:
         """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises.
@@ -81,35 +89,68 @@ class RunStore:
             raise RunNotFound(
                 "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
             )
-        if (self.root / run_id).is_dir():
+        if os.path.isdir(self.root / run_id):
             return Run(self.root / run_id)
-        if self.recorded is not None and (self.recorded / run_id).is_dir():
+        if self.recorded is not None and os.path.isdir(self.recorded / run_id):
             return Run(self.recorded / run_id, recorded=True)
         raise RunNotFound("There is no run {run_id} here; it may have been deleted.", run_id=run_id)
 
+    @told()
     def rename(self, run_id: str, name: str) -> Run:
         """Give a run another name. Raises ValueError, in a sentence."""
         run = self._mine(run_id, "renamed")
         run.write_meta(dataclasses.replace(run.meta, name=_clean(name)))
         return run
 
-    def delete(self, run_id: str) -> None:
-        """Move a run to the trash, from where ``undelete`` takes it back. Raises ValueError."""
+    @told()
+    def delete(self, run_id: str, *, by: str | None = None) -> None:
+        """Put a run into the trash, from where ``undelete`` takes it back. Raises ValueError.
+
+        by: the hash of the visitor's token, who finds it again with ``deleted_by``.
+        """
         run = self._mine(run_id, "deleted")
         if run.status.state == "queued":
-            run.request("stop")
+            room.with_room(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
             raise StudentError("This run is still training; stop it before you delete it.")
-        (self.root / _TRASH).mkdir(exist_ok=True)
-        os.rename(run.folder, self.root / _TRASH / run.id)
+        _note_deletion(run.folder, by)
+        trash.put(self.root, run.id)
 
-    def undelete(self, run_id: str) -> Run:
-        """Take a run back out of the trash. Raises RunNotFound, in a sentence."""
-        if not _ID.fullmatch(run_id) or not (self.root / _TRASH / run_id).is_dir():
+    def discard(self, run: Run) -> None:
+        """Remove a run that never began for good: nothing is left of it. Never raises."""
+        trash.remove(run.folder)
+
+    def deleted_by(self, owner: str) -> tuple[Run, ...]:
+        """Return what a visitor deleted and may bring back, the newest first. Never raises."""
+        newest = reversed(trash.deleted(self.root))
+        return tuple(Run(one.folder) for one in newest if _deleter(one.folder) == owner)
+
+    def kept_until(self, run_id: str) -> float | None:
+        """Return until when (Unix time) a deleted run can be brought back, or None. Never raises.
+
+        Sooner, if its room is needed.
+        """
+        return trash.kept_until(self.root, run_id) if _ID.fullmatch(run_id) else None
+
+    def empty_trash(self) -> None:
+        """Remove for good what was deleted. Never raises."""
+        trash.empty(self.root)
+
+    @told()
+    def undelete(self, run_id: str, *, by: str | None = None) -> Run:
+        """Take a run back out of the trash. Raises ValueError, in a sentence.
+
+        by: only where this visitor has deleted it.
+        """
+        is_theirs = _ID.fullmatch(run_id) is not None and (
+            by is None or _deleter(self.root / trash.FOLDER / run_id) == by
+        )
+        if not is_theirs or not trash.take_back(self.root, run_id):
             raise RunNotFound("There is no deleted run {run_id} to take back.", run_id=run_id)
-        os.rename(self.root / _TRASH / run_id, self.root / run_id)
+        (self.root / run_id / _DELETED).unlink(missing_ok=True)
         return self.get(run_id)
 
+    @told()
     def fork(
         self,
         run_id: str,
@@ -162,10 +203,14 @@ class RunStore:
             device=device,
             reason=N_("Goes on from step {done:,} of “{name}”.", done=done, name=meta.name),
             seconds=status.seconds,
+            parent_seconds=status.seconds,
         )
-        folder = self._draft(experiment, meta, stopped)
-        _copy(parent.folder, folder)
-        return self._add(folder)
+
+        def write(folder: Path) -> None:
+            _write_new(folder, experiment, meta, stopped)
+            _copy(parent.folder, folder)
+
+        return self._add(write)
 
     def _mine(self, run_id: str, verb: str) -> Run:
         run = self.get(run_id)
@@ -173,21 +218,33 @@ class RunStore:
             raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
         return run
 
-    def _draft(self, experiment: Experiment, meta: Meta, status: Status) -> Path:
-        """Write a new run under a name that no list shows yet."""
+    def _add(self, write: Callable[[Path], None]) -> Run:
+        """Make a run in a folder that no list shows until ``write`` has filled it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        folder = self.root / f".new-{_new_id()}"
-        for part in ("snapshots", "checkpoints", "requests"):
-            (folder / part).mkdir(parents=True)
-        (folder / "experiment.json").write_text(to_json(experiment), encoding="utf-8")
-        write_json(folder / "meta.json", dataclasses.asdict(meta))
-        write_status(folder, status)
-        return folder
+        name = _new_id()
+        draft = self.root / f"{DRAFT}{name}"
 
-    def _add(self, draft: Path) -> Run:
-        folder = self.root / draft.name.removeprefix(".new-")
-        os.rename(draft, folder)
-        return Run(folder)
+        def made() -> None:
+            try:
+                write(draft)
+            except BaseException:  # on a full disk half a run would keep room
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+
+        room.with_room(self.root, made)
+        os.rename(draft, self.root / name)
+        sync_folder(self.root)
+        return Run(self.root / name)
+
+
+def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status) -> None:
+    """Write what a run has before it begins."""
+    for part in ("snapshots", "checkpoints", "requests"):
+        (folder / part).mkdir(parents=True)
+    write_bytes(folder / "experiment.json", to_json(experiment).encode(), lasting=True)
+    write_json(folder / "meta.json", dataclasses.asdict(meta), lasting=True)
+    write_status(folder, status)
+    spare.keep(folder)
 
 
 def _copy(source: Path, folder: Path) -> None:
@@ -200,6 +257,24 @@ def _copy(source: Path, folder: Path) -> None:
             shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
     if (source / "best.json").exists():
         shutil.copyfile(source / "best.json", folder / "best.json")
+    for path in folder.rglob("*"):
+        sync_folder(path) if path.is_dir() else sync_file(path)
+
+
+def _note_deletion(folder: Path, by: str | None) -> None:
+    """Note who deletes a run; on a full disk in its spare room, or else not at all."""
+    while True:
+        try:
+            write_json(folder / _DELETED, {"by": by})
+            return
+        except OSError:
+            if not spare.give_up(folder):
+                return
+
+
+def _deleter(folder: Path) -> object:
+    """Return the hash of who deleted a run; None where that was not noted."""
+    return (read_json(folder / _DELETED) or {}).get("by")
 
 
 def _folders(root: Path) -> list[Path]:

@@ -34,14 +34,18 @@ def main(arguments: list[str] | None = None) -> int:
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     if options.run is not None:
-        return work(options.run, options.max_seconds)
+        return work(options.run, max_seconds=options.max_seconds)
     warm_up()
     print("ready", flush=True)
     line = sys.stdin.readline()
     if not line.strip():
         return 0
     order = json.loads(line)
-    return work(Path(order["folder"]), order.get("max_seconds"))
+    return work(
+        Path(order["folder"]),
+        max_seconds=order.get("max_seconds"),
+        max_pause=order.get("max_pause"),
+    )
 
 
 def warm_up() -> None:
@@ -65,10 +69,10 @@ def warm_up() -> None:
         pass
 
 
-def work(folder: Path, max_seconds: float | None = None) -> int:
+def work(folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None) -> int:
     """Train the run in a folder; return 0 when it ended as its status says."""
     _log_to(folder / "worker.log")
-    control = Control(folder, max_seconds=max_seconds)
+    control = Control(folder, max_seconds=max_seconds, max_pause=max_pause)
 
     def asked_to_end(*_: object) -> None:
         control.stop_reason = N_("Stopped because the machine asked the worker to end.")

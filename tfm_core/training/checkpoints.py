@@ -16,6 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tfm_core.config import Experiment
+from tfm_core.disk import sync_file, sync_folder
 from tfm_core.models.build import Model
 from tfm_core.sentences import StudentError
 from tfm_core.training.loop import BestWeights, Trainer
@@ -31,7 +32,8 @@ class CheckpointDamaged(StudentError):
 def save(trainer: Trainer, folder: Path) -> None:
     """Write a checkpoint into ``folder``; the one before stays whole until this one is complete.
 
-    Raises OSError when it cannot be written.
+    When this returns it is on the disk, name and content, and a power cut keeps it. Raises OSError
+    when it cannot be written.
     """
     tensors = {f"model/{name}": value for name, value in trainer.model.state_dict().items()}
     for parameter, weight in trainer.model.named_parameters():
@@ -46,14 +48,18 @@ def save(trainer: Trainer, folder: Path) -> None:
         "scaler": trainer.scaler.state_dict(),
         "patience": trainer.patience.state(),
     }
-    folder.mkdir(parents=True, exist_ok=True)
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        sync_folder(folder.parent)
     beside = folder / f"{FILE}.new"
     try:
         save_file(tensors, beside, {"trainer": json.dumps(facts)})
     except SafetensorError as error:  # the writer wraps a full disk in its own error
         beside.unlink(missing_ok=True)
         raise OSError(f"The checkpoint could not be written: {error}") from error
+    sync_file(beside)
     os.replace(beside, folder / FILE)
+    sync_folder(folder)
 
 
 def load(trainer: Trainer, folder: Path) -> None:

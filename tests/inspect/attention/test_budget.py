@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.facts.test_disk import PATCH_1
+from tests.facts.test_storage import PATCH_1
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
-from tfm_core.facts.disk import attention_numbers
+from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention import budget, token_roles, validation
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.layers.attention import MultiHeadAttention

@@ -7,7 +7,7 @@ the fused kernel makes none. A model of small patches has a thousand times those
 from __future__ import annotations
 
 from tfm_core.config import Experiment
-from tfm_core.facts.disk import attention_numbers
+from tfm_core.facts.storage import attention_numbers
 
 AT_ONCE = 20_000_000
 """Numbers in one forward pass: 80 MB for each tensor of the shape of the maps."""

@@ -21,7 +21,7 @@ from tfm_core.config import (
 from tfm_core.config.shape import Shape
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.facts.compute import layers
-from tfm_core.facts.disk import attention_numbers
+from tfm_core.facts.storage import attention_numbers
 from tfm_core.inspect.attention.budget import AT_ONCE
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model

@@ -1,0 +1,118 @@
+"""Two cookies that no script can read: the token of a visitor's browser, and what a host has shown.
+
+They are set with the page itself, before Streamlit connects: a websocket can send them but not set
+them. The host's key comes in a link once; the browser is sent on to the same page without it, and
+keeps what follows from key and token together, which is worth nothing in another browser.
+"""
+
+from __future__ import annotations
+
+import hmac
+from http.cookies import SimpleCookie
+from urllib.parse import parse_qsl, quote, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tfm_core.runs import settings
+from tfm_core.runs.owners import is_token, new_token
+
+VISITOR = "tfm_visitor"
+HOST = "tfm_host"
+KEY_QUERY = "key"
+"""What the address calls the host's key."""
+
+_YEAR = 365 * 24 * 3600
+_CONDITIONS = (b"if-none-match", b"if-modified-since")
+
+
+class Cookies:
+    """Give each browser its token with the first page that it opens, and take the host's key."""
+
+    def __init__(self, app: ASGIApp, *, path: str = "/") -> None:
+        """Wrap an app; ``path`` is where it is served, and all that the cookies are sent to."""
+        self.app, self.path = app, path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http" or scope["method"] != "GET":
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        sent = cookie_parser(headers.get("cookie", "")).get(VISITOR, "")
+        token = sent if is_token(sent) else new_token()
+        is_secure = _is_secure(scope, headers)
+        if _names_key(scope) and "text/html" in headers.get("accept", ""):
+            await self._without_key(scope, token, is_secure)(scope, receive, send)
+            return
+
+        async def with_cookie(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                answer = MutableHeaders(scope=message)
+                if answer.get("content-type", "").startswith("text/html"):
+                    answer.append("set-cookie", self._cookie(VISITOR, token, is_secure, _YEAR))
+                    answer["cache-control"] = "no-cache, private"  # a proxy's would go to others
+            await send(message)
+
+        if token != sent:  # "not modified" is no answer that a cookie could go with
+            kept = [pair for pair in scope["headers"] if pair[0] not in _CONDITIONS]
+            scope = {**scope, "headers": kept}
+        await self.app(scope, receive, with_cookie)
+
+    def _without_key(self, scope: Scope, token: str, is_secure: bool) -> Response:
+        """Send the browser on to the same address without the key, as a host if it was right."""
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        shown = [value for name, value in pairs if name == KEY_QUERY][-1]
+        rest = [pair for pair in pairs if pair[0] != KEY_QUERY]
+        # relative: a proxy may have taken a prefix away. "./" keeps a colon from naming a scheme
+        page = "./" + quote(scope["path"].rpartition("/")[2], safe="")
+        answer = Response(status_code=303, headers={"cache-control": "no-store"})
+        answer.headers["location"] = f"{page}?{urlencode(rest)}" if rest else page
+        answer.headers.append("set-cookie", self._cookie(VISITOR, token, is_secure, _YEAR))
+        if is_key(shown):
+            proof = hosts_proof(settings.read().host_key or "", token)
+            answer.headers.append("set-cookie", self._cookie(HOST, proof, is_secure))
+        return answer
+
+    def _cookie(self, name: str, value: str, is_secure: bool, seconds: int | None = None) -> str:
+        """Return a header's value; without ``seconds`` the cookie ends with the browser."""
+        cookie: SimpleCookie = SimpleCookie({name: value})
+        morsel = cookie[name]
+        morsel["path"], morsel["samesite"], morsel["httponly"] = self.path, "Lax", True
+        if seconds is not None:
+            morsel["max-age"] = seconds
+        if is_secure:
+            morsel["secure"] = True
+        return morsel.OutputString()
+
+
+def is_key(shown: str) -> bool:
+    """Return whether this is the host's key; no text is, where the server has none."""
+    key = settings.read().host_key
+    return key is not None and hmac.compare_digest(shown.encode(errors="replace"), key.encode())
+
+
+def hosts_proof(key: str, token: str) -> str:
+    """Return what only the browser with this token, shown this key, can have."""
+    return hmac.new(key.encode(), f"host {token}".encode(), "sha256").hexdigest()
+
+
+def is_host(cookie: str, token: str) -> bool:
+    """Return whether a host's cookie goes with this token and the key of today."""
+    key = settings.read().host_key
+    if key is None or not cookie.isascii():
+        return False
+    return hmac.compare_digest(cookie, hosts_proof(key, token))
+
+
+def _is_secure(scope: Scope, headers: Headers) -> bool:
+    """Say whether the browser asked over TLS, perhaps of a proxy before us."""
+    forwarded = headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower()
+    return "https" in (scope.get("scheme"), forwarded)
+
+
+def _names_key(scope: Scope) -> bool:
+    query = scope["query_string"].decode("latin-1")
+    return any(name == KEY_QUERY for name, _value in parse_qsl(query, keep_blank_values=True))

@@ -1,0 +1,165 @@
+"""The doctor says what is wrong in a line each, mends what it may, and leaves living runs alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core import doctor
+from tfm_core.cli import main
+from tfm_core.doctor import machine, pictures
+from tfm_core.doctor.finding import Finding
+from tfm_core.doctor.folder import check_disk, check_folder
+from tfm_core.doctor.runs import check_leftovers, check_line, check_runs
+from tfm_core.doctor.variables import check_variables
+from tfm_core.runs import RunStore, tickets
+from tfm_core.runs.process import mark_of
+from tfm_core.runs.status import Status, write_status
+
+UNWRITABLE = Path("/proc/sys/kernel/random")
+"""A folder in which not even root can make a file."""
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFM_RUNS_DIR", str(tmp_path / "runs"))
+    monkeypatch.setenv("TFM_DATA_DIR", str(tmp_path / "data"))
+    return RunStore(tmp_path / "runs")
+
+
+@pytest.fixture
+def alive(store):
+    """A run that trains: in this very process."""
+    run = store.create(tiny())
+    mark = mark_of()
+    values = {name: getattr(mark, name) for name in ("pid", "host", "created")}
+    write_status(run.folder, Status("running", total_steps=7, heartbeat=time.time(), **values))
+    return run
+
+
+def test_a_sound_folder_is_ok_on_one_line_a_check(store, capsys):
+    store.create(tiny(), state="stopped")
+    assert main(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == [
+        *("variables", "versions", "torchvision", "devices", "MNIST"),
+        *("folder", "disk", "runs", "line", "leftovers"),
+    ]
+    assert {line.split()[0] for line in lines} <= {"ok", "warning"}  # the disk may be short
+
+
+def test_a_problem_is_exit_code_one(store, capsys):
+    store.create(tiny())  # it waits, and has no ticket
+    assert main(["doctor", "--json"]) == 1
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert found["line"]["level"] == "problem"
+    assert "--mend" in found["line"]["do"]
+    assert main(["doctor", "--mend", "--json"]) == 0
+    found = {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+    assert len(found["line"]["mended"]) == 1
+
+
+def test_a_bad_variable_is_said_and_what_hangs_on_it_left_out(store, monkeypatch):
+    monkeypatch.setenv("TFM_MAX_RUNNING", "many")
+    found = list(doctor.examine(mends=True))
+    assert "TFM_MAX_RUNNING is 'many'" in found[0].words
+    assert "folder" not in {finding.name for finding in found}
+
+
+def test_a_variable_that_nobody_reads_is_named_with_what_was_meant(store, monkeypatch):
+    monkeypatch.setenv("TFM_MAX_RUNING", "3")
+    found = check_variables()
+    assert found.level == "warning"
+    assert "TFM_MAX_RUNING (is TFM_MAX_RUNNING meant?)" in found.words
+
+
+def test_a_public_server_without_a_host_is_warned_about(store, monkeypatch):
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+    assert "nobody can act as the host" in check_variables().words
+    monkeypatch.setenv("TFM_HOST_KEY", "a key of the host's own")
+    found = check_variables()
+    assert found.level == "ok"
+    assert "a key" not in found.words
+
+
+def test_packages_that_are_missing_or_others_are_named(tmp_path):
+    asked = tmp_path / "requirements.txt"
+    asked.write_text("numpy>=2\nnumpy<1\n")
+    found = machine.check_versions(asked)
+    assert (found.level, "numpy" in found.words) == ("warning", True)
+    asked.write_text("no-such-package-here~=1.0\n")
+    found = machine.check_versions(asked)
+    assert (found.level, found.words) == ("problem", "Not installed: no-such-package-here~=1.0.")
+
+
+def test_the_files_of_mnist_are_compared_with_their_checksums(store, tmp_path):
+    assert pictures.check_mnist().level == "ok"
+    folder = tmp_path / "data" / "MNIST" / "raw"
+    folder.mkdir(parents=True)
+    (folder / "train-images-idx3-ubyte.gz").write_bytes(b"packed")
+    assert "lacks t10k-images-idx3-ubyte, " in pictures.check_mnist().words
+    (folder / "t10k-images-idx3-ubyte").write_bytes(b"others")
+    found = pictures.check_mnist()
+    assert (found.level, "not the official files: t10k-images" in found.words) == ("warning", True)
+
+
+@pytest.mark.skipif(not UNWRITABLE.is_dir(), reason="only Linux has such a folder")
+def test_a_folder_that_takes_nothing_is_a_problem():
+    assert check_folder(RunStore(UNWRITABLE)).level == "problem"
+
+
+def test_a_short_disk_is_said(store, monkeypatch):
+    monkeypatch.setattr("tfm_core.doctor.folder.SHORT_BYTES", 2**60)
+    store.create(tiny())
+    found = check_disk(store)
+    assert found.level == "warning"
+    assert "in 1 run, 0 B in the trash (0)" in found.words
+
+
+def test_damaged_runs_are_named(store):
+    run = store.create(tiny(), state="stopped")
+    (run.folder / "experiment.json").write_text("{")
+    found = check_runs(store)
+    assert (found.level, run.id in found.words) == ("warning", True)
+
+
+def test_the_line_is_put_in_order_and_no_other_run_is_touched(store, alive):
+    waits, forgotten, stopped = store.create(tiny()), store.create(tiny()), store.create(tiny())
+    write_status(stopped.folder, Status("stopped", total_steps=7))
+    for run_id in (waits.id, stopped.id, "gone-for-good", alive.id):
+        tickets.add(store.root, run_id)
+    before = check_line(store)
+    assert before.level == "problem"
+    assert forgotten.id in before.words
+    mended = check_line(store, mends=True)
+    assert tickets.waiting(store.root) == [waits.id, alive.id, forgotten.id]
+    assert sum(stopped.id in done for done in mended.mended) == 1
+    assert len(mended.mended) == 3
+    assert check_line(store).level == "ok"
+
+
+def test_leftovers_are_removed_but_not_of_a_run_that_lives(store, alive, monkeypatch):
+    monkeypatch.setattr("tfm_core.runs.sweep.QUIET_SECONDS", -1.0)
+    ended = store.create(tiny(), state="stopped")
+    (store.root / ".new-abcdefgh").mkdir()
+    for run in (ended, alive):
+        (run.folder / ".status.json.0123abcd").write_text("{")
+    assert check_leftovers(store).words.startswith("2 things")
+    assert check_leftovers(store, mends=True).mended
+    assert sorted(os.listdir(ended.folder)) == sorted(
+        set(os.listdir(alive.folder)) - {".status.json.0123abcd"}
+    )
+    assert check_leftovers(store).level == "ok"
+
+
+def test_a_finding_is_a_line_and_what_was_done_stands_below():
+    finding = Finding("line", "ok", "In order.", "Do: nothing", mended=("gave a ticket.",))
+    assert str(finding).splitlines() == [
+        "ok       line        In order. Do: nothing",
+        "                     mended: gave a ticket.",
+    ]

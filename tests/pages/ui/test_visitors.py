@@ -1,0 +1,228 @@
+"""Visitors: whose runs are listed, and who may do what, on a server that strangers reach."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import run_actions, visitors
+from tests.pages.made_runs import made_run, with_checkpoint
+from tests.pages.opening import opened_at
+from tfm_core.runs.owners import Visitor, hashed, new_token
+from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+ROOT = Path(__file__).resolve().parents[3]
+ANN, BEN = new_token(), new_token()
+KEY = "only the host knows this"
+RUNS, TRAIN = "runs/page.py", "train/page.py"
+STEERING = {"run-pause", "run-resume", "run-step", "run-stop", "run-again"}
+LINE = "You watch a run of another visitor: train a copy to play with it."
+
+
+@pytest.fixture(autouse=True)
+def _public(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TFM_PUBLIC", "1")
+
+
+def owned(run: Run, token: str | None) -> Run:
+    """Give a run to a browser."""
+    values = {**{name: getattr(run.meta, name) for name in run.meta.__slots__}}
+    run.write_meta(type(run.meta)(**values | {"owner": None if token is None else hashed(token)}))
+    return run
+
+
+def keys(app: AppTest) -> set[str]:
+    return {button.key for button in app.button}
+
+
+def captions(app: AppTest) -> str:
+    return "\n".join(caption.value for caption in app.caption)
+
+
+def act(token: str, run: Run, action: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do what a press does, whether there is a button for it or not."""
+    monkeypatch.setattr(visitors, "visitor", lambda: Visitor(hashed(token), is_public=True))
+    actions = {
+        "pause": lambda: run_actions.ask(run, "pause"),
+        "step": lambda: run_actions.ask(run, "step"),
+        "stop": lambda: run_actions.ask(run, "stop"),
+        "resume": lambda: run_actions.go_on(run),
+        "rename": lambda: run_actions.rename(run.id, "Ben was here"),
+        "delete": lambda: run_actions.delete(run),
+    }
+    actions[action]()
+
+
+def told(run: Run) -> dict[str, bytes]:
+    """Everything that a run's folder says."""
+    return {str(path): path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("action", ["pause", "step", "stop", "resume", "rename", "delete"])
+@pytest.mark.parametrize("state", ["running", "paused", "stopped"])
+def test_whatever_is_pressed_another_visitors_run_stays_as_it_is(
+    state: str, action: str, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = owned(made_run(store, state=state), ANN)
+    before = told(run)
+    act(BEN, run, action, monkeypatch)
+    assert told(run) == before
+
+
+def test_the_owner_stops_renames_and_deletes(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = owned(made_run(store, state="running"), ANN)
+    act(ANN, run, "stop", monkeypatch)
+    assert any((run.folder / "requests").iterdir())
+    run = owned(made_run(store), ANN)
+    act(ANN, run, "rename", monkeypatch)
+    assert store.get(run.id).meta.name == "Ben was here"
+    act(ANN, run, "delete", monkeypatch)
+    assert run.id not in [other.id for other in store.list()]
+
+
+def test_a_run_of_another_visitor_is_not_listed_but_opens_by_its_link(store: RunStore) -> None:
+    run = owned(made_run(store, name="Of Ann"), ANN)
+    for page in (RUNS, "home/page.py"):
+        assert f"open-{run.id}" in keys(opened_at(page, token=ANN))
+        assert f"open-{run.id}" not in keys(opened_at(page, token=BEN))
+    app = opened_at(TRAIN, token=BEN, run=run.id)
+    assert not app.exception
+    assert app.title[0].value == "Of Ann"
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "queued", "stopped", "failed"])
+def test_who_watches_sees_one_line_in_place_of_buttons(state: str, store: RunStore) -> None:
+    run = owned(made_run(store, state=state), ANN)
+    app = opened_at(TRAIN, token=BEN, run=run.id)
+    assert not app.exception
+    assert not keys(app) & STEERING
+    assert captions(app).count(LINE) == 1
+    assert "Resume" not in "\n".join(element.value for element in [*app.info, *app.error])
+    app = opened_at(TRAIN, token=ANN, run=run.id)
+    assert keys(app) & STEERING
+    assert LINE not in captions(app)
+
+
+def test_a_copy_of_another_visitors_run_is_ones_own(store: RunStore, busy_queue: RunQueue) -> None:
+    run = owned(with_checkpoint(made_run(store)), ANN)
+    app = opened_at(TRAIN, token=BEN, run=run.id)
+    app.button(key="run-further").click().run()
+    assert not app.exception
+    (copy,) = [other for other in store.list() if other.meta.parent == run.id]
+    assert copy.meta.owner == hashed(BEN)
+    assert copy.status.state == "queued"
+    assert "run-stop" in keys(app)
+
+
+def test_a_run_belongs_to_the_browser_that_presses_start(
+    store: RunStore, busy_queue: RunQueue
+) -> None:
+    app = opened_at(token=ANN)
+    app.button(key="start-copy").click().run()
+    (run,) = [run for run in store.list() if run.meta.preset == "copy"]
+    assert run.meta.owner == hashed(ANN)
+
+
+def test_runs_in_hand_are_the_browsers_not_the_sessions(
+    store: RunStore, busy_queue: RunQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = busy_queue.limits.max_per_session
+    for _ in range(most):
+        owned(made_run(store, state="queued"), ANN)
+    app = opened_at(token=ANN)
+    app.button(key="start-copy").click().run()
+    assert "for you already" in app.error[0].value
+    app = opened_at(token=BEN)
+    app.button(key="start-copy").click().run()
+    assert not app.error
+
+
+def test_undo_is_for_every_tab_of_the_browser_that_deleted(store: RunStore) -> None:
+    run = owned(made_run(store, name="Gone"), ANN)
+    opened_at(RUNS, token=ANN).button(key=f"delete-{run.id}").click().run()
+    assert "undo-delete" not in keys(opened_at(RUNS, token=BEN))
+    another_tab = opened_at(RUNS, token=ANN)
+    another_tab.button(key="undo-delete").click().run()
+    assert [kept.id for kept in store.list()] == [run.id]
+    assert "undo-delete" not in keys(another_tab)
+
+
+def test_nobody_else_undoes(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = owned(made_run(store), ANN)
+    act(ANN, run, "delete", monkeypatch)
+    monkeypatch.setattr(visitors, "visitor", lambda: Visitor(hashed(BEN), is_public=True))
+    run_actions.undelete(run.id)
+    assert store.list() == []
+
+
+def test_where_the_host_says_open_others_runs_stand_behind_ones_own(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_OPEN", "1")
+    own = owned(made_run(store), BEN)
+    other = owned(made_run(store, state="stopped"), ANN)
+    app = opened_at(RUNS, token=BEN)
+    opened = [button.key for button in app.button if button.key.startswith("open-")]
+    assert opened == [f"open-{own.id}", f"open-{other.id}"]
+    assert f"delete-{own.id}" in keys(app)
+    assert not {f"delete-{other.id}", f"resume-{other.id}", f"rename-{other.id}"} & keys(app)
+    assert "Another visitor’s" in "\n".join(element.value for element in app.markdown)
+
+
+def test_on_ones_own_machine_everybody_does_everything(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TFM_PUBLIC")
+    runs = [owned(made_run(store, state="stopped"), token) for token in (None, ANN)]
+    app = opened_at(RUNS, token=BEN)
+    assert {f"{what}-{run.id}" for run in runs for what in ("resume", "delete")} <= keys(app)
+    assert "Another visitor’s" not in "\n".join(element.value for element in app.markdown)
+    assert "run-again" in keys(opened_at(TRAIN, token=BEN, run=runs[1].id))
+
+
+def test_the_host_shows_the_key_and_may_do_everything(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFM_HOST_KEY", KEY)
+    run = owned(made_run(store), ANN)
+    app = opened_at(RUNS, token=BEN)
+    app.text_input(key="runs-host-key").set_value("not the key of it").run()
+    assert app.info[0].value == "This is not the key of this server."
+    assert f"delete-{run.id}" not in keys(app)
+    app.text_input(key="runs-host-key").set_value(KEY).run()
+    assert "You are the host" in captions(app)
+    assert KEY not in repr(app.session_state)
+    app.button(key=f"delete-{run.id}").click().run()
+    assert store.list() == []
+    app.button(key="undo-delete").click().run()
+    assert [kept.id for kept in store.list()] == [run.id]
+
+
+def test_who_waits_is_told_of_others_but_not_their_names(store: RunStore) -> None:
+    owned(made_run(store, state="running", name="Secret plan"), ANN)
+    run = owned(made_run(store, state="queued"), BEN)
+    app = opened_at(TRAIN, token=BEN, run=run.id)
+    assert "1 run of another visitor" in captions(app)
+    assert "Secret plan" not in "\n".join(str(element) for element in app.main)
+
+
+ACTIONS = re.compile(
+    r"(?<!run_actions)\.(request|rename|delete|undelete|fork|create)\(|queue\(\)\.(resume|submit)"
+)
+LISTS = re.compile(r"store\(\)\.list\(\)")
+
+
+def test_pages_change_runs_through_their_actions_and_list_them_through_visitors() -> None:
+    """One place asks who may; ``live`` and ``controls`` count what trains, and name none of it."""
+    counts = {"visitors.py", "live.py", "controls.py"}
+    for path in (ROOT / "pages").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert path.name == "run_actions.py" or not ACTIONS.search(text), path
+        assert path.name in counts or not LISTS.search(text), path

@@ -1,0 +1,114 @@
+"""What does not fit in memory is told by its parts, and the advice is one that helps."""
+
+import re
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core import machine
+from tfm_core.config import from_query
+from tfm_core.facts.memory import PROCESS_BYTES
+from tfm_core.runs import fits
+from tfm_core.runs.fits import TooLarge, always, needed
+from tfm_core.runs.queue import RunQueue
+from tfm_core.sentences import in_bytes
+
+GIB = 2**30
+
+
+def wide(batch_size=32, **settings):
+    """Return an experiment with 0.8 billion weights in four layers."""
+    query = {
+        "model.family": "decoder-only",
+        "model.d_model": "4096",
+        "model.n_heads": "32",
+        "model.d_ff": "16384",
+        "model.n_layers": "4",
+        "task.name": "copy",
+        "training.batch_size": str(batch_size),
+    }
+    return from_query(query | {name.replace("_", ".", 1): text for name, text in settings.items()})
+
+
+@pytest.fixture
+def has(monkeypatch):
+    """Let this machine have so many bytes of memory."""
+
+    def has(n_bytes):
+        monkeypatch.setattr(machine, "memory", lambda **_: n_bytes)
+
+    return has
+
+
+def test_weights_that_do_not_fit_are_refused_with_what_they_need(has):
+    has(4.5 * GIB)
+    with pytest.raises(TooLarge) as refused:
+        fits.check(wide(), "cpu")
+    said = str(refused.value)
+    assert in_bytes(always(needed(wide()))) in said
+    assert "there are 4.5 GiB" in said
+    assert "A smaller batch would not help; choose a smaller model" in said
+    assert fits.ran_out(wide(), "cpu") == said  # the same sentence where it is noticed late
+
+
+def test_a_leaner_optimizer_is_advised_where_it_is_enough(has):
+    has(int(always(needed(wide())) * 0.98))
+    with pytest.raises(TooLarge, match="take the optimizer sgd, with which they need"):
+        fits.check(wide(), "cpu")
+
+
+def test_what_may_fit_is_let_through(has):
+    has(always(needed(wide())) + 1)
+    fits.check(wide(), "cpu")
+    has(64 * GIB)
+    fits.check(wide(), "cpu")
+
+
+def test_a_batch_is_advised_that_fits(has):
+    experiment = tiny(batch_size=4096)
+    has(PROCESS_BYTES + needed(experiment).total - 1)
+    said = fits.ran_out(experiment, "cpu")
+    assert "a batch of 4096 needs" in said
+    fitting = int(re.search(r"a batch size of (\d+) fits", said).group(1))
+    assert needed(tiny(batch_size=fitting)).total < needed(experiment).total
+    assert fitting == 2048
+
+
+def test_memory_that_others_hold_is_told_as_that(has):
+    has(64 * GIB)
+    assert "other programs or runs hold the rest" in fits.ran_out(tiny(batch_size=4), "cpu")
+    assert "take a batch size of 2" in fits.ran_out(tiny(batch_size=4), "cpu")
+    assert "choose a smaller model" in fits.ran_out(tiny(batch_size=1), "cpu")
+
+
+def test_a_device_that_does_not_say_its_memory_gets_an_answer_too():
+    assert "choose a smaller model" in fits.ran_out(wide(batch_size=1), "cuda:99")
+    assert re.search(
+        "a batch of 4096 needs .* a batch size of 2048",
+        fits.ran_out(tiny(batch_size=4096), "cuda:99"),
+    )
+
+
+def test_a_small_model_is_let_through_without_counting(monkeypatch):
+    monkeypatch.setattr(fits, "needed", None)
+    fits.check(tiny(), "cpu")
+    fits.check(tiny(), "cuda:99")
+
+
+def test_a_start_that_cannot_fit_is_refused(store, has):
+    has(GIB)
+    run = store.create(wide())
+    with pytest.raises(TooLarge, match="too large for the memory of cpu"):
+        RunQueue(store, warm=0).submit(run)
+    assert run.status.state == "stopped"
+
+
+def test_a_process_that_is_confined_has_no_more_than_that():
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    least = 1 << 40 if before[1] == resource.RLIM_INFINITY else before[1]
+    try:
+        resource.setrlimit(resource.RLIMIT_DATA, (least, before[1]))
+        assert machine.memory(swap=True) <= least
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)

@@ -1,0 +1,92 @@
+"""A server says whether it can train, and why it can't, without looking all the time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs import health as subject
+from tfm_core.runs.health import Checkup
+from tfm_core.runs.limits import Limits
+from tfm_core.runs.queue import RunQueue
+
+
+@pytest.fixture
+def queue(store):
+    """A queue that works and starts nothing."""
+    queue = RunQueue(store, max_running=0, warm=0, limits=Limits(max_queued=5))
+    queue.start()
+    yield queue
+    queue.close()
+
+
+def test_a_queue_that_works_is_healthy_and_its_line_is_counted(queue, store):
+    assert Checkup(queue).look().reason is None  # the folder isn't there yet: it can be made
+    for _ in range(2):
+        queue.submit(store.create(tiny()))
+    health = Checkup(queue).look()
+    assert (health.reason, health.writable) == (None, True)
+    assert (health.waiting, health.max_waiting, health.running) == (2, 5, 0)
+    assert health.free > health.used > 0
+    assert not [name for name in os.listdir(store.root) if name.startswith("tmp")]
+
+
+def test_a_queue_that_has_ended_is_told(queue):
+    queue.close()
+    assert "The queue has ended" in Checkup(queue).look().reason
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (errno.ENOSPC, "The disk is full"),
+        (errno.EROFS, "The disk of the runs can only be read"),
+        (errno.EACCES, "The permissions of the folder of runs forbid this"),
+    ],
+)
+def test_a_folder_that_takes_nothing_is_told(queue, monkeypatch, error, reason):
+    def refuse(**_):
+        raise OSError(error, "no", "/somewhere/secret")
+
+    monkeypatch.setattr(subject.tempfile, "TemporaryFile", refuse)
+    health = Checkup(queue).look()
+    assert health.reason.startswith(reason)
+    assert "secret" not in health.reason
+    assert not health.writable
+
+
+def test_a_server_that_only_shows_needs_no_room(store, monkeypatch):
+    queue = RunQueue(store, warm=0, limits=Limits(only_shows=True))
+    queue.start()
+    store.root.write_text("no folder")
+    health = Checkup(queue).look()
+    queue.close()
+    assert (health.reason, health.writable) == (None, False)
+
+
+def test_who_asks_again_at_once_gets_the_same_look(queue, monkeypatch):
+    monkeypatch.setattr(subject, "KEPT_SECONDS", 3600.0)
+    checkup = Checkup(queue)
+    assert checkup.look() is checkup.look()
+
+
+def test_a_folder_that_does_not_answer_is_told(queue, monkeypatch):
+    monkeypatch.setattr(subject, "PATIENCE_SECONDS", 0.01)
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    def hang(_):
+        hangs.set()
+        goes_on.wait()
+
+    monkeypatch.setattr(subject, "_look", hang)
+    checkup = Checkup(queue)
+    first = threading.Thread(target=checkup.look)
+    first.start()
+    hangs.wait()
+    assert checkup.look().reason == "The folder of runs does not answer."
+    goes_on.set()
+    first.join()

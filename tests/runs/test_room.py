@@ -1,0 +1,91 @@
+"""Room: measured, and made within what a host lets the runs take."""
+
+import os
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs import room, trash
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.room import Bounds
+
+pytestmark = pytest.mark.quick
+
+
+def made(store, end, state="finished", *, owner="a", n_bytes=0):
+    """Return a run that a visitor began and that is over."""
+    run = end(store.create(tiny(), owner=owner, name=f"Run {len(store.list())}"), state)
+    (run.folder / "probe.json").write_bytes(b"x" * n_bytes)
+    return run
+
+
+def ids(store):
+    return {run.id for run in store.list()}
+
+
+def test_a_folder_is_measured_anew_when_a_file_came(store, end):
+    run = made(store, end)
+    before = room.size(run.folder)
+    assert before % 4096 == 0
+    (run.folder / "snapshots" / "00000001.safetensors").write_bytes(b"x" * 10_001)
+    assert room.size(run.folder) == before + 3 * 4096
+
+
+def test_runs_and_trash_are_counted_apart(store, end):
+    kept, gone = made(store, end), made(store, end)
+    store.delete(gone.id)
+    found = room.look(store.root, [kept])
+    assert (found.n_runs, found.n_deleted) == (1, 1)
+    assert found.runs == room.size(kept.folder)
+    assert found.deleted > 0
+    assert found.free > 0
+    bounds = Bounds(disk=found.runs + found.deleted + 7)
+    assert room.look(store.root, [kept], bounds).free == 7
+
+
+def test_too_many_runs_send_the_oldest_of_a_visitor_into_the_trash(store, end):
+    hosts = made(store, end, owner=None)
+    first, second = made(store, end), made(store, end)
+    new = store.create(tiny(), owner="b")
+    gone = room.make_way(store.root, store.list(), Bounds(runs=3), keeps=new.id)
+    assert gone == ("Run 1",)
+    assert ids(store) == {hosts.id, second.id, new.id}
+    assert store.undelete(first.id).id == first.id
+
+
+def test_too_much_disk_takes_the_trash_first_then_the_oldest_runs_for_good(store, end):
+    trashed = made(store, end, n_bytes=40_000)
+    store.delete(trashed.id)
+    old, young = made(store, end, n_bytes=400_000), made(store, end)
+    name = old.meta.name
+    new = store.create(tiny(), owner="b")
+    taken = sum(room.size(run.folder) for run in store.list())
+    assert room.make_way(store.root, store.list(), Bounds(disk=taken), keeps=new.id) == ()
+    assert trash.deleted(store.root) == []
+    gone = room.make_way(store.root, store.list(), Bounds(disk=taken - 1), keeps=new.id)
+    assert gone == (name,)
+    assert ids(store) == {young.id, new.id}
+    assert trash.deleted(store.root) == []
+
+
+@pytest.mark.parametrize("bounds", [Bounds(runs=2), Bounds(disk=5_000)])
+def test_where_none_may_go_a_start_is_refused_and_nothing_went(store, end, bounds):
+    waits = store.create(tiny(), owner="a")
+    hosts = made(store, end, owner=None)
+    new = store.create(tiny(), owner="b")
+    with pytest.raises(LimitReached, match="Delete one of yours, or try again"):
+        room.make_way(store.root, store.list(), bounds, keeps=new.id)
+    assert ids(store) == {waits.id, hosts.id, new.id}
+
+
+def test_what_would_not_be_enough_is_not_deleted(store, end):
+    old, new = made(store, end), store.create(tiny(), owner="b")
+    with pytest.raises(LimitReached):
+        room.make_way(store.root, store.list(), Bounds(disk=1), keeps=new.id)
+    assert ids(store) == {old.id, new.id}
+
+
+def test_without_a_bound_nothing_goes(store, end):
+    old = made(store, end)
+    assert room.make_way(store.root, store.list(), Bounds(), keeps="") == ()
+    assert os.path.isdir(old.folder)

@@ -1,0 +1,53 @@
+"""What docs/security.md promises is tested by tests and attacks that are there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from benchmarks import reliability
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "docs/security.md").read_text(encoding="utf-8")
+TESTS = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+MODULES = sorted(path.stem for path in (ROOT / "benchmarks/attacks").glob("[!_]*.py"))
+
+
+@pytest.mark.parametrize(("file", "name"), TESTS, ids=[name for _, name in TESTS])
+def test_every_test_that_is_named_is_there(file: str, name: str) -> None:
+    module = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    assert name in {node.name for node in module.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_promise_names_what_tests_it() -> None:
+    rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
+    promises = [row for row in rows if not row.startswith("| promise |")]
+    assert promises
+    for row in promises:
+        assert re.search(r"`(tests|benchmarks/attacks)/[\w/]+\.py(::\w+)?`", row), row
+
+
+def test_every_attack_that_is_named_is_there() -> None:
+    for name in re.findall(r"`benchmarks/attacks/(\w+)\.py`", PAGE):
+        assert name in reliability.ATTACKS
+
+
+def test_every_attack_is_run() -> None:
+    assert sorted(reliability.ATTACKS) == MODULES
+    for name in reliability.ATTACKS:
+        tables = importlib.import_module(reliability.module(name)).tables
+        assert "quick" in inspect.signature(tables).parameters
+
+
+def test_an_attack_that_breaks_down_is_said_and_leaves_the_others(monkeypatch) -> None:
+    monkeypatch.setattr(reliability, "ATTACKS", ("first", "second"))
+    found = reliability.tables(quick=True)
+    assert "broke down" in str(next(found))
+    assert "second" in str(next(found))
+    with pytest.raises(RuntimeError, match="first, second"):
+        next(found)

@@ -1,0 +1,33 @@
+"""The doctor: looks at everything that the app stands on, says it in a line each, and mends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfm_core.doctor.finding import Finding
+from tfm_core.doctor.folder import check_disk, check_folder
+from tfm_core.doctor.machine import check_devices, check_torchvision, check_versions
+from tfm_core.doctor.pictures import check_mnist
+from tfm_core.doctor.runs import check_leftovers, check_line, check_runs
+from tfm_core.doctor.variables import check_variables
+from tfm_core.runs.store import RunStore
+
+__all__ = ["Finding", "examine"]
+
+
+def examine(*, mends: bool) -> Iterator[Finding]:
+    """Yield what each check finds, one after the other. Raises OSError where mending fails."""
+    variables = check_variables()
+    yield variables
+    yield check_versions()
+    yield check_torchvision()
+    yield check_devices()
+    yield check_mnist()
+    if variables.level == "problem":  # where the runs lie cannot be known
+        return
+    store = RunStore()
+    yield check_folder(store)
+    yield check_disk(store)
+    yield check_runs(store)
+    yield check_line(store, mends=mends)
+    yield check_leftovers(store, mends=mends)

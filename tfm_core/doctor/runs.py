@@ -1,0 +1,84 @@
+"""The runs: damaged ones, the line, and what killed processes left behind.
+
+What is mended is what any server would mend sooner or later. A run that trains, or that somebody
+holds, is left alone.
+"""
+
+from __future__ import annotations
+
+from tfm_core.doctor.finding import Finding, count, some
+from tfm_core.runs import sweep, tickets
+from tfm_core.runs.run import Run
+from tfm_core.runs.store import RunStore
+
+_MEND = "Do: python -m tfm_core doctor --mend"
+
+
+def check_runs(store: RunStore) -> Finding:
+    """Name the runs that cannot be shown, and count those that can be resumed."""
+    runs = _own(store)
+    damaged = [run.id for run in runs if run.problem is not None]
+    ended = sum(run.status.state == "interrupted" for run in runs if run.id not in damaged)
+    if damaged:
+        words = f"{count(len(damaged), 'damaged run')}: {some(damaged)}."
+        return Finding("runs", "warning", words, "The page Runs says what is wrong with each.")
+    words = f"{count(len(runs), 'run')}, none damaged; {ended:,} interrupted, to be resumed."
+    return Finding("runs", "ok", words)
+
+
+def check_line(store: RunStore, *, mends: bool = False) -> Finding:
+    """Compare the tickets of the line with the runs that wait."""
+    waiting = tickets.waiting(store.root)
+    queued = {run.id: run for run in _own(store) if run.status.state == "queued"}
+    lost = [run_id for run_id in waiting if run_id not in queued and not _is_alive(store, run_id)]
+    forgotten = [run_id for run_id in reversed(queued) if run_id not in waiting]  # oldest first
+    if not lost and not forgotten:
+        return Finding("line", "ok", f"{count(len(waiting), 'run')} in it.")
+    if mends:
+        return Finding("line", "ok", "In order now.", mended=_mend_line(store, lost, forgotten))
+    words = []
+    if lost:
+        words.append(f"{count(len(lost), 'ticket')} of runs that don't wait: {some(lost)}.")
+    if forgotten:
+        words.append(f"{count(len(forgotten), 'run')} without a ticket: {some(forgotten)}.")
+    return Finding("line", "problem" if forgotten else "warning", " ".join(words), _MEND)
+
+
+def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
+    """Look for folders and files that were never finished, and that nobody touches any more."""
+    left = list(sweep.left_over(store.root))
+    if not left:
+        return Finding("leftovers", "ok", "None.")
+    if mends:
+        n_swept = sweep.sweep(store.root)
+        done = (
+            f"removed {count(n_swept, 'half-made file or folder', 'half-made files and folders')}"
+        )
+        return Finding("leftovers", "ok", "None any more.", mended=(f"{done}.",))
+    names = [str(path.relative_to(store.root)) for path in left]
+    words = f"{count(len(left), 'thing')} of killed processes: {some(names)}."
+    return Finding("leftovers", "warning", words, _MEND)
+
+
+def _own(store: RunStore) -> list[Run]:
+    return [run for run in store.list() if not run.meta.recorded]
+
+
+def _is_alive(store: RunStore, run_id: str) -> bool:
+    """Say whether a worker has just been given a run whose ticket goes in the next moment."""
+    return Run(store.root / run_id).status.is_alive
+
+
+def _mend_line(store: RunStore, lost: list[str], forgotten: list[str]) -> tuple[str, ...]:
+    done = []
+    for run_id in lost:
+        tickets.remove(store.root, run_id)
+        if Run(store.root / run_id).status.state == "queued":  # it came back this very moment
+            tickets.add(store.root, run_id)
+        else:
+            done.append(f"took the ticket of {run_id} out of the line.")
+    for run_id in forgotten:
+        if Run(store.root / run_id).status.state == "queued":
+            tickets.add(store.root, run_id)
+            done.append(f"gave {run_id} a ticket.")
+    return tuple(done)

@@ -1,0 +1,176 @@
+"""Whether a run fits in the memory of its device, and what would help where it does not.
+
+A training step keeps weights, their gradients and the state of the optimiser, whatever the batch,
+and activations, which grow with it (see ``facts.memory``). So half the batch helps only where the
+rest of it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tfm_core import machine
+from tfm_core.config import Experiment, RecurrentConfig
+from tfm_core.facts.compute import layers
+from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
+from tfm_core.sentences import N_, StudentError, in_bytes
+from tfm_core.variants.optimisers import OPTIMISERS
+
+_MOST_WORDS = 100_000  # rows of all embeddings and of the output: no task has more
+_ENOUGH = 0.8  # of the memory: activations and the process need some too
+
+
+class TooLarge(StudentError):
+    """A model is larger than the memory of its device."""
+
+
+def check(experiment: Experiment, device: str) -> None:
+    """Raise TooLarge, in a sentence, where a run surely does not fit in the memory of its device.
+
+    Surely: weights, gradients and the optimiser's state alone are more than there is in all. Small
+    models pass without loading torch.
+    """
+    there = memory_of(device) if device == "cpu" else None
+    if there is not None and _at_most(experiment) < there:
+        return
+    if device != "cpu" and _at_most(experiment) < 2**30:
+        return
+    there = memory_of(device) if there is None else there
+    needs = needed(experiment)
+    if there is not None and always(needs) > there:
+        raise TooLarge(_too_large(experiment, needs, device, there))
+
+
+def ran_out(experiment: Experiment, device: str) -> str:
+    """Return, in a sentence, what a run needs whose memory was not enough, and what would help."""
+    needs, there = needed(experiment), memory_of(device)
+    if there is None:
+        return _unknown(experiment, needs, device)
+    if always(needs) > there:
+        return _too_large(experiment, needs, device, there)
+    size = experiment.training.batch_size
+    process = PROCESS_BYTES if device == "cpu" else 0
+    if needs.total + process <= there:
+        return N_(
+            "The memory of {device} is used up. This run needs about {total}, and there are "
+            "{there} in all: other programs or runs hold the rest. Try again when they are done, "
+            "or {cure}.",
+            device=device,
+            total=in_bytes(needs.total + process),
+            there=in_bytes(there),
+            cure=_smaller(experiment, device),
+        )
+    fitting = next((n for n in _halves(size) if _total(experiment, n) + process <= there), None)
+    cure = (
+        N_("a batch size of {fitting} fits", fitting=fitting)
+        if fitting is not None
+        else N_("not even one example fits, so choose shorter sequences or a smaller model")
+    )
+    return N_(
+        "The memory of {device} is not enough: weights, gradients and the state of the optimiser "
+        "need {always}, a batch of {size} needs {batch} more, and there are {there}; {cure}.",
+        device=device,
+        always=in_bytes(always(needs)),
+        size=size,
+        batch=in_bytes(needs.activations),
+        there=in_bytes(there),
+        cure=cure,
+    )
+
+
+def needed(experiment: Experiment) -> Memory:
+    """Return what a training step of a run keeps. Loads torch, and makes no model."""
+    import torch
+
+    from tfm_core.training.models import new_model
+
+    with torch.device("meta"):
+        count = sum(parameter.numel() for parameter in new_model(experiment).parameters())
+    return of_run(experiment, count)
+
+
+def always(needs: Memory) -> int:
+    """Return the bytes of a step that no batch is too small for."""
+    return needs.weights + needs.gradients + needs.optimizer
+
+
+def memory_of(device: str) -> int | None:
+    """Return the bytes that a process may use on a device in all, None where that is not known."""
+    if device == "cpu":
+        return machine.memory(swap=True)
+    from tfm_core.training.devices import devices
+
+    return next((one.memory_total for one in devices() if one.name == device), None)
+
+
+def _too_large(experiment: Experiment, needs: Memory, device: str, there: int) -> str:
+    optimizer = experiment.training.optimizer
+    lean = min(OPTIMISERS, key=lambda name: OPTIMISERS[name].moments)
+    leaner = needs.weights + needs.gradients + OPTIMISERS[lean].moments * needs.gradients
+    cure = (
+        N_(
+            "take the optimizer {lean}, with which they need {leaner}, or choose a smaller model",
+            lean=lean,
+            leaner=in_bytes(leaner),
+        )
+        if leaner <= _ENOUGH * there
+        else N_("choose a smaller model: less d_model or d_ff, or fewer layers")
+    )
+    return N_(
+        "This model is too large for the memory of {device}: its weights, their gradients and the "
+        "state of {optimizer} need {always}, and there are {there}. A smaller batch would not "
+        "help; {cure}.",
+        device=device,
+        optimizer=optimizer,
+        always=in_bytes(always(needs)),
+        there=in_bytes(there),
+        cure=cure,
+    )
+
+
+def _unknown(experiment: Experiment, needs: Memory, device: str) -> str:
+    """Return what is known where nobody says how much memory a device has."""
+    is_batch = needs.activations > always(needs)
+    return N_(
+        "The memory of {device} is not enough: weights, gradients and the state of the optimiser "
+        "need {always}, a batch of {size} needs {batch} more; {cure}.",
+        device=device,
+        always=in_bytes(always(needs)),
+        size=experiment.training.batch_size,
+        batch=in_bytes(needs.activations),
+        cure=_smaller(experiment, device) if is_batch else N_("choose a smaller model"),
+    )
+
+
+def _smaller(experiment: Experiment, device: str) -> str:
+    """Return what needs less, and how much less."""
+    size = experiment.training.batch_size
+    if size == 1:
+        return N_("choose a smaller model")
+    process = PROCESS_BYTES if device == "cpu" else 0
+    return N_(
+        "take a batch size of {half}, which needs about {total}",
+        half=size // 2,
+        total=in_bytes(_total(experiment, size // 2) + process),
+    )
+
+
+def _total(experiment: Experiment, batch_size: int) -> int:
+    training = experiment.training.replace(batch_size=batch_size)
+    return needed(experiment.replace(training=training.model_dump())).total
+
+
+def _halves(size: int) -> Iterator[int]:
+    while size > 1:
+        size //= 2
+        yield size
+
+
+def _at_most(experiment: Experiment) -> int:
+    """Return more bytes than weights, gradients and the optimiser's state can be, without torch."""
+    config = experiment.model
+    d = config.d_model
+    wide = 0 if isinstance(config, RecurrentConfig) else config.d_ff
+    count = (sum(layers(config)) + 1) * 16 * d * (d + wide) + _MOST_WORDS * d
+    moments = OPTIMISERS[experiment.training.optimizer].moments
+    return BYTES * count * (3 + moments)  # the best weights may be kept, too

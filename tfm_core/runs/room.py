@@ -1,0 +1,192 @@
+"""Room on the disk: how much the runs take, how much is free, and how more of it is made.
+
+What was deleted goes first, then, where the host set a bound, the oldest runs of visitors that are
+over. Never a recorded run, never one that trains or waits, never one that the command line made.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
+
+from tfm_core.runs import spare, trash
+from tfm_core.runs.failures import is_disk_full
+from tfm_core.runs.limits import LimitReached
+from tfm_core.runs.run import Run
+from tfm_core.sentences import in_bytes
+
+_BLOCK = 4096  # bytes in which most disks give out room
+_PARTS = ("", "snapshots", "checkpoints/last", "checkpoints/best")
+
+Written = TypeVar("Written")
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Bytes: what the runs take, what the trash takes beside them, what is free for more."""
+
+    n_runs: int
+    runs: int
+    n_deleted: int
+    deleted: int
+    free: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a host lets the runs take; None: no bound. disk: bytes, with the trash."""
+
+    disk: int | None = None
+    runs: int | None = None
+
+
+def with_room(
+    root: Path, write: Callable[[], Written], *, last_word_of: Path | None = None
+) -> Written:
+    """Return what ``write`` returns; on a full disk the trash is emptied, oldest first, meanwhile.
+
+    It is called again after each run that went, so it must leave nothing half done. last_word_of: a
+    run's folder whose spare room is given up, too, where the trash is empty. Raises the OSError of
+    ``write`` where that is another one, or nothing is left to go.
+    """
+    while True:
+        try:
+            return write()
+        except OSError as error:
+            if not is_disk_full(error):
+                raise
+            if trash.remove_oldest(root):
+                continue
+            if last_word_of is None or not spare.give_up(last_word_of):
+                raise
+
+
+def look(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> Room:
+    """Return how much room there is. Never raises.
+
+    runs: those that lie in ``root``. bounds: what is free is no more than they leave.
+    """
+    waiting = trash.deleted(root)
+    taken = sum(size(run.folder) for run in runs)
+    deleted = sum(size(one.folder) for one in waiting)
+    free = _free(root)
+    if bounds is not None and bounds.disk is not None:
+        free = min(free, max(0, bounds.disk - taken - deleted))
+    return Room(len(runs), taken, len(waiting), deleted, free)
+
+
+def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str) -> tuple[str, ...]:
+    """Keep the runs within what the host lets them take; return the names of those that went.
+
+    runs: those that lie in ``root``. keeps: the id of the run that way is made for, which counts.
+    What goes for the number of runs goes into the trash, what goes for its room is gone for good.
+    Raises LimitReached, in a sentence, where nothing is left that may go; then nothing went.
+    """
+    if bounds == Bounds():
+        return ()
+    oldest = sorted(
+        (run for run in runs if run.id != keeps and _may_go(run)), key=lambda run: run.meta.created
+    )
+    n_too_many = _n_too_many(len(runs), len(oldest), bounds)
+    n_gone, n_emptied = _n_too_large(root, runs, oldest, bounds)
+    for one in trash.deleted(root)[:n_emptied]:
+        trash.remove(one.folder)
+    going = oldest[: max(n_too_many, n_gone)]
+    names = tuple(run.meta.name for run in going)
+    for place, run in enumerate(going):
+        if place < n_gone:
+            trash.remove(run.folder)
+        else:
+            trash.put(root, run.id)
+    return names
+
+
+def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:
+    """Return how many runs must go for their number. Raises LimitReached."""
+    n = 0 if bounds.runs is None else max(0, n_runs - bounds.runs)
+    if n > n_may_go:
+        raise LimitReached(
+            "This server keeps at most {most:,} runs, and none may go for a new one: they train, "
+            "wait, or belong to its host. Delete one of yours, or try again when one is over.",
+            most=bounds.runs,
+        )
+    return n
+
+
+def _n_too_large(
+    root: Path, runs: Sequence[Run], oldest: Sequence[Run], bounds: Bounds
+) -> tuple[int, int]:
+    """Return how many runs must go for their room, and how many of the trash before them.
+
+    Raises LimitReached.
+    """
+    if bounds.disk is None:
+        return 0, 0
+    in_trash = [size(one.folder) for one in trash.deleted(root)]
+    taken = sum(size(run.folder) for run in runs)
+    over = taken + sum(in_trash) - bounds.disk
+    n_emptied = n_gone = 0
+    while over > 0 and n_emptied < len(in_trash):
+        over -= in_trash[n_emptied]
+        n_emptied += 1
+    while over > 0 and n_gone < len(oldest):
+        over -= size(oldest[n_gone].folder)
+        n_gone += 1
+    if over > 0:
+        raise LimitReached(
+            "The runs may take {most} of this server's disk and take {taken}, and none may go for "
+            "a new one: they train, wait, or belong to its host. Delete one of yours, or try again "
+            "when one is over.",
+            most=in_bytes(bounds.disk),
+            taken=in_bytes(taken),
+        )
+    return n_gone, n_emptied
+
+
+def size(folder: Path) -> int:
+    """Return the bytes that a run's folder takes on the disk. Never raises.
+
+    Counted anew when a file came, went or was replaced: that changes the time of its folder.
+    """
+    times = []
+    for part in _PARTS:
+        try:
+            times.append((folder / part).stat().st_mtime_ns)
+        except OSError:
+            times.append(0)
+    return _size(str(folder), tuple(times))
+
+
+@lru_cache(maxsize=8192)
+def _size(folder: str, times: tuple[int, ...]) -> int:
+    taken = 0
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    taken += _size.__wrapped__(entry.path, times)
+                else:
+                    n_bytes = entry.stat(follow_symlinks=False).st_size
+                    taken += -(-n_bytes // _BLOCK) * _BLOCK
+    except OSError:
+        return taken
+    return taken
+
+
+def _may_go(run: Run) -> bool:
+    return run.meta.owner is not None and not run.meta.recorded and not run.status.is_active
+
+
+def _free(root: Path) -> int:
+    """Return the bytes that are free on the disk of a folder that need not be there yet."""
+    for place in (root, *root.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except OSError:
+            continue
+    return 0

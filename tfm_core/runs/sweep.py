@@ -1,0 +1,98 @@
+"""Sweeping up what killed processes left in a folder of runs, and what was deleted long ago.
+
+Safe with several servers on the folder: only what nobody has touched for a while goes, no file of a
+run that has a worker, and whatever goes is renamed first, which only one of them can do.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from tfm_core.runs import trash
+from tfm_core.runs.status import read_status
+
+QUIET_SECONDS = 600.0
+"""What was not touched for so long is not being written any more."""
+
+EVERY_SECONDS = 600.0
+"""How often a server sweeps."""
+
+DRAFT = ".new-"
+"""How a run's folder is called until it is whole."""
+
+BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
+"""A file that is written beside its place: by ``atomic``, by safetensors, as a checkpoint."""
+
+_PARTS = ("", "requests", "snapshots", "claims", "checkpoints/last", "checkpoints/best")
+
+
+def sweep(root: Path) -> int:
+    """Remove what is left over in a folder of runs; return how many things went. Never raises."""
+    n_swept = trash.empty(root, older_than=trash.KEPT_SECONDS)
+    for path in left_over(root):
+        is_folder = path.is_dir() and not path.is_symlink()
+        n_swept += trash.remove(path) if is_folder else _unlink(path)
+    return n_swept
+
+
+def left_over(root: Path) -> Iterator[Path]:
+    """Yield folders and files that nobody will finish, each looked at just before. Never raises."""
+    for folder in (root, root / trash.FOLDER):
+        for entry in _entries(folder):
+            is_left = entry.name.startswith((DRAFT, trash.GOING))
+            if is_left and _is_quiet(entry.path):
+                yield Path(entry.path)
+    for entry in _entries(root):
+        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+            yield from _half_files(Path(entry.path))
+
+
+def _half_files(folder: Path) -> list[Path]:
+    """Return the half files of a run that no worker holds."""
+    left = [
+        Path(entry.path)
+        for part in _PARTS
+        for entry in _entries(folder / part)
+        if BESIDE.fullmatch(entry.name)
+        and entry.is_file(follow_symlinks=False)
+        and _is_quiet(entry.path)
+    ]
+    return [] if not left or read_status(folder).is_active else left
+
+
+def _is_quiet(path: str) -> bool:
+    """Say whether nothing at a path or below it changed for a while.
+
+    By the time of change too: a copied file brings the time at which its original was written.
+    """
+    latest = time.time() - QUIET_SECONDS
+    try:
+        facts = os.lstat(path)
+    except OSError:
+        return False
+    if max(facts.st_mtime, facts.st_ctime) > latest:
+        return False
+    if not stat.S_ISDIR(facts.st_mode):  # a link is not followed
+        return True
+    return all(_is_quiet(entry.path) for entry in _entries(path))
+
+
+def _unlink(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
+
+
+def _entries(folder: Path | str) -> Iterator[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except OSError:
+        return
