@@ -51,7 +51,7 @@ def _take() -> None:
     try:
         experiment = from_json(file.getvalue())
     except ConfigError as error:
-        sentences = [_(problem.sentence) for problem in error.problems]
+        sentences = [_(sentence) for sentence in error.sentences]
         why = _("{name} was not taken:").format(name=file.name)
         st.session_state[_PROBLEMS] = [why, *sentences]
         return

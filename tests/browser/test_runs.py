@@ -60,7 +60,9 @@ def test_a_damaged_run_says_so_while_others_can_be_opened(
     (broken.folder / "experiment.json").write_text("{ garbage", encoding="utf-8")
     tab = open_tab("runs")
     expect(row(tab, broken)).to_contain_text("Damaged")
-    expect(row(tab, broken)).to_contain_text("The experiment of this run is damaged.")
+    expect(row(tab, broken)).to_contain_text(
+        "This run is damaged: experiment.json holds no experiment."
+    )
     sound = server.store.get("recorded-korean")
     row(tab, sound).get_by_role("button", name="Open").click()
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_visible()

@@ -5,14 +5,17 @@ Whoever trains a run, worker or command line, does it here, so every run has the
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tfm_core.facts import storage
+from tfm_core.reading import Unreadable, is_number, object_of
 from tfm_core.runs import claim, leftovers, requests, settings, snapshots, tickets
-from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.atomic import write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
 from tfm_core.runs.process import is_same
@@ -80,7 +83,7 @@ class _Execution:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
         self.total = run.experiment.training.steps
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
-        self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
+        self._best_loss = _best_loss(run.folder)
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
         most = settings.read().max_attention
         self.n_attended = max(1, storage.examples_kept(run.experiment, most))
@@ -124,7 +127,7 @@ class _Execution:
                 snapshots.snapshot_path(self.run.folder, later).unlink(missing_ok=True)
         if step >= 0:
             return None
-        self._best_loss = float("inf")
+        self._best_loss = math.inf
         return N_("It had no checkpoint yet, so it started again from the beginning.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
@@ -240,5 +243,10 @@ def _log(run: Run, error: Exception) -> None:
         return
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("inf")
+def _best_loss(folder: Path) -> float:
+    """Return the lowest validation loss so far; infinity where nothing says it."""
+    try:
+        loss = object_of(folder / "best.json", most=65_536).get("loss")
+    except (FileNotFoundError, Unreadable):
+        return math.inf
+    return float(loss) if is_number(loss, -1e30, 1e30) else math.inf

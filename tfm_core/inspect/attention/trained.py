@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core import byte_cache
-from tfm_core.config import Experiment, TaskConfig, from_json
+from tfm_core.config import Experiment, TaskConfig
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
@@ -91,8 +91,7 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
     from tfm_core.training.checkpoints import load_model
 
     torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
-    experiment = from_json((Path(folder) / "experiment.json").read_bytes())
-    return load_model(experiment, Path(folder) / "checkpoints" / "last")
+    return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")
 
 
 @byte_cache.kept
