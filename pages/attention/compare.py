@@ -14,6 +14,7 @@ from pages.attention import selection as chosen
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
+from pages.ui.typed import escape
 from tfm_core.inspect.attention.compare import check_same_tokens, compare
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import head_map
@@ -257,4 +258,4 @@ def _title(layer: int, head: int, step: int, run: Run | None) -> str:
     words = _("Layer {layer}, head {head}, step {step}").format(
         layer=layer + 1, head=head + 1, step=f"{step:,}"
     )
-    return words if run is None else f"{words}: {run.meta.name}"
+    return words if run is None else f"{words}: {escape(run.meta.name)}"

@@ -277,4 +277,4 @@ def _number(label: str, n: int, key: str) -> int:
 
 
 def _say(sentence: str, why: str) -> None:
-    st.caption(f"{sentence} {why}".strip())
+    st.caption(typed.escape(f"{sentence} {why}".strip()))
