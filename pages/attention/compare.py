@@ -11,7 +11,6 @@ import numpy as np
 import streamlit as st
 
 from pages.attention import selection as chosen
-from pages.attention import statistics
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
@@ -171,7 +170,7 @@ def _their_example(
     theirs = probe if other.id == run.id else other.probe()
     index = _same_item(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)
-    snapshot = statistics.snapshot(other, step)
+    snapshot = other.snapshot(step)
     return example_of(other.experiment, theirs, snapshot, index)
 
 
