@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 import traceback
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tfm_core.runs import claim, leftovers, requests, room, snapshots, spare, tickets
-from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.facts import storage
+from tfm_core.reading import Unreadable, is_number, object_of
+from tfm_core.runs import claim, leftovers, requests, room, settings, snapshots, spare, tickets
+from tfm_core.runs.atomic import write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
 from tfm_core.runs.process import is_same, mark_of
@@ -102,8 +106,10 @@ class _Execution:
         self.run, self.control, self.recorder, self.listener = run, control, recorder, listener
         self.total = run.experiment.training.steps
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
-        self._best_loss = _number((read_json(run.folder / "best.json") or {}).get("loss"))
+        self._best_loss = _best_loss(run.folder)
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
+        most = settings.read().max_attention
+        self.n_attended = max(1, storage.examples_kept(run.experiment, most))
 
     def go(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
@@ -113,8 +119,7 @@ class _Execution:
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
         trainer.clock = self.recorder.clock
         reason = self._continue(trainer)
-        if trainer.step == 0:
-            self._write_probe(trainer)
+        self._choose_examples(trainer)
         self._report_progress(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
         why = None
@@ -145,7 +150,7 @@ class _Execution:
                 snapshots.snapshot_path(self.run.folder, later).unlink(missing_ok=True)
         if step >= 0:
             return None
-        self._best_loss = float("inf")
+        self._best_loss = math.inf
         return N_("It had no checkpoint yet, so it started again from the beginning.")
 
     def _take(self, event: Event, trainer: Trainer) -> bool:
@@ -184,12 +189,22 @@ class _Execution:
     def _snapshot(self, trainer: Trainer) -> None:
         from tfm_core.probe import snapshot
 
-        self._keep(partial(snapshots.write, self.run.folder, snapshot.take(trainer)))
+        taken = snapshot.take(trainer, self.n_attended)
+        self._keep(partial(snapshots.write, self.run.folder, taken))
 
-    def _write_probe(self, trainer: Trainer) -> None:
+    def _choose_examples(self, trainer: Trainer) -> None:
+        """Write the probe; a resumed run goes on with the attention of no more examples."""
         from tfm_core.probe import snapshot
 
-        self._keep(partial(snapshots.write_probe, self.run.folder, snapshot.probe_of(trainer)))
+        if trainer.step > 0:
+            n_before = len(self.run.probe().attended)
+            self.n_attended = min(self.n_attended, n_before)
+            if self.n_attended == n_before:
+                return
+        probe = snapshot.probe_of(trainer)
+        if self.n_attended < len(probe["items"]):
+            probe["n_attended"] = self.n_attended
+        self._keep(partial(snapshots.write_probe, self.run.folder, probe))
 
     def _keep_best(self, loss: float, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints
@@ -256,5 +271,10 @@ def _log(run: Run, error: Exception) -> None:
         return
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else float("inf")
+def _best_loss(folder: Path) -> float:
+    """Return the lowest validation loss so far; infinity where nothing says it."""
+    try:
+        loss = object_of(folder / "best.json", most=65_536).get("loss")
+    except (FileNotFoundError, Unreadable):
+        return math.inf
+    return float(loss) if is_number(loss, -1e30, 1e30) else math.inf

@@ -12,6 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from pages.runs import filter
 from pages.runs.filter import matches
+from pages.ui import run_words
+from pages.ui.typed import escape
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tests.refusing import refusing
 from tfm_core.runs import trash
@@ -79,7 +81,7 @@ def test_a_run_that_made_way_for_another_is_told(
     monkeypatch.setenv("TFM_MAX_RUNS", "2")
     request.getfixturevalue("busy_queue")
     oldest = made_run(store, name="Oldest")
-    oldest.write_meta(dataclasses.replace(oldest.meta, owner="a visitor"))
+    oldest.write_meta(dataclasses.replace(oldest.meta, owner="a" * 64))
     run = made_run(store, state="stopped")
     app = open_page(PAGE)
     assert "Where room is needed for a new run, the oldest that is over goes." in captions(app)
@@ -130,7 +132,7 @@ def test_a_damaged_run_says_what_is_wrong_and_can_be_deleted(
 ) -> None:
     run = damaged_run(store)
     app = open_page(PAGE)
-    assert run.problem in [caption.value for caption in app.caption]
+    assert escape(run.problem) in [caption.value for caption in app.caption]
     assert keys(app) == {f"delete-{run.id}"}
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
@@ -227,3 +229,20 @@ def test_many_runs_stand_on_several_pages(store: RunStore, open_page: Open) -> N
 def test_search_looks_at_name_task_and_model(words: str, found: bool, store: RunStore) -> None:
     run: Run = made_run(store, name="Backwards")
     assert matches(run, words) == found
+
+
+def test_a_run_that_cannot_be_drawn_takes_no_other_from_the_list(
+    store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound, other = made_run(store, name="Sound"), made_run(store, name="Other")
+
+    def learns(run: Run) -> str:
+        if run.id == other.id:
+            raise ZeroDivisionError
+        return "What it learns"
+
+    monkeypatch.setattr(run_words, "learns", learns)
+    app = open_page(PAGE)
+    assert not app.exception
+    assert {f"open-{sound.id}", f"open-{other.id}"} <= keys(app)
+    assert f"The run {other.id} cannot be shown" in "".join(one.value for one in app.caption)
