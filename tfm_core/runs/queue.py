@@ -33,7 +33,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from tfm_core.runs import claim, fits, locks, requests, settings, sweep, tickets, troubles
+from tfm_core.runs import claim, fits, locks, requests, room, settings, sweep, tickets, troubles
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.fits import TooLarge
@@ -119,6 +119,8 @@ class RunQueue:
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
             fits.check(run.experiment, run.meta.device)
+            there = room.look(self.store.root, ())
+            fits.check_disk(run.experiment, there.free + there.deleted)
         except (LimitReached, TooLarge) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
