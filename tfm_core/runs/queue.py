@@ -122,6 +122,8 @@ class RunQueue:
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
             fits.check(run.experiment, run.meta.device)
+            there = room.look(self.store.root, ())
+            fits.check_disk(run.experiment, there.free + there.deleted)
             gone = self._make_way(run)
         except (LimitReached, TooLarge) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
