@@ -8,27 +8,34 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from tfm_core.config import Experiment, from_query, to_query
 from tfm_core.config.advice import advice, advice_on
-from tfm_core.runs import Run, RunStore, fits, settings, tickets
+from tfm_core.runs import Run, RunStore, fits, settings
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.figures import figures, summary
+from tfm_core.runs.process import STALE_SECONDS, this_host
+from tfm_core.runs.status import Status
 from tfm_core.sentences import StudentError
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 _THREADS_AUTO = "auto"
+_WATCH_SECONDS = 0.2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
     options = _parser().parse_args(arguments)
+    if not logging.root.handlers:  # what goes wrong is one sentence, without its traceback
+        logging.getLogger("tfm_core").addHandler(logging.NullHandler())
     try:
         if options.command is not _doctor:
             settings.read()  # a bad one is said before anything begins
@@ -121,20 +128,35 @@ def _train(options: argparse.Namespace) -> int:
 def _resume(options: argparse.Namespace) -> int:
     store = RunStore()
     run = store.get(options.id)
-    status = run.status
+    status = _watched(run)
     if run.meta.recorded:
         raise StudentError("This run comes with the app and cannot be resumed.")
     if run.problem is not None:
         raise StudentError(run.problem)
     fits.check(run.experiment, run.meta.device)
-    is_mine = status.state == "queued" and tickets.remove(store.root, run.id)
-    if not is_mine and not status.can_resume:
+    if status.state != "queued" and not status.can_resume:
         raise StudentError(
             "The run {id} is {state}; there is nothing to resume.",
             id=run.id,
             state=status.state,
         )
     return _execute(run, options)
+
+
+def _watched(run: Run) -> Status:
+    """Return how a run stands; one on another machine is watched until that can be told."""
+    status = run.status
+    if status.is_alive and status.host != this_host():
+        print(
+            f"{status.host} trained this run last; looking whether its heart still beats, for "
+            f"at most {STALE_SECONDS:.0f} seconds.",
+            file=sys.stderr,
+        )
+    beat = status.heartbeat
+    while status.is_alive and status.host != this_host() and status.heartbeat == beat:
+        time.sleep(_WATCH_SECONDS)
+        status = run.status
+    return status
 
 
 def _execute(run: Run, options: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from pages.i18n import N_, _
 from pages.train import live_keys, live_predictions, run_buttons
 from pages.ui import live_curves, run_words, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
+from tfm_core.runs import settings, troubles
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -78,8 +79,16 @@ def _header(run: Run, status: Status) -> None:
 def _word(run: Run, status: Status) -> None:
     """Say what a state means and what can be done about it, in one place of the page."""
     with st.container():
+        if status.is_silent:
+            st.warning(
+                _(
+                    "Its worker has not been heard of for {seconds} s. It may be suspended, or its "
+                    "machine be very busy; it goes on by itself, and this time doesn’t count."
+                ).format(seconds=f"{status.silent:,.0f}"),
+                icon=":material/hourglass_disabled:",
+            )
         if status.state == "queued":
-            _queued(status)
+            _queued(run, status)
         elif status.state == "starting":
             st.info(
                 _(
@@ -104,7 +113,7 @@ def _word(run: Run, status: Status) -> None:
         elif status.state == "stopped" and status.reason:
             st.info(escape(_(status.reason)), icon=":material/stop_circle:")
         elif status.state == "paused":
-            words = _("Paused. Step learns from one batch, Resume continues.")
+            words = _paused()
             if visitors.watches(run):
                 words = _("Paused by the visitor who began it.")
             st.info(words, icon=":material/pause_circle:")
@@ -119,12 +128,29 @@ def _resume(run: Run) -> str:
     return _("Resume goes on from step {step}, the last one saved.").format(step=f"{step:,}")
 
 
-def _queued(status: Status) -> None:
+def _paused() -> str:
+    words = _("Paused. Step learns from one batch, Resume continues.")
+    longest = settings.read().max_pause
+    gives_way = (
+        _("It is stopped as soon as others wait for their turn; Resume then goes on from here.")
+        if longest == 0
+        else _(
+            "After {minutes} minutes it is stopped where others wait for their turn; Resume then "
+            "goes on from here."
+        ).format(minutes=f"{longest / 60:g}")
+    )
+    return f"{words} {gives_way}"
+
+
+def _queued(run: Run, status: Status) -> None:
     if status.queue_position:
         words = _("Number {n} in line. It starts by itself as soon as a place is free.")
         sentence = words.format(n=status.queue_position)
     else:
         sentence = _("Waiting for a worker. It starts by itself as soon as one is free.")
+    why = troubles.why(run.folder)
+    if why is not None:
+        sentence = escape(_(why))
     st.info(sentence, icon=":material/hourglass_empty:")
     holding = [other for other in runs_access.store().list() if _holds_a_place(other)]
     own = [other for other in holding if not visitors.watches(other)]

@@ -1,15 +1,22 @@
 """At most one process holds a run."""
 
+import errno
+import json
 import os
+import subprocess
+import sys
 import threading
 
+import psutil
 import pytest
 
-from tfm_core.runs import claim
+from tfm_core.runs import claim, process
 from tfm_core.runs.process import ProcessMark, mark_of
 from tfm_core.runs.status import Status, write_status
 
 DEAD = ProcessMark(2**22 + 1, mark_of().host, 1.0)  # beyond the highest process number of Linux
+
+ELSEWHERE = ProcessMark(3, "another-machine")
 
 
 def test_a_held_run_is_not_given_to_another(tmp_path, neighbour):
@@ -32,29 +39,110 @@ def test_the_claim_of_a_dead_process_is_taken_over(tmp_path, neighbour):
     assert not claim.take(tmp_path, neighbour)
 
 
-def test_a_claim_from_elsewhere_holds_while_its_heart_beats(tmp_path):
+def test_a_claim_from_elsewhere_holds_while_its_heart_beats(tmp_path, monkeypatch):
     elsewhere = ProcessMark(5, "another-machine")
     claim.take(tmp_path, elsewhere)
-    write_status(tmp_path, Status("running", heartbeat=9e12))
-    assert not claim.take(tmp_path, mark_of())
     write_status(tmp_path, Status("running", heartbeat=1.0))
+    assert not claim.take(tmp_path, mark_of())
+    monkeypatch.setattr(process, "STALE_SECONDS", 0.0)
     assert claim.take(tmp_path, mark_of())
 
 
 @pytest.mark.parametrize("age", [-60, 60])
-def test_an_empty_claim_holds_only_while_it_may_be_being_written(tmp_path, age):
+@pytest.mark.parametrize("content", ["", '{"pid": 4', '{"pid": -1}', "[]"])
+def test_half_a_claim_holds_nothing_whatever_the_clock_says(tmp_path, age, content):
+    """Release 0.1 could leave one, and so can a disk without links."""
     (tmp_path / "claims").mkdir()
     path = tmp_path / "claims" / "000001.json"
-    path.touch()
+    path.write_text(content)
     when = path.stat().st_mtime - age
     os.utime(path, (when, when))
-    assert claim.take(tmp_path, mark_of()) == (age > 5)
+    assert claim.take(tmp_path, mark_of())
+    assert not claim.take(tmp_path, ELSEWHERE)
+
+
+def test_a_claim_of_release_0_1_is_honoured(tmp_path, neighbour):
+    created = psutil.Process(neighbour.pid).create_time()
+    old = {"pid": neighbour.pid, "host": neighbour.host, "created": created}
+    (tmp_path / "claims").mkdir()
+    (tmp_path / "claims" / "000007.json").write_text(json.dumps(old))
+    assert not claim.take(tmp_path, mark_of())
+    (tmp_path / "claims" / "000008.json").write_text(json.dumps(old | {"created": created - 60}))
+    assert claim.take(tmp_path, mark_of())
+
+
+def test_a_claim_that_cannot_be_written_leaves_the_run_free(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", full)
+        with pytest.raises(OSError, match="No space left"):
+            claim.take(tmp_path, mark_of())
+    assert list((tmp_path / "claims").iterdir()) == []
+    assert claim.take(tmp_path, ELSEWHERE)
+
+
+def test_a_disk_without_links_has_claims_too(tmp_path, neighbour, monkeypatch):
+    def none(*_):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", none)
+    assert claim.take(tmp_path, neighbour)
+    assert not claim.take(tmp_path, mark_of())
+
+
+def test_a_claim_is_released_on_a_full_disk(tmp_path, monkeypatch):
+    assert claim.take(tmp_path, mark_of())
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        claim.release(tmp_path, mark_of())
+    assert claim.take(tmp_path, ELSEWHERE)
+
+
+LOCKS = """
+import sys, pathlib
+from tfm_core.runs import claim
+hold = claim.Hold(pathlib.Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_lock_holds_a_run_whatever_is_known_of_its_process(tmp_path):
+    """As one in another container, whose processes cannot be seen from here."""
+    worker = subprocess.Popen(
+        [sys.executable, "-c", LOCKS, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )
+    assert worker.stdout.readline() == "held\n"
+    (path,) = (tmp_path / "claims").glob("*.json")
+    path.write_text(json.dumps({"pid": DEAD.pid, "host": DEAD.host, "created": 1.0}))
+    assert not claim.take(tmp_path, mark_of())
+    with pytest.raises(claim.RunHeld):
+        claim.Hold(tmp_path)
+
+    worker.kill()
+    worker.communicate()
+    claim.Hold(tmp_path).release()
+
+
+def test_only_the_last_two_claims_are_kept(tmp_path):
+    for _ in range(5):
+        with claim.moment(tmp_path):
+            pass
+    assert sorted(path.name for path in (tmp_path / "claims").glob("*")) == [
+        "000004.json",
+        "000005.json",
+    ]
 
 
 def test_of_many_that_find_the_same_dead_claim_one_wins(tmp_path):
     claim.take(tmp_path, DEAD)
     # living processes that are not this one would do; marks of this one at other hosts are enough
-    write_status(tmp_path, Status("running", heartbeat=9e12))
     barrier, won = threading.Barrier(8), []
 
     def race(number):

@@ -55,8 +55,8 @@ def test_a_run_that_another_process_holds_is_left_alone(store, neighbour):
 def test_who_reads_that_a_run_has_ended_may_go_on_with_it_at_once(store, neighbour, monkeypatch):
     run, is_free = store.create(tiny()), []
 
-    def written(folder, status):
-        write_status(folder, status)
+    def written(folder, status, *, lasting):
+        write_status(folder, status, lasting=lasting)
         if not status.is_active:
             is_free.append(claim.take(folder, neighbour))
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.runs.waiting import wait_until
+from tfm_core.runs import claim
 from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
 from tfm_core.runs.status import Status
 
@@ -18,7 +19,7 @@ def test_about_six_hundred_steps_beyond_the_first_hundred_are_written_down(total
 
 
 def test_the_heart_beats_while_nothing_happens(tmp_path):
-    with Recorder(tmp_path, Status("running")) as writer:
+    with Recorder(claim.Hold(tmp_path), Status("running")) as writer:
         writer.change("running")
         first = json.loads((tmp_path / "status.json").read_text())["heartbeat"]
 

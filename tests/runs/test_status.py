@@ -5,13 +5,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import requests
-from tfm_core.runs.process import ProcessMark, is_alive, mark_of, this_host
+from tfm_core.runs.process import ProcessMark, Watch, is_alive, mark_of, this_boot, this_host
 from tfm_core.runs.status import ALIVE, STATES, Status, read_status, write_status
 from tfm_core.sentences import N_, Sentence
 
@@ -28,11 +27,11 @@ def test_a_state_without_a_worker_is_read_as_it_was_written(tmp_path, state):
 @pytest.mark.parametrize("state", sorted(ALIVE))
 def test_a_living_worker_keeps_its_state_and_a_dead_one_is_an_interruption(tmp_path, state):
     mark = mark_of()
-    here = Status(state, step=3, pid=mark.pid, host=mark.host, created=mark.created)
+    here = Status(state, step=3).held_by(mark)
     write_status(tmp_path, here)
     assert read_status(tmp_path) == here
 
-    write_status(tmp_path, dataclasses.replace(here, created=mark.created - 1000))
+    write_status(tmp_path, dataclasses.replace(here, started=f"{this_boot()}:1"))
     gone = read_status(tmp_path)
 
     assert gone.state == "interrupted"
@@ -48,11 +47,16 @@ def test_a_dead_process_is_not_alive_even_before_it_is_reaped():
     assert not is_alive(mark)
 
 
-def test_a_worker_elsewhere_is_judged_by_its_heartbeat():
-    elsewhere = ProcessMark(os.getpid(), "another-machine")
-    assert is_alive(elsewhere, heartbeat=time.time())
-    assert not is_alive(elsewhere, heartbeat=time.time() - 31)
-    assert not is_alive(elsewhere)
+def test_a_worker_elsewhere_is_judged_by_whether_its_heartbeat_changes(tmp_path):
+    now = 0.0
+    watch, elsewhere = Watch(lambda: now), ProcessMark(os.getpid(), "another-machine")
+    assert watch.silence(elsewhere, 7.0, tmp_path) == 0
+    now = 29.0
+    assert watch.silence(elsewhere, 7.0, tmp_path) == 29
+    assert watch.silence(elsewhere, 3.0, tmp_path) == 0, "a clock that was set back is a heartbeat"
+    assert watch.silence(elsewhere, 7.0, tmp_path / "another run") == 0
+    now = 60.0
+    assert watch.silence(elsewhere, 3.0, tmp_path) == 31
 
 
 @pytest.mark.parametrize(
@@ -64,7 +68,8 @@ def test_a_damaged_status_is_an_interruption_that_says_so(tmp_path, content):
         (tmp_path / "status.json").write_text(content)
     status = read_status(tmp_path)
     assert status.state == "interrupted"
-    assert "missing or damaged" in status.reason
+    assert status.reason.startswith("This run is damaged: status.json")
+    assert status.reason.endswith(", so how it ended is not known.")
 
 
 def test_progress_is_the_share_of_steps():

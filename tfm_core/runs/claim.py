@@ -1,89 +1,230 @@
 """Claims: at most one process works on a run, whatever number of servers share its folder.
 
-Claims are numbered files that only one process can create (``O_EXCL``); the highest number counts.
-A dead holder is followed by creating the next number, never by removing its file: two that find
-the same dead claim cannot both win.
+Claims are numbered files; the highest number counts, and says which process it is. A claim is
+written aside and linked to its number, which only one process can do and which never leaves half a
+claim. A dead holder is followed by linking the next number, never by removing its file: two that
+find the same dead claim cannot both win.
+
+Whether a holder lives doesn't depend on the clock. A worker keeps ``claims/lock`` locked for its
+life, which the operating system ends with it: who holds the lock lives. Where there are no locks,
+and while a worker isn't at its run yet, the process itself is looked for (see ``process``).
+
+Only the holder of the claim writes the run's status; see ``queue`` for the order.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
+import secrets
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.process import ProcessMark, is_alive, is_same
+from tfm_core.runs import locks
+from tfm_core.runs.atomic import read_json, write_json, write_new
+from tfm_core.runs.process import ProcessMark, is_alive, is_same, mark_of
 from tfm_core.runs.status import read_status
 from tfm_core.sentences import StudentError
 
-_WRITING_SECONDS = 5.0  # an empty claim younger than this is just being written
+FOLDER = "claims"
+
+_WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
+_LOCK_SECONDS = 2.0  # somebody may just be looking whether it is locked
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+
+_one_moment = threading.Lock()  # threads of one process share its claim
 
 
 class RunHeld(StudentError):
     """Another process works on this run."""
 
 
+class Hold:
+    """A run held by this process for as long as it works on it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Claim the run and lock it. Raises RunHeld, and OSError where no file can be written."""
+        self.folder, self.mark = folder, mark_of()
+        if not take(folder, self.mark):
+            raise _held(folder)
+        try:
+            self._lock: int | None = locks.lock(_lock(folder), patience=_LOCK_SECONDS)
+        except BlockingIOError:
+            release(folder, self.mark)
+            raise _held(folder) from None
+
+    def release(self) -> None:
+        """Let others work on it; once is enough. Raises OSError."""
+        if self._lock is None:
+            return
+        lock, self._lock = self._lock, None
+        locks.unlock(lock)
+        release(self.folder, self.mark)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether nobody took the run over, while this process was suspended for long."""
+        holder = _holder(self.folder)
+        return holder is not None and is_same(holder, self.mark)
+
+
+@contextlib.contextmanager
+def moment(folder: Path) -> Iterator[None]:
+    """Hold a run for as long as it takes to change its status. Raises RunHeld and OSError."""
+    with _one_moment:
+        mark = mark_of()
+        if not take(folder, mark):
+            raise _held(folder)
+        try:
+            yield
+        finally:
+            release(folder, mark)
+
+
 def take(folder: Path, owner: ProcessMark) -> bool:
     """Claim a run for a process; say whether it holds the run now. Raises OSError."""
-    claims = folder / "claims"
+    claims = folder / FOLDER
     claims.mkdir(exist_ok=True)
     number = _highest(claims)
-    if number:
-        values = read_json(claims / _name(number))
-        if values is None and _age(claims / _name(number)) < _WRITING_SECONDS:
-            return False
-        holder = _mark(values)
-        if holder is not None and is_same(holder, owner):
+    holder = _mark(_read(claims / _name(number))) if number else None
+    if holder is not None:
+        if is_same(holder, owner) and holder.started == owner.started:
             return True
-        if holder is not None and is_alive(holder, heartbeat=read_status(folder).heartbeat):
+        if _is_alive(holder, folder):
             return False
-    try:
-        file = os.open(claims / _name(number + 1), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
-    except FileExistsError:
+    elif locks.is_locked(_lock(folder)):
         return False
-    try:
-        os.write(file, json.dumps(_values(owner)).encode())
-    finally:
-        os.close(file)
-    return True
+    return _create(claims, number + 1, owner)
 
 
 def release(folder: Path, owner: ProcessMark) -> None:
     """Release a run, if the process holds it. Raises OSError."""
-    claims = folder / "claims"
-    number = _highest(claims)
-    holder = _mark(read_json(claims / _name(number))) if number else None
-    if holder is not None and is_same(holder, owner):
-        write_json(claims / _name(number), {"released": True})
+    holder = _holder(folder)
+    if holder is None or not is_same(holder, owner):
+        return
+    path = folder / FOLDER / _name(_highest(folder / FOLDER))
+    try:
+        write_json(path, {"released": True})
+    except OSError:  # a full disk: to be empty takes no room, and says the same
+        os.truncate(path, 0)
+
+
+def is_held(folder: Path) -> bool:
+    """Say whether a process that lives holds a run. Never raises."""
+    holder = _holder(folder)
+    if holder is None:
+        return locks.is_locked(_lock(folder))
+    return _is_alive(holder, folder)
+
+
+def _is_alive(holder: ProcessMark, folder: Path) -> bool:
+    return locks.is_locked(_lock(folder)) or is_alive(
+        holder, heartbeat=read_status(folder).heartbeat, folder=folder
+    )
+
+
+def _create(claims: Path, number: int, owner: ProcessMark) -> bool:
+    """Create the claim of a number; say whether this call did, and whether it counts."""
+    path, aside = claims / _name(number), claims / f".claim.{secrets.token_hex(4)}"
+    content = json.dumps(_values(owner)).encode()
+    try:
+        write_new(aside, content)
+        if not _link(aside, path, content):
+            return False
+    finally:
+        with contextlib.suppress(OSError):
+            aside.unlink()
+    if _highest(claims) != number:  # the list of names was torn by others' claims
+        path.unlink(missing_ok=True)
+        return False
+    for old in _numbers(claims):
+        if old < number - 1:
+            (claims / _name(old)).unlink(missing_ok=True)
+    return True
+
+
+def _link(aside: Path, path: Path, content: bytes) -> bool:
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        # a network folder may have done it and lost the answer
+        return os.stat(aside).st_nlink == 2
+    except FileNotFoundError:  # swept away by the one who was quicker
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        try:
+            write_new(path, content)
+        except FileExistsError:
+            return False
+    return True
+
+
+def _held(folder: Path) -> RunHeld:
+    return RunHeld("The run {id} is being trained by another process.", id=folder.name)
+
+
+def _lock(folder: Path) -> Path:
+    return folder / FOLDER / "lock"
 
 
 def _name(number: int) -> str:
     return f"{number:06d}.json"
 
 
-def _highest(claims: Path) -> int:
+def _numbers(claims: Path) -> list[int]:
     try:
         names = os.listdir(claims)
     except OSError:
-        return 0
+        return []
     stems = [name.removesuffix(".json") for name in names if name.endswith(".json")]
-    return max((int(stem) for stem in stems if stem.isascii() and stem.isdigit()), default=0)
+    return [int(stem) for stem in stems if stem.isascii() and stem.isdigit() and len(stem) < 16]
 
 
-def _age(path: Path) -> float:
-    try:
-        return time.time() - path.stat().st_mtime
-    except OSError:
-        return 0.0
+def _highest(claims: Path) -> int:
+    return max(_numbers(claims), default=0)
+
+
+def _holder(folder: Path) -> ProcessMark | None:
+    """Return whose claim counts, or None where the run is free."""
+    claims = folder / FOLDER
+    number = _highest(claims)
+    return _mark(_read(claims / _name(number))) if number else None
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Read a claim; one that is no claim gets the moment that it may take to be written."""
+    end = time.monotonic() + _WRITING_SECONDS
+    while (values := read_json(path)) is None and time.monotonic() < end and os.path.exists(path):
+        time.sleep(0.02)
+    return values
 
 
 def _values(mark: ProcessMark) -> dict[str, Any]:
-    return {"pid": mark.pid, "host": mark.host, "created": mark.created}
+    return {
+        "pid": mark.pid,
+        "host": mark.host,
+        "created": mark.created,
+        "started": mark.started,
+    }
 
 
 def _mark(values: dict[str, Any] | None) -> ProcessMark | None:
-    if not values or not isinstance(values.get("pid"), int):
+    if values is None:
         return None
-    return ProcessMark(values["pid"], str(values.get("host")), values.get("created"))
+    pid, host = values.get("pid"), values.get("host")
+    created, started = values.get("created"), values.get("started")
+    if not isinstance(pid, int) or isinstance(pid, bool) or not 0 < pid < 2**31:
+        return None
+    return ProcessMark(
+        pid,
+        str(host),
+        float(created) if isinstance(created, int | float) and 0 < created < 1e12 else None,
+        started if isinstance(started, str) else None,
+    )

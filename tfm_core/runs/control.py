@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from tfm_core.runs import requests
+from tfm_core.runs import requests, tickets
 from tfm_core.runs.requests import RequestKind
 from tfm_core.sentences import N_
 
@@ -19,16 +19,26 @@ BY_HAND = N_("Stopped by hand.")
 class Control:
     """Takes requests between steps; ``stop_reason`` can be set from a signal handler too."""
 
-    def __init__(self, folder: Path, *, max_seconds: float | None = None) -> None:
-        """Listen in a run's folder; stop by itself after ``max_seconds`` of wall clock."""
+    def __init__(
+        self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
+    ) -> None:
+        """Listen in a run's folder; stop by itself after ``max_seconds``, pauses left out.
+
+        max_pause: after so many seconds a paused run is stopped as soon as others wait.
+        """
         self.folder = folder
         self.stop_reason: str | None = None
         self.is_paused = False
         self.is_stepping = False
         self._waiting: deque[RequestKind] = deque()
         self._looked = 0.0
-        self._end = None if max_seconds is None else time.monotonic() + max_seconds
-        self._limit = max_seconds
+        self._limit, self._max_pause = max_seconds, max_pause
+        self._clock: Callable[[], float] = time.monotonic
+        self._began, self._paused_at = time.monotonic(), 0.0
+
+    def begin(self, seconds: float, clock: Callable[[], float]) -> None:
+        """Count from here on by another clock, with the seconds that the run trained before."""
+        self._clock, self._began = clock, clock() - seconds
 
     def after_step(
         self, *, pause: Callable[[], None], go_on: Callable[[], None], snapshot: Callable[[], None]
@@ -38,8 +48,7 @@ class Control:
         ``pause`` and ``go_on`` are told of the change of state, ``snapshot`` takes one.
         """
         if self.is_stepping:
-            self.is_stepping, self.is_paused = False, True
-            pause()
+            self._pause(pause)
         elif not self.is_paused and time.monotonic() - self._looked < RUNNING_SECONDS:
             return self._may_go_on()
         while self._may_go_on():
@@ -50,6 +59,7 @@ class Control:
                     return True
             if not self.is_paused:
                 break
+            self._give_way()
             time.sleep(PAUSED_SECONDS)
         return self._may_go_on()
 
@@ -75,22 +85,45 @@ class Control:
         elif kind == "stop":
             self.stop_reason = BY_HAND
         elif kind == "resume" and self.is_paused:
-            self.is_paused = False
+            self._go_on()
             go_on()
         elif kind == "step" and self.is_paused:
-            self.is_paused, self.is_stepping = False, True
+            self._go_on()
+            self.is_stepping = True
             return True
         elif kind in {"pause", "step"} and not self.is_paused:
-            self.is_paused = True
-            pause()
+            self._pause(pause)
         return False
+
+    def _pause(self, pause: Callable[[], None]) -> None:
+        self.is_stepping, self.is_paused = False, True
+        self._paused_at = self._clock()
+        pause()
+
+    def _go_on(self) -> None:
+        self.is_paused = False
+        self._began += self._clock() - self._paused_at
+
+    def _give_way(self) -> None:
+        """Stop a run that has been paused for long, where others wait for its place."""
+        limit = self._max_pause
+        if limit is None or self._clock() - self._paused_at < limit:
+            return
+        if tickets.waiting(self.folder.parent):
+            self.stop_reason = N_(
+                "Stopped after a pause of {seconds:,.0f} seconds, because others wait for their "
+                "turn.",
+                seconds=limit,
+            )
 
     def _look(self) -> None:
         self._looked = time.monotonic()
         self._waiting.extend(requests.take(self.folder))
 
     def _may_go_on(self) -> bool:
-        if self._end is not None and self.stop_reason is None and time.monotonic() > self._end:
+        if self._limit is None or self.stop_reason is not None or self.is_paused:
+            return self.stop_reason is None
+        if self._clock() - self._began > self._limit:
             self.stop_reason = N_(
                 "Stopped after {limit:,.0f} seconds, the longest that a run may take here.",
                 limit=self._limit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.config import Experiment
+from tfm_core.facts import storage
 from tfm_core.runs.settings import Settings
 from tfm_core.sentences import StudentError
 
@@ -17,7 +18,8 @@ class LimitReached(StudentError):
 class Limits:
     """Upper bounds; None means that there is none, 0 that nothing is let through.
 
-    A run is stopped after ``max_seconds`` of wall clock. only_shows: no run may be started.
+    A run is stopped after it has trained for ``max_seconds``, before and after each resume, and
+    where others wait also after ``max_pause`` seconds of pause. only_shows: no run may be started.
     """
 
     max_queued: int = 20
@@ -25,6 +27,8 @@ class Limits:
     max_steps: int | None = None
     max_parameters: int | None = None
     max_seconds: float | None = None
+    max_attention: int | None = None
+    max_pause: float | None = None
     only_shows: bool = False
 
     @classmethod
@@ -36,6 +40,8 @@ class Limits:
             max_steps=settings.max_steps,
             max_parameters=settings.max_parameters,
             max_seconds=settings.max_seconds,
+            max_attention=settings.max_attention,
+            max_pause=settings.max_pause,
             only_shows=settings.only_shows,
         )
 
@@ -77,6 +83,25 @@ class Limits:
                     count=count,
                     max_parameters=self.max_parameters,
                 )
+        if self.max_attention is not None:
+            numbers = storage.attention_numbers(experiment)
+            if numbers > self.max_attention:
+                raise LimitReached(
+                    "The attention of this model on one example has {numbers:,} weights (layers × "
+                    "heads × tokens²), but a snapshot may keep at most {most:,} here. Larger "
+                    "patches or shorter texts help most, then fewer heads or layers.",
+                    numbers=numbers,
+                    most=self.max_attention,
+                )
+
+    def check_trained(self, seconds: float) -> None:
+        """Raise LimitReached, in a sentence, where a run has trained for as long as it may."""
+        if self.max_seconds is not None and seconds >= self.max_seconds:
+            raise LimitReached(
+                "This run has trained for {limit:,.0f} seconds, the longest that a run may take "
+                "here.",
+                limit=self.max_seconds,
+            )
 
     def _check_open(self) -> None:
         if self.only_shows or self.max_queued == 0 or self.max_per_session == 0:

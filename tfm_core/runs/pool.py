@@ -59,10 +59,15 @@ class WorkerProcess:
             return []
         return [line for line in text.decode(errors="replace").splitlines() if line.strip()]
 
-    def send(self, folder: Path, max_seconds: float | None) -> None:
-        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone."""
+    def send(
+        self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
+    ) -> None:
+        """Assign a run, to be started once the worker is ready. Raises OSError where it is gone.
+
+        The limits are those of ``Control``.
+        """
         assert self.process.stdin is not None
-        order = {"folder": str(folder), "max_seconds": max_seconds}
+        order = {"folder": str(folder), "max_seconds": max_seconds, "max_pause": max_pause}
         try:
             self.process.stdin.write(json.dumps(order).encode() + b"\n")
         finally:

@@ -1,7 +1,27 @@
 """The queue: starts waiting runs in worker processes, a few at once.
 
-It holds nothing that is not on the disk: the line is a folder of tickets, who runs is known by the
-statuses. So a server can end and start again, and several can share one folder.
+All that decides is on the disk, so a server can end and start again, and several can share one
+folder. Three kinds of files say how a run stands:
+
+    .queue/<when>.<id>   a ticket: this run waits. It gives the order, and no right to anything.
+    <id>/claims/         who works on the run. Whoever holds the claim may write the status.
+    <id>/status.json     what state the run is in, and which process brought it there.
+
+A run is started in this order, and a kill or a full disk between two steps leaves it so:
+
+    1. status "queued"      no ticket: it is given one at the next look for such runs (``_mend``)
+    2. its ticket           it waits
+    3. the worker's claim   the worker ends with its server, and its claim with it: it waits
+    4. status "starting"    the same, told from a run that was interrupted by the ticket that is
+                            still there: it waits
+    5. the worker is told   it trains; the ticket of a run that doesn't wait is removed in passing
+    6. the ticket removed   it trains; a kill of the worker leaves it interrupted, to be resumed
+
+A worker ends a run with its last checkpoint, then its claim, then the status "finished" or
+"stopped": between the last two it reads as interrupted, and goes on from its last step. Resume,
+and Stop of a waiting run, hold the claim while they write the status; a ticket comes after the
+status "queued" and goes after the status "stopped". At most ``max_running`` runs at once are
+started by all servers of a folder together: each counts and starts with ``.queue/lock`` locked.
 """
 
 from __future__ import annotations
@@ -11,22 +31,32 @@ import dataclasses
 import logging
 import threading
 import time
+from collections.abc import Iterator
 
-from tfm_core.runs import claim, fits, requests, settings, sweep, tickets
+from tfm_core.runs import claim, fits, locks, requests, room, settings, sweep, tickets, troubles
 from tfm_core.runs.atomic import read_json
-from tfm_core.runs.failures import told
+from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
-from tfm_core.runs.process import ProcessMark
+from tfm_core.runs.room import Bounds
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
-from tfm_core.sentences import N_, StudentError
+from tfm_core.sentences import N_, StudentError, joined
 from tfm_core.training.devices import usable_cores
 
 LOOK_SECONDS = 0.5
 """How often to look for what other servers and their workers did; one's own wake the queue."""
+
+MEND_SECONDS = 30.0
+"""How often to look for runs that wait without a ticket."""
+
+RETRY_SECONDS = 3.0
+"""How long a run is left alone that could not be started, on a full disk say."""
+
+PATIENCE_SECONDS = 10.0
+"""How long to leave the starting to another server; one that is suspended must not stop all."""
 
 REFILL_SECONDS = 3.0
 """How long a new run is left alone before the next warm worker imports torch beside it."""
@@ -52,16 +82,19 @@ class RunQueue:
             max_running = said.max_running
         self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
         self.limits = limits or Limits.of(said)
+        self.bounds = Bounds.of(said)
         self.pool = WarmPool(default_size() if warm is None else warm)
-        self._refill_at = self._sweep_at = 0.0
+        self._refill_at = self._sweep_at = self._mend_at = self._refused_at = 0.0
+        self._lost: set[str] = set()
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin, with the runs that an earlier server left waiting. Call it once."""
-        for run in reversed(self.store.list()):
-            if not run.meta.recorded and run.status.state == "queued":
-                tickets.add(self.store.root, run.id)
+        try:
+            self._mend(at_once=True)
+        except OSError:  # a disk that is full now: see _work
+            logger.exception("The waiting line could not be mended.")
         self._thread = threading.Thread(target=self._work, name="queue", daemon=True)
         self._thread.start()
 
@@ -74,10 +107,11 @@ class RunQueue:
         self.pool.close()
 
     @told()
-    def submit(self, run: Run) -> None:
-        """Let a new run wait for its turn. Raises LimitReached or ValueError, in a sentence.
+    def submit(self, run: Run) -> int:
+        """Let a new run wait for its turn; return how many runs were deleted for it.
 
-        A run that is refused is stopped, with the reason.
+        Raises LimitReached or ValueError, in a sentence. A run that is refused is stopped, with the
+        reason.
         """
         status = run.status
         if status.state != "queued":
@@ -88,6 +122,9 @@ class RunQueue:
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
             fits.check(run.experiment, run.meta.device)
+            there = room.look(self.store.root, ())
+            fits.check_disk(run.experiment, there.free + there.deleted)
+            gone = self._make_way(run)
         except (LimitReached, TooLarge) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
@@ -95,10 +132,13 @@ class RunQueue:
             raise
         tickets.add(self.store.root, run.id)
         self._wake.set()
+        return gone
 
     @told()
-    def resume(self, run: Run) -> None:
+    def resume(self, run: Run) -> int:
         """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+
+        Returns how many runs were deleted for it.
 
         Raises LimitReached or ValueError, in a sentence.
         """
@@ -112,11 +152,17 @@ class RunQueue:
                 "This run is {state}; there is nothing to resume.", state=status.state
             )
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
+        self.limits.check_trained(status.seconds - status.parent_seconds)
         fits.check(run.experiment, run.meta.device)
+        gone = self._make_way(run)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
-        write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
+        with claim.moment(run.folder):
+            if run.status.can_resume:  # nobody was quicker
+                status = run.status
+                write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
         tickets.add(self.store.root, run.id)
         self._wake.set()
+        return gone
 
     def position(self, run_id: str) -> int | None:
         """Return the place of a run in the line, from 1, or None where it doesn't wait."""
@@ -132,6 +178,9 @@ class RunQueue:
         """Return how many runs of the store have a worker, whoever started it."""
         return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
 
+    def _make_way(self, run: Run) -> int:
+        return room.make_way(self.store.root, self.store.kept(), self.bounds, keeps=run.id)
+
     def _work(self) -> None:
         while not self._closed.is_set():
             self._wake.clear()
@@ -142,59 +191,136 @@ class RunQueue:
             self._wake.wait(LOOK_SECONDS)
 
     def _turn(self) -> None:
+        if time.monotonic() >= self._mend_at:
+            self._mend(at_once=False)
         if time.monotonic() >= self._sweep_at:
             self._sweep_at = time.monotonic() + sweep.EVERY_SECONDS
             sweep.sweep(self.store.root)
         waiting = tickets.waiting(self.store.root)
+        troubles.forget_all_but(self.store.root, waiting)
         if waiting:
-            slots = self.max_running - self.n_running()
-            for run_id in waiting[: max(0, slots)]:
-                self._start(run_id)
+            with self._alone() as may_start:
+                places = self.max_running - self.n_running() if may_start else 0
+                for run_id in waiting:
+                    if places <= 0:
+                        break
+                    places -= self._try_to_start(run_id)
         if not self._closed.is_set() and time.monotonic() >= self._refill_at:
             self.pool.fill()
 
-    def _start(self, run_id: str) -> None:
-        """Give a run to a worker, if this call is the one that takes its ticket."""
-        worker = self.pool.take()
-        run = self._taken(run_id)
-        if run is None or not claim.take(run.folder, worker.mark):
-            self.pool.put_back(worker)
-            return
-        self._refill_at = time.monotonic() + REFILL_SECONDS
-        try:
-            self._mark_starting(run, worker.mark)
-        except OSError:
-            worker.end()
-            tickets.add(self.store.root, run_id)
-            raise
-        with contextlib.suppress(OSError):  # it died a moment ago: seen when it is reaped
-            worker.send(run.folder, self.limits.max_seconds)
-        worker.wait_then(lambda: self._reap(run, worker))
+    def _mend(self, *, at_once: bool) -> None:
+        """Give a ticket to runs that wait without one: a server was killed before it wrote it.
 
-    def _taken(self, run_id: str) -> Run | None:
-        """Take the ticket of a run; return the run if it is there and waits."""
-        if not tickets.remove(self.store.root, run_id):
-            return None
+        Unless at_once, only to those that had none at the last look either: one that was just made
+        is being given its ticket.
+        """
+        self._mend_at = time.monotonic() + MEND_SECONDS
+        waiting = tickets.waiting(self.store.root)
+        lost = [
+            run.id
+            for run in reversed(self.store.list())
+            if not run.meta.recorded and run.id not in waiting and run.status.state == "queued"
+        ]
+        for run_id in lost:
+            if at_once or run_id in self._lost:
+                tickets.add(self.store.root, run_id)
+        self._lost = set(lost)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Keep other servers from counting and starting meanwhile; say whether to start any."""
+        path = self.store.root / tickets.FOLDER / "lock"
+        try:
+            lock = locks.lock(path)
+        except BlockingIOError:
+            self._refused_at = self._refused_at or time.monotonic()
+            yield time.monotonic() - self._refused_at > PATIENCE_SECONDS
+            return
+        except OSError:  # a full disk: what is wrong is said of the run that cannot begin
+            yield True
+            return
+        self._refused_at = 0.0
+        try:
+            yield True
+        finally:
+            locks.unlock(lock)
+
+    def _try_to_start(self, run_id: str) -> bool:
+        """Start a waiting run; say whether it was. What goes wrong is noted, and tried again."""
+        folder = self.store.root / run_id
+        if troubles.is_left_alone(folder):
+            return False
+        try:
+            is_started = self._start(run_id)
+        except claim.RunHeld as error:
+            troubles.note(folder, error.sentence, seconds=0)
+            return False
+        except OSError as error:
+            if troubles.note(folder, _why_not(error), seconds=RETRY_SECONDS):
+                logger.warning("Run %s could not be started: %s", run_id, error)
+            return False
+        troubles.forget(folder)
+        return is_started
+
+    def _start(self, run_id: str) -> bool:
+        """Give a waiting run to a worker; see above for the order. Raises OSError and RunHeld."""
+        run = self._waiting_run(run_id)
+        if run is None:
+            return False
+        if claim.is_held(run.folder):
+            raise _held()
+        worker = self.pool.take()
+        try:
+            is_ours = claim.take(run.folder, worker.mark)
+        except OSError:
+            self.pool.put_back(worker)
+            raise
+        if not is_ours:
+            self.pool.put_back(worker)
+            raise _held()
+        try:
+            is_told = self._tell(run, worker)
+        except OSError:
+            worker.end()  # and its claim with it
+            raise
+        self._refill_at = time.monotonic() + REFILL_SECONDS
+        tickets.remove(self.store.root, run_id)
+        if is_told:
+            worker.wait_then(lambda: self._reap(run, worker))
+        return is_told
+
+    def _waiting_run(self, run_id: str) -> Run | None:
+        """Return the run of a ticket; where it doesn't wait any more the ticket is removed."""
         try:
             run = self.store.get(run_id)
         except RunNotFound:
+            run = None
+        if run is None or not _waits(run):
+            tickets.remove(self.store.root, run_id)
             return None
-        if run.status.state != "queued":
-            return None
-        requests.take(run.folder)  # what an earlier worker did not live to answer
         return run
 
-    def _mark_starting(self, run: Run, mark: ProcessMark) -> None:
+    def _tell(self, run: Run, worker: WorkerProcess) -> bool:
+        """Give a worker the run that is claimed for it; say whether it has it. Raises OSError.
+
+        False: another server was quicker, and the run doesn't wait any more.
+        """
+        if not _waits(run):
+            claim.release(run.folder, worker.mark)
+            self.pool.put_back(worker)
+            return False
+        requests.take(run.folder)  # what an earlier worker did not live to answer
         starting = dataclasses.replace(
-            run.status,
+            run.status.held_by(worker.mark),
             state="starting",
-            pid=mark.pid,
-            host=mark.host,
-            created=mark.created,
             heartbeat=time.time(),
-            queue_position=None,
+            uptime=time.monotonic(),
         )
         write_status(run.folder, starting)
+        worker.send(
+            run.folder, max_seconds=self.limits.max_seconds, max_pause=self.limits.max_pause
+        )
+        return True
 
     def _reap(self, run: Run, worker: WorkerProcess) -> None:
         """Look how a worker ended; one that broke down leaves a run that failed, with the reason.
@@ -205,10 +331,26 @@ class RunQueue:
         values = read_json(run.folder / "status.json") or {}
         if code > 0 and values.get("state") in ALIVE and values.get("pid") == worker.mark.pid:
             last = (run.log_tail(1) or worker.said()[-1:] or ["it said nothing"])[-1]
-            failed = dataclasses.replace(
-                run.status, state="failed", reason=N_("The worker broke down: {last}", last=last)
-            )
-            with contextlib.suppress(OSError):
-                write_status(run.folder, failed)
+            reason = N_("The worker broke down: {last}", last=last)
+            with contextlib.suppress(OSError, claim.RunHeld), claim.moment(run.folder):
+                write_status(
+                    run.folder, dataclasses.replace(run.status, state="failed", reason=reason)
+                )
         worker.close()
         self._wake.set()
+
+
+def _waits(run: Run) -> bool:
+    """Say whether a run with a ticket waits: also one whose server was killed as it started it."""
+    state = run.status.state
+    if state != "interrupted":
+        return state == "queued"
+    return (read_json(run.folder / "status.json") or {}).get("state") == "starting"
+
+
+def _held() -> claim.RunHeld:
+    return claim.RunHeld("Another process still holds it; it begins once that one has let go.")
+
+
+def _why_not(error: OSError) -> str:
+    return joined(refusal(error), N_("This run waits meanwhile and begins by itself once it can."))

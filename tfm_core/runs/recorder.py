@@ -8,9 +8,11 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
+from tfm_core.runs import claim, room
+from tfm_core.runs.awake import AwakeClock
 from tfm_core.runs.status import State, Status, write_status
 
 FIRST_STEPS = 100
@@ -31,13 +33,18 @@ def keeps(step: int, total_steps: int) -> bool:
 class Recorder:
     """Appends events and keeps the status fresh, from a thread of its own while a step runs long.
 
-    Use as a context; raises OSError where an event or a change of state cannot be written.
+    Use as a context; raises OSError where an event or a change of state cannot be written, and
+    claim.RunHeld where another process took the run over while this one was suspended.
     """
 
-    def __init__(self, folder: Path, status: Status) -> None:
-        """Take the folder of a run, and the status to go on from."""
-        self.folder, self.status = folder, status
-        self._events = os.open(folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o644)
+    def __init__(self, hold: claim.Hold, status: Status) -> None:
+        """Take the run that this process holds, and the status to go on from."""
+        self.folder, self.status = hold.folder, status
+        self.clock = AwakeClock()
+        self._hold, self._slept = hold, 0.0
+        self._events = os.open(
+            hold.folder / "events.jsonl", os.O_CREAT | os.O_APPEND | os.O_RDWR, 0o644
+        )
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._written: tuple[Status, float] | None = None
@@ -75,9 +82,20 @@ class Recorder:
         self.status = dataclasses.replace(self.status, step=step, epoch=epoch, seconds=seconds)
 
     def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
-        """Write another state at once. Raises OSError."""
+        """Write another state at once, and for after a power cut. Raises OSError.
+
+        How a run ended is written on a full disk, too, in the room kept back for it.
+        """
         self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
-        self._write()
+        room.with_room(
+            self.folder.parent,
+            partial(self._write, lasting=True),
+            last_word_of=None if self.status.is_alive else self.folder,
+        )
+
+    def sync(self) -> None:
+        """Wait until all events are on the disk: a checkpoint relies on them. Raises OSError."""
+        os.fsync(self._events)
 
     def stop_heartbeat(self) -> None:
         """Stop the heartbeat: from now on the status is written only by ``change``."""
@@ -89,22 +107,39 @@ class Recorder:
         self.status = dataclasses.replace(self.status, reason=reason)
 
     def _append(self, line: bytes) -> None:
+        self._check()
         while line:  # a nearly full disk takes a part and refuses the rest
-            line = line[os.write(self._events, line) :]
+            written = room.with_room(self.folder.parent, partial(os.write, self._events, line))
+            line = line[written:]
 
-    def _write(self) -> None:
+    def _check(self) -> None:
+        """Raise RunHeld where another process has the run by now: one that slept looks first."""
+        self.clock.look()
+        if self.clock.asleep != self._slept and not self._closed.is_set():
+            if not self._hold.is_mine:
+                raise claim.RunHeld(
+                    "This worker was suspended for so long that another one took the run over."
+                )
+            self._slept = self.clock.asleep
+
+    def _write(self, *, lasting: bool) -> None:
         with self._lock:
-            status, now = self.status, time.time()
-            write_status(self.folder, dataclasses.replace(status, heartbeat=now))
+            self._check()
+            status, now = self.status, time.monotonic()
+            beating = dataclasses.replace(status, heartbeat=time.time(), uptime=now)
+            write_status(self.folder, beating, lasting=lasting)
             self._written = (status, now)
 
     def _heartbeat(self) -> None:
         while not self._closed.wait(STATUS_SECONDS):
+            self.clock.look()
             if self._written is None:
                 continue
             status, when = self._written
-            if self.status != status or time.time() - when >= HEARTBEAT_SECONDS:
+            if self.status != status or time.monotonic() - when >= HEARTBEAT_SECONDS:
                 try:
-                    self._write()
+                    self._write(lasting=False)
                 except OSError:  # a full disk: the training itself will notice and say so
                     continue
+                except claim.RunHeld:  # the training will notice, too
+                    return

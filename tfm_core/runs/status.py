@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from string import Formatter
 from typing import Any, Literal, get_args
 
-from tfm_core.runs.atomic import read_json, write_json
-from tfm_core.runs.process import ProcessMark, is_alive
-from tfm_core.sentences import N_, Sentence
+from tfm_core.reading import (
+    MOST_STEPS,
+    Unreadable,
+    is_device,
+    is_line,
+    is_number,
+    is_text,
+    is_whole,
+    object_of,
+)
+from tfm_core.runs.atomic import write_json
+from tfm_core.runs.failures import obstacle
+from tfm_core.runs.process import ProcessMark, is_alive, silence
+from tfm_core.sentences import N_, Sentence, joined
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -23,12 +36,18 @@ ALIVE: frozenset[str] = frozenset({"starting", "running", "paused"})
 
 RESUMABLE: frozenset[str] = frozenset({"stopped", "failed", "interrupted"})
 
+SILENT_SECONDS = 10.0
+"""A worker that lives but was not heard of for so long is suspended, or its machine is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Status:
     """Where a run stands. ``seconds`` is the time trained so far, ``heartbeat`` is Unix time.
 
-    ``queue_position`` counts from 1 and is None unless the run waits in a queue.
+    ``parent_seconds`` of the time were trained by the run that this one goes on from.
+    ``uptime`` is the heartbeat by the clock that runs from the machine's start and is never set.
+    ``queue_position`` counts from 1 and is None unless the run waits in a queue. ``silent`` is for
+    how many seconds a living worker was not heard of.
     """
 
     state: State
@@ -39,10 +58,14 @@ class Status:
     pid: int | None = None
     host: str | None = None
     created: float | None = None
+    started: str | None = None
     heartbeat: float | None = None
+    uptime: float | None = None
     reason: str | None = None
     seconds: float = 0.0
+    parent_seconds: float = 0.0
     queue_position: int | None = None
+    silent: float = field(default=0.0, compare=False)
 
     @property
     def is_alive(self) -> bool:
@@ -69,60 +92,101 @@ class Status:
         """The process that holds, or held, the run."""
         if self.pid is None or self.host is None:
             return None
-        return ProcessMark(self.pid, self.host, self.created)
+        return ProcessMark(self.pid, self.host, self.created, self.started)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a worker that lives was not heard of for a while."""
+        return self.silent >= SILENT_SECONDS
+
+    def held_by(self, mark: ProcessMark) -> Status:
+        """Return the status of the run in the hands of a process."""
+        return dataclasses.replace(
+            self,
+            pid=mark.pid,
+            host=mark.host,
+            created=mark.created,
+            started=mark.started,
+            queue_position=None,
+        )
 
 
-def write_status(folder: Path, status: Status) -> None:
-    """Replace ``status.json``. Raises OSError."""
+def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
+    """Replace ``status.json``, also for after a power cut unless told otherwise. Raises OSError."""
     values = dataclasses.asdict(status)
-    del values["queue_position"]  # the queue's folder knows
+    del values["queue_position"], values["silent"]  # known by the queue's folder and the reader
     if isinstance(status.reason, Sentence) and status.reason.values:
         plain = {name: _plain(value) for name, value in status.reason.values.items()}
         values["reason_parts"] = {"template": status.reason.template, "values": plain}
-    write_json(folder / "status.json", values)
+    write_json(folder / "status.json", values, lasting=lasting)
 
 
 def read_status(folder: Path) -> Status:
     """Return the state as it is now; a dead worker makes it ``interrupted``. Never raises."""
-    values = read_json(folder / "status.json")
-    status = None if values is None else _parse(values)
-    if status is None:
-        return Status(
-            "interrupted",
-            reason=N_(
-                "The file status.json of this run is missing or damaged, so how it ended is not "
-                "known.",
-            ),
-        )
+    try:
+        status = _parse(object_of(folder / "status.json", most=_MOST_BYTES))
+    except FileNotFoundError:
+        return _damaged(N_("status.json is missing"))
+    except Unreadable as error:
+        return _damaged(error.sentence)
     if not status.is_alive:
         return status
     mark = status.mark
-    if mark is not None and is_alive(mark, heartbeat=status.heartbeat):
-        return status
+    if mark is not None and is_alive(mark, heartbeat=status.heartbeat, folder=folder):
+        silent = silence(mark, status.heartbeat, status.uptime, folder)
+        return dataclasses.replace(status, silent=silent)
     return dataclasses.replace(
         status,
         state="interrupted",
-        reason=N_(
-            "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
-            "or the machine was restarted.",
-            step=status.step,
-        ),
+        reason=_unexplained(folder, status.step),
     )
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "step": int,
-    "total_steps": int,
-    "epoch": (int, float),
-    "device": str,
-    "pid": int,
-    "host": str,
-    "created": (int, float),
-    "heartbeat": (int, float),
-    "reason": str,
-    "seconds": (int, float),
+def _unexplained(folder: Path, step: int) -> str:
+    """Return what can be known of a process that ended without a word, in a sentence."""
+    hindrance = obstacle(folder)
+    if hindrance is not None:
+        return joined(
+            N_(
+                "Its process ended at step {step:,} and could not say why: nothing can be written "
+                "in its folder.",
+                step=step,
+            ),
+            hindrance,
+        )
+    return N_(
+        "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
+        "or the machine was restarted.",
+        step=step,
+    )
+
+
+def _damaged(what: str) -> Status:
+    return Status(
+        "interrupted",
+        reason=N_("This run is damaged: {what}, so how it ended is not known.", what=what),
+    )
+
+
+_MOST_BYTES, _MOST_WORDS = 2**20, 100_000
+_LATEST = 1e11  # Unix time, in a thousand years
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    "step": lambda value: is_whole(value, 0, MOST_STEPS),
+    "total_steps": lambda value: is_whole(value, 0, MOST_STEPS),
+    "epoch": lambda value: is_number(value, 0, MOST_STEPS),
+    "device": is_device,
+    "pid": lambda value: is_whole(value, 1, 2**32 - 1),
+    "host": lambda value: is_line(value, 255),
+    "created": lambda value: is_number(value, 0, _LATEST),
+    "started": lambda value: is_line(value, 255),
+    "heartbeat": lambda value: is_number(value, 0, _LATEST),
+    "uptime": lambda value: is_number(value, 0, _LATEST),
+    "reason": lambda value: is_text(value, _MOST_WORDS),
+    "seconds": lambda value: is_number(value, 0, _LATEST),
+    "parent_seconds": lambda value: is_number(value, 0, _LATEST),
 }
-_OPTIONAL = {"pid", "host", "created", "heartbeat", "reason"}
+_OPTIONAL = {"pid", "host", "created", "started", "heartbeat", "uptime", "reason"}
+_FORM = re.compile(r"[,<>]?\d{0,2}(\.\d)?[a-z%]?")  # of a number in words; a wide one fills memory
 
 
 def _plain(value: object) -> str | int | float:
@@ -133,27 +197,30 @@ def _reason(values: dict[str, Any]) -> str | None:
     """Return the reason with its template and values, where they are there and make it."""
     reason: str | None = values.get("reason")
     parts = values.get("reason_parts")
+    if reason is None or not parts:
+        return reason
     try:
-        again = Sentence(parts["template"], parts["values"]) if parts else None
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        if not all(
+            name is None or (name.isidentifier() and _FORM.fullmatch(form or ""))
+            for _words, name, form, _conversion in Formatter().parse(parts["template"])
+        ):
+            return reason
+        again = Sentence(parts["template"], parts["values"])
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError):
         return reason  # the English sentence is the truth
     return again if again == reason else reason
 
 
-def _parse(values: dict[str, Any]) -> Status | None:
-    """Return the status, or None where a value is of the wrong kind."""
-    if values.get("state") not in STATES:
-        return None
-    known: dict[str, Any] = {"state": values["state"]}
-    for name, kind in _KINDS.items():
-        value = values.get(name)
-        if value is None:
-            if name in values and name not in _OPTIONAL:
-                return None
+def _parse(values: dict[str, Any]) -> Status:
+    """Return the status. Raises Unreadable where a value is not what it must be."""
+    state = values.get("state")
+    if not isinstance(state, str) or state not in STATES:
+        raise Unreadable("status.json does not hold a state")
+    known: dict[str, Any] = {"state": state}
+    for name, is_valid in _CHECKS.items():
+        if name not in values or (values[name] is None and name in _OPTIONAL):
             continue
-        if isinstance(value, bool) or not isinstance(value, kind):
-            return None
-        if isinstance(value, float) and not math.isfinite(value):
-            return None
-        known[name] = value
+        if not is_valid(values[name]):
+            raise Unreadable("status.json has a {name} that cannot be", name=name)
+        known[name] = values[name]
     return Status(**{**known, "reason": _reason(values)})

@@ -25,10 +25,10 @@ EVERY_SECONDS = 600.0
 DRAFT = ".new-"
 """How a run's folder is called until it is whole."""
 
-_BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
+BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 """A file that is written beside its place: by ``atomic``, by safetensors, as a checkpoint."""
 
-_PARTS = ("", "requests", "snapshots", "checkpoints/last", "checkpoints/best")
+_PARTS = ("", "requests", "snapshots", "claims", "checkpoints/last", "checkpoints/best")
 
 
 def sweep(root: Path) -> int:
@@ -58,7 +58,7 @@ def _half_files(folder: Path) -> list[Path]:
         Path(entry.path)
         for part in _PARTS
         for entry in _entries(folder / part)
-        if _BESIDE.fullmatch(entry.name)
+        if BESIDE.fullmatch(entry.name)
         and entry.is_file(follow_symlinks=False)
         and _is_quiet(entry.path)
     ]

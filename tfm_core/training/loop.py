@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -61,7 +61,8 @@ class BestWeights:
 class Trainer:
     """All that training has in hand. ``step`` counts the updates made so far.
 
-    best: kept where there is patience, for the test at the end.
+    best: kept where there is patience, for the test at the end. clock: seconds that count as
+    trained, of which only differences mean anything.
     """
 
     experiment: Experiment
@@ -75,6 +76,7 @@ class Trainer:
     seconds: float = 0.0
     patience: Patience = field(default_factory=Patience)
     best: BestWeights | None = None
+    clock: Callable[[], float] = time.perf_counter
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
 
     def autocast(self) -> AbstractContextManager[object]:
@@ -152,11 +154,11 @@ def train(trainer: Trainer) -> Iterator[Event]:
         yield _measured(trainer, "validation")
     memory, speed = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
-        begin = time.perf_counter()
+        begin = trainer.clock()
         loss, accuracy, rate, norm = _update(trainer)
         trainer.step += 1
         step = trainer.step
-        took = time.perf_counter() - begin
+        took = trainer.clock() - begin
         trainer.seconds += took
         speed = took if not speed else 0.9 * speed + 0.1 * took
         if step % config.validate_every == 0 or step == config.steps:
@@ -245,11 +247,11 @@ def _started(trainer: Trainer) -> Started:
 
 
 def _measured(trainer: Trainer, split: Split) -> Measured:
-    begin = time.perf_counter()
+    begin = trainer.clock()
     trainer.model.eval()
     with torch.inference_mode(), trainer.autocast():
         loss, accuracy, exact = trainer.objective.measure(trainer.model, split)
-    trainer.seconds += time.perf_counter() - begin
+    trainer.seconds += trainer.clock() - begin
     return Measured(trainer.step, split, loss, accuracy, exact)
 
 
