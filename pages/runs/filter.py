@@ -17,7 +17,7 @@ _KINDS: dict[str, tuple[str, Callable[[Run], bool]]] = {
     "finished": (N_("Finished"), lambda run: run.status.state == "finished"),
     "early": (N_("Ended early"), lambda run: run.status.can_resume and run.problem is None),
     "recorded": (N_("Recorded"), lambda run: run.meta.recorded),
-    "damaged": (N_("Damaged"), lambda run: run.problem is not None),
+    "damaged": (N_("Damaged"), lambda run: run.damage is not None),
 }
 
 
@@ -41,7 +41,7 @@ def choose(runs: list[Run]) -> list[Run]:
             key="runs-kind",
             label_visibility="collapsed",
         )
-    matching = [run for run in kinds.get(kind or "", runs) if matches(run, words or "")]
+    matching = [run for run in kinds.get(kind or "", runs) if not words or matches(run, words)]
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
         return matching

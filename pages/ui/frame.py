@@ -70,7 +70,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
         st.markdown(f"**{escape(run.meta.name)}**")
         st.markdown(run_words.badge(status))
         if run.problem:
-            st.caption(_(run.problem))
+            st.caption(escape(_(run.problem)))
             return
         st.progress(status.progress)
         st.caption(f"{run_words.progress(status)} · {show.device(status.device)}")

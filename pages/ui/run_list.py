@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import streamlit as st
@@ -10,8 +13,9 @@ from pages.i18n import _
 from pages.ui import recorded, run_actions, run_words, show, state, visitors
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
-from tfm_core.runs.run import Run
-from tfm_core.runs.store import MAX_NAME
+from tfm_core.runs.run import MAX_NAME, Run
+
+logger = logging.getLogger(__name__)
 
 TICK = 2.0
 """Seconds between two looks at a run that is training."""
@@ -21,7 +25,26 @@ _NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 
 
 def row(run: Run, *, menu: bool) -> None:
-    """Show a run with its buttons; ``menu`` adds training further, renaming and deleting."""
+    """Show a run with its buttons; ``menu`` adds training further, renaming and deleting.
+
+    Whatever is wrong with a run, it takes no other from the list.
+    """
+    with guarded(run):
+        _row(run, menu=menu)
+
+
+@contextmanager
+def guarded(run: Run) -> Iterator[None]:
+    """Say in a sentence where a run cannot be drawn, and go on behind it; the log says why."""
+    try:
+        yield
+    except Exception:
+        logger.exception("The run %s could not be drawn.", run.id)
+        words = _("The run {id} cannot be shown; the server's log says why.")
+        st.caption(f":material/broken_image: {escape(words.format(id=run.id))}")
+
+
+def _row(run: Run, *, menu: bool) -> None:
     is_active = run.problem is None and run.status.is_active
     with st.container(border=True, key=f"run-{run.id}"):
         facts, buttons = st.columns([5, 3] if menu else [6, 1], vertical_alignment="center")
@@ -35,10 +58,15 @@ def row(run: Run, *, menu: bool) -> None:
 
 
 def _facts(run: Run, *, was_active: bool) -> None:
+    with guarded(run):
+        _say(run, was_active=was_active)
+
+
+def _say(run: Run, *, was_active: bool) -> None:
     name = f"**{escape(run.meta.name)}**"
     if run.problem is not None:
         st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
-        st.caption(_(run.problem))
+        st.caption(escape(_(run.problem)))
         return
     status = run.status
     if was_active and not status.is_active:
@@ -49,8 +77,9 @@ def _facts(run: Run, *, was_active: bool) -> None:
             badges = f"{run_words.badge(status)} {recorded.badge(run)} {visitors.badge(run)}"
             st.markdown(f"{name}  {badges}")
             st.caption(" · ".join(_numbers(run)))
-    if status.reason:
-        st.caption(escape(_(status.reason)))
+    for sentence in (status.reason, run.damage):
+        if sentence:
+            st.caption(escape(_(sentence)))
 
 
 def _numbers(run: Run) -> list[str]:

@@ -224,3 +224,37 @@ def test_a_task_of_another_kind_is_refused_with_a_sentence() -> None:
         experiment.task_as(ImageTaskConfig)
     with pytest.raises(ValueError, match="family Encoder-decoder; here ViTConfig"):
         experiment.model_as(ViTConfig)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "sizes"),
+    [("numbers", 1, {}), ("addition", 1, {"n_test": 50_000}), ("copy", 2, {"n_test": 50_000})],
+)
+def test_a_task_too_small_for_its_splits_is_refused(name, size, sizes):
+    few = {"n_train": 8, "n_validation": 8, **sizes}
+    with pytest.raises(ConfigError, match="leave none to learn from; ask for fewer of those"):
+        TextTaskConfig.parse({"name": name, "size": size, **few})
+    TextTaskConfig.parse({"name": name, "size": size, **few, "n_test": 8})
+
+
+def test_half_a_character_is_no_text():
+    text = "\\ud800 a b c " * 20
+    values = '{"model": {"family": "decoder-only"}, "task": {"kind": "corpus", "text": "%s"}}'
+    with pytest.raises(ConfigError, match="The text holds half a character"):
+        from_json(values % text)
+
+
+def test_a_number_of_thousands_of_digits_is_said():
+    with pytest.raises(ConfigError, match="a number in it has thousands of digits"):
+        from_json('{"seed": ' + "1" * 5_000 + "}")
+
+
+def test_a_file_with_thousands_of_mistakes_is_answered_in_a_few_sentences():
+    keys = {f"{'x' * 100}{n}": n for n in range(60_000)}
+    with pytest.raises(ConfigError) as caught:
+        from_json(json.dumps(keys))
+    said = caught.value.sentences
+    assert len(said) == 9
+    assert said[-1] == "And 59,992 more of that kind."
+    assert max(map(len, said)) < 120
+    assert str(caught.value).isprintable()

@@ -4,9 +4,11 @@ import pytest
 import torch
 
 from tfm_core.config import CORPUS_TASKS, TASK_FACTS, TEXT_TASKS, TextTaskConfig, task_config
+from tfm_core.config.text_tasks import shares
 from tfm_core.data.load import load
+from tfm_core.data.text import text_task
 from tfm_core.data.text.span_corruption import SENTINELS, whole
-from tfm_core.data.text_data import encode_src, load_text, shares
+from tfm_core.data.text_data import encode_src, load_text
 from tfm_core.data.vocabulary import BOS, EOS, MASK, PAD
 
 SIZES = {"n_train": 211, "n_validation": 13, "n_test": 17}
@@ -105,6 +107,20 @@ def test_shares_keep_proportions_and_leave_nobody_out():
     assert shares((10, 20, 70), 1000) == (10, 20, 70)
     assert shares((10, 20, 70), 50) == (5, 10, 35)
     assert shares((1, 1, 998), 10) == (1, 1, 8)
+
+
+@pytest.mark.parametrize("name", [n for n, facts in TEXT_TASKS.items() if facts.n_pairs])
+def test_what_a_small_task_has_in_all_is_known_without_making_it(name):
+    facts = TEXT_TASKS[name]
+    for size in facts.sizes[:2]:
+        every = text_task(TextTaskConfig(name=name, size=size)).every(100_000)
+        assert len(every) == facts.n_pairs(size)
+
+
+@pytest.mark.parametrize("name", [n for n, facts in TEXT_TASKS.items() if not facts.n_pairs])
+def test_a_task_of_which_nobody_knows_how_many_pairs_has_enough(name):
+    for size in TEXT_TASKS[name].sizes:
+        assert text_task(TextTaskConfig(name=name, size=size)).every(6_252) is None
 
 
 def test_sources_are_padded_to_the_longest(data):

@@ -104,20 +104,24 @@ def _look_at_text(run: Run, experiment: Experiment, steps: tuple[int, ...]) -> N
     items = []
     for index in range(3):
         src = [*WORDS[index:], *WORDS[:index]]
-        tgt = src[::-1]
-        items.append(
-            {
-                "src": src,
-                "tgt": tgt,
-                "alignment": [[4 - t] for t in range(5)],
-                "src_text": " ".join(src),
-                "tgt_text": " ".join(tgt),
-            }
-        )
+        tgt = src[::-1][: experiment.task.max_tgt_len]
+        item = {
+            "src": src,
+            "tgt": tgt,
+            "alignment": [[4 - t] for t in range(len(tgt))],
+            "src_text": " ".join(src),
+            "tgt_text": " ".join(tgt),
+        }
+        if experiment.task.kind == "corpus":
+            item |= {"src": [], "alignment": [[] for _ in tgt], "prompt": 2}
+        items.append(item)
     write_probe(run.folder, {"kind": "text", "items": items})
     for step in steps:
         is_last = step == steps[-1]
-        tokens = [item["tgt"] if is_last else item["src"][: 3 + n] for n, item in enumerate(items)]
+        tokens = [
+            item["tgt"] if is_last else item["src_text"].split()[: 3 + n]
+            for n, item in enumerate(items)
+        ]
         if is_last:
             tokens[1] = [*tokens[1][:2], "red", *tokens[1][3:]]
         write(

@@ -32,6 +32,7 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "Busy": None,
     "NotYours": None,
     "TrainingDiverged": None,
+    "Unreadable": None,
     "CrossError": (2,),
 }
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.runs.waiting import tiny
+from tfm_core.presets import PRESETS
 from tfm_core.runs import Snapshot
 from tfm_core.runs.snapshots import read, snapshot_path, write, write_probe
 
@@ -19,13 +20,13 @@ def weights(*shape):
 def text_snapshot(step=5):
     return Snapshot(
         step=step,
-        attention={"decoder.layers.0.cross_attention": weights(2, 3, 5, 7)},
+        attention={"decoder.layers.0.cross_attention": weights(2, 2, 5, 7)},
         ids=RNG.integers(0, 11, (2, 5)).astype(np.int32),
         confidence=weights(2, 5),
         tokens=[["나는", "간다"], []],
         texts=["나는 간다", ""],
-        positions={"encoder.positions.table": weights(7, 4)},
-        embeddings={"src_embedding": weights(13, 4)},
+        positions={"encoder.positions.table": weights(7, 8)},
+        embeddings={"src_embedding": weights(13, 8)},
     )
 
 
@@ -77,8 +78,8 @@ def test_a_run_without_snapshots_has_none(store):
 
 
 def test_a_probe_of_pictures_comes_back(store):
-    run = store.create(tiny())
-    images = RNG.integers(0, 256, (2, 1, 5, 7)).astype(np.uint8)
+    run = store.create(PRESETS["vit-digits"].experiment)
+    images = RNG.integers(0, 256, (2, 1, 28, 28)).astype(np.uint8)
     write_probe(
         run.folder, {"kind": "image", "items": [{"label": 3}, {"label": 1}], "images": images}
     )
@@ -88,7 +89,9 @@ def test_a_probe_of_pictures_comes_back(store):
     np.testing.assert_array_equal(probe.images, images)
 
     (run.folder / "probe.safetensors").write_bytes(b"torn")
-    with pytest.raises(ValueError, match="pictures of this run's probe are damaged"):
+    with pytest.raises(
+        ValueError, match="The probe of this run is damaged: its pictures cannot be read"
+    ):
         run.probe()
 
 
@@ -96,7 +99,7 @@ def test_a_probe_of_text_comes_back(store):
     run = store.create(tiny())
     with pytest.raises(ValueError, match="no probe yet"):
         run.probe()
-    item = {"src": ["a"], "tgt": ["b"], "alignment": [[0], []], "src_text": "a", "tgt_text": "b"}
+    item = {"src": ["a"], "tgt": ["b"], "alignment": [[0]], "src_text": "a", "tgt_text": "b"}
     write_probe(run.folder, {"kind": "text", "items": [item]})
     assert run.probe().items == [item]
     assert run.probe().images is None

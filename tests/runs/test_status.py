@@ -68,7 +68,8 @@ def test_a_damaged_status_is_an_interruption_that_says_so(tmp_path, content):
         (tmp_path / "status.json").write_text(content)
     status = read_status(tmp_path)
     assert status.state == "interrupted"
-    assert "missing or damaged" in status.reason
+    assert status.reason.startswith("This run is damaged: status.json")
+    assert status.reason.endswith(", so how it ended is not known.")
 
 
 def test_progress_is_the_share_of_steps():

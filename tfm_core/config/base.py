@@ -16,6 +16,9 @@ from pydantic_core import CoreSchema, core_schema
 
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
+MOST_SAID = 8
+"""Sentences about one configuration; what has more mistakes than that is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -31,7 +34,14 @@ class ConfigError(StudentError):
     def __init__(self, problems: list[Problem]) -> None:
         """Keep the problems; the message is their sentences."""
         self.problems = problems
-        super().__init__(joined(*(problem.sentence for problem in problems)))
+        super().__init__(joined(*self.sentences))
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences of the problems, cut short where a file is none of this kind at all."""
+        said = [problem.sentence for problem in self.problems[:MOST_SAID]]
+        more = len(self.problems) - len(said)
+        return [*said, N_("And {more:,} more of that kind.", more=more)] if more else said
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +146,7 @@ def explain(error: ValidationError, config: type[Config]) -> list[Problem]:
     problems, tags = [], _tags(config)
     for item in error.errors():
         context = item.get("ctx", {})
-        path = [str(part) for part in item["loc"]]
+        path = [_named(part) for part in item["loc"]]
         if path[1:2] and path[1] in tags.get(path[0], ()):
             del path[1]  # pydantic names the member of a union too
         field, value = ".".join(path), item.get("input")
@@ -230,6 +240,11 @@ def _sentence(kind: str, name: str, field: str, value: object, context: dict[str
             shown=shown,
         )
     return f"{field or 'The configuration'} cannot be {shown}."
+
+
+def _named(part: object) -> str:
+    """Return a name as it can be shown; one that is no setting's may be anything."""
+    return "".join(one if one.isprintable() else "?" for one in str(part)[:60])
 
 
 def _short(value: object) -> str:

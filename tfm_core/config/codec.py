@@ -30,6 +30,9 @@ def from_json(text: str | bytes) -> Experiment:
         values = json.loads(text)
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError([Problem("", N_("This is not JSON: {error}.", error=error))]) from None
+    except ValueError:  # Python reads no whole number of more than 4,300 digits
+        words = N_("This is no configuration: a number in it has thousands of digits.")
+        raise ConfigError([Problem("", words)]) from None
     return Experiment.parse(values)
 
 

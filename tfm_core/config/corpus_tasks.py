@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from tfm_core.config.base import CrossError, OneOf, knob
 from tfm_core.config.reads import SequenceTaskConfig
+from tfm_core.reading import is_text
 from tfm_core.sentences import N_
 from tfm_core.variants.units import UNITS
 
@@ -147,6 +148,11 @@ def text_problem(text: str, unit: str) -> str | None:
             n_text=len(text),
             least_characters=LEAST_CHARACTERS,
             most_characters=MOST_CHARACTERS,
+        )
+    if not is_text(text, MOST_CHARACTERS):
+        return N_(
+            "The text holds half a character, which no alphabet has; save it as UTF-8 and paste it "
+            "again."
         )
     tokens = cut_text(text, unit)
     if len(tokens) < LEAST_TOKENS:

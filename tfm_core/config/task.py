@@ -11,7 +11,7 @@ from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
-from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName
+from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_
 
 
@@ -89,6 +89,26 @@ class TextTaskConfig(SequenceTaskConfig):
                 label=self.facts.label,
                 lowest=sizes[0],
                 highest=sizes[-1],
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _pairs_for_each_split(self) -> Self:
+        facts = self.facts
+        if facts.n_pairs is None or self.size not in facts.sizes:
+            return self
+        total = facts.n_pairs(self.size)
+        if min(shares((self.n_test, self.n_validation, self.n_train), total)) < 1:
+            raise CrossError(
+                "n_train",
+                "{label} of size {size} has {total:,} pairs in all, of which {n_test:,} for the "
+                "test and {n_validation:,} for validation leave none to learn from; ask for fewer "
+                "of those, or for more training pairs.",
+                label=facts.label,
+                size=self.size,
+                total=total,
+                n_test=self.n_test,
+                n_validation=self.n_validation,
             )
         return self
 

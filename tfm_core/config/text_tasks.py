@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,6 +26,7 @@ class TextTaskFacts:
     ``families`` are the model families that can learn it, ``answer`` is what they answer.
     ``unseen`` says what is new in an unseen example; its shares are those of the default settings.
     ``hides``: words of a sentence are hidden; several may be right, and ``size`` is no length.
+    ``n_pairs`` takes the size and returns how many pairs there are, None where they never run out.
     """
 
     label: str
@@ -40,6 +41,25 @@ class TextTaskFacts:
     families: tuple[str, ...] = SEQUENCE_FAMILIES
     answer: AnswerKind = "sequence"
     hides: bool = False
+    n_pairs: Callable[[int], int] | None = None
+
+
+def shares(sizes: Sequence[int], total: int) -> tuple[int, ...]:
+    """Return the sizes, or where ``total`` is less than their sum, its parts in their proportions.
+
+    At least one each, but for the last one, which takes what the others leave.
+    """
+    wanted = sum(sizes)
+    if total >= wanted:
+        return tuple(sizes)
+    parts = [max(1, total * size // wanted) for size in sizes[:-1]]
+    return (*parts, total - sum(parts))
+
+
+def _sequences(n_symbols: int, longest: int) -> int:
+    """Return how many sequences of 1 to ``longest`` symbols there are."""
+    powers: int = n_symbols**longest
+    return n_symbols * (powers - 1) // (n_symbols - 1)
 
 
 TEXT_TASKS: dict[str, TextTaskFacts] = {
@@ -81,6 +101,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: (1, 2, 5, 7, 8, 11)[n - 1],
         lambda n: n,
         N_("No number is in two splits."),
+        n_pairs=lambda n: 10**n,
     ),
     "copy": TextTaskFacts(
         N_("Copy"),
@@ -92,6 +113,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: n,
         lambda n: n,
         N_("No sequence is in two splits."),
+        n_pairs=lambda n: _sequences(16, n),
     ),
     "reverse": TextTaskFacts(
         N_("Reverse"),
@@ -103,6 +125,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
         lambda n: n,
         lambda n: n,
         N_("No sequence is in two splits."),
+        n_pairs=lambda n: _sequences(16, n),
     ),
     "sort": TextTaskFacts(
         N_("Sort"),
@@ -117,6 +140,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
             "No sequence is in two splits; 45 % of the unseen ones hold the same digits as one in "
             "training, in another order.",
         ),
+        n_pairs=lambda n: _sequences(10, n),
     ),
     "addition": TextTaskFacts(
         N_("Addition"),
@@ -131,6 +155,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
             "No sum a + b is in two splits. With two digits training holds 93 % of all sums, so it "
             "has the mirrored b + a of nearly every unseen one; with more digits of few.",
         ),
+        n_pairs=lambda n: 100**n,
     ),
     "sentiment": TextTaskFacts(
         N_("Sentiment"),

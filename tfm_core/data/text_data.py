@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tfm_core.config.task import TextTaskConfig
-from tfm_core.config.text_tasks import TEXT_TASKS
+from tfm_core.config.text_tasks import TEXT_TASKS, shares
 from tfm_core.data.corpus.windows import Windows
 from tfm_core.data.download import Progress
 from tfm_core.data.moving import moved
@@ -70,8 +70,8 @@ def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = 
 
     Nothing is downloaded, so ``progress`` is told nothing.
 
-    A task that has fewer pairs than asked for is shared out in the proportions asked for, at least
-    one pair each.
+    A task that has fewer pairs than asked for is shared out in the proportions asked for; a config
+    says that each split gets one at least.
     """
     task = text_task(config)
     rng = random.Random(f"{config.name} {config.size} {seed}")
@@ -124,18 +124,6 @@ def _told_apart(task: TextTask, pair: Pair) -> tuple[str, ...]:
 
 def _answer(task: TextTask) -> str:
     return TEXT_TASKS[task.name].answer
-
-
-def shares(sizes: Sequence[int], total: int) -> tuple[int, ...]:
-    """Return the sizes, or where ``total`` is less than their sum, its parts in their proportions.
-
-    The last one takes what rounding leaves; nobody goes without.
-    """
-    wanted = sum(sizes)
-    if total >= wanted:
-        return tuple(sizes)
-    parts = [max(1, total * size // wanted) for size in sizes[:-1]]
-    return (*parts, total - sum(parts))
 
 
 def encode_src(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tfm_core.disk import sync_folder
+from tfm_core.reading import Unreadable, object_of
 
 
 def write_bytes(path: Path, content: bytes, *, lasting: bool = False) -> None:
@@ -48,9 +49,8 @@ def write_json(path: Path, values: Any, *, lasting: bool = False) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the object in a JSON file, or None where there is none that can be read."""
+    """Return the object in a small JSON file, or None where there is none that can be read."""
     try:
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return object_of(path, most=2**20)
+    except (FileNotFoundError, Unreadable):
         return None
-    return values if isinstance(values, dict) else None

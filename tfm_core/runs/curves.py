@@ -5,11 +5,24 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from tfm_core.reading import (
+    MOST_STEPS,
+    Unreadable,
+    is_device,
+    is_line,
+    is_number,
+    is_text,
+    is_whole,
+    open_plain,
+)
 
 Floats = npt.NDArray[np.float32]
 
@@ -37,29 +50,77 @@ class EventReader:
     def read(self) -> list[dict[str, Any]]:
         """Return the new complete records; torn and garbled lines are left out. Never raises.
 
+        Of a record all that is not of an event, or out of its range, is left out too.
+
         A record ``{"event": "resumed", "step": k}`` means: forget every record of a step > k.
         A file that became shorter is read from its beginning, behind such a record with k = -1.
         """
         try:
-            with self.path.open("rb") as file:
+            with os.fdopen(open_plain(self.path), "rb") as file:
                 start_over = file.seek(0, 2) < self._offset
                 if start_over:
                     self._offset = 0
                 file.seek(self._offset)
                 content = file.read()
-        except OSError:
+        except (OSError, Unreadable):
             return []
         whole = content[: content.rfind(b"\n") + 1]
         self._offset += len(whole)
         records: list[dict[str, Any]] = [{"event": "resumed", "step": -1}] if start_over else []
-        for line in whole.splitlines():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(record, dict) and isinstance(record.get("event"), str):
-                records.append(record)
+        records += [record for line in whole.splitlines() if (record := _record(line)) is not None]
         return records
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    """Return what a line says that an event can say, or None for a line that is no event's."""
+    if len(line) > _MOST_LINE:
+        return None
+    try:
+        values = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, dict) or not isinstance(values.get("event"), str):
+        return None
+    return {
+        name: value
+        for name, value in values.items()
+        if (is_valid := _CHECKS.get(name)) is not None and is_valid(value)
+    }
+
+
+def _is_count(value: object) -> bool:
+    return is_whole(value, 0, 10**15)
+
+
+def _is_share(value: object) -> bool:
+    return is_number(value, 0, 1)
+
+
+def _is_measure(value: object) -> bool:
+    return is_number(value, -1e30, 1e30)  # what float32 can hold
+
+
+def _is_words(value: object) -> bool:
+    return value is None or is_text(value, _MOST_LINE)
+
+
+_MOST_LINE = 65_536  # bytes
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    "event": lambda value: is_line(value, 40),
+    "step": lambda value: is_whole(value, -1, MOST_STEPS),
+    "total_steps": lambda value: is_whole(value, 0, MOST_STEPS),
+    "best_step": lambda value: is_whole(value, 0, MOST_STEPS),
+    "steps_per_epoch": _is_count,
+    "n_parameters": _is_count,
+    "device": is_device,
+    "split": lambda value: value in ("validation", "test"),
+    "reason": _is_words,
+    "remark": _is_words,
+    **dict.fromkeys(("accuracy", "sequence_accuracy", "chance", "ceiling"), _is_share),
+    **dict.fromkeys(("epoch", "loss", "learning_rate", "grad_norm"), _is_measure),
+    **dict.fromkeys(("examples_per_second", "memory_bytes", "seconds"), _is_measure),
+    **dict.fromkeys(("start_loss", "floor", "reads_per_epoch"), _is_measure),
+}
 
 
 class Series:

@@ -75,7 +75,8 @@ def is_alive(
     """Say whether a process lives, by looking for it; elsewhere, whether its heartbeat changes.
 
     One elsewhere lives until its heartbeat in ``folder`` was seen unchanged for STALE_SECONDS: how
-    old it is cannot be told, the clocks of two machines may differ.
+    old it is cannot be told, the clocks of two machines may differ. Total: a number that can be no
+    process's names none that lives.
     """
     if mark.host != this_host():
         return WATCH.silence(mark, heartbeat, folder) < STALE_SECONDS
@@ -83,7 +84,7 @@ def is_alive(
         if psutil.Process(mark.pid).status() == psutil.STATUS_ZOMBIE:
             return False
         return is_same(mark, _as_it_is(mark))
-    except psutil.NoSuchProcess:
+    except (psutil.NoSuchProcess, ValueError, TypeError, OverflowError):  # or no process's number
         return False
     except psutil.Error:  # it is there, but not ours to look at
         return True
@@ -150,5 +151,5 @@ def _started(pid: int) -> str | None:
 def _created(pid: int) -> float | None:
     try:
         return float(psutil.Process(pid).create_time())
-    except psutil.Error:
+    except (psutil.Error, ValueError, TypeError, OverflowError):
         return None

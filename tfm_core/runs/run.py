@@ -6,7 +6,10 @@ Reading a run needs no torch; only its worker writes in its folder.
 from __future__ import annotations
 
 import dataclasses
-import json
+import os
+import re
+import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -15,14 +18,26 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.reading import (
+    Unreadable,
+    content_of,
+    is_device,
+    is_line,
+    is_moment,
+    is_whole,
+    object_of,
+    open_plain,
+)
 from tfm_core.runs import claim, requests, snapshots, tickets
-from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
+from tfm_core.training.checkpoint_facts import facts_of
 
 
 class RunDamaged(StudentError):
@@ -55,6 +70,7 @@ class Run:
         """Point at a folder, which need not be whole."""
         self.folder = folder
         self._recorded = recorded
+        self._known_form: tuple[int, SnapshotForm] | None = None
 
     def __repr__(self) -> str:
         """Return where it lies."""
@@ -65,47 +81,70 @@ class Run:
         """The name of the folder: letters, digits, ``_`` and ``-``."""
         return self.folder.name
 
-    @cached_property
+    @property
     def experiment(self) -> Experiment:
         """The experiment. Raises RunDamaged, in a sentence, where it cannot be read."""
+        found = self._read_experiment
+        if isinstance(found, Experiment):
+            return found
+        raise RunDamaged(found)
+
+    @cached_property
+    def _read_experiment(self) -> Experiment | str:
+        """Return the experiment, or a sentence on what keeps it from being read."""
         try:
-            return from_json((self.folder / "experiment.json").read_bytes())
+            return from_json(content_of(self.folder / "experiment.json", most=_MOST_EXPERIMENT))
         except FileNotFoundError:
-            raise RunDamaged("The file experiment.json of this run is missing.") from None
-        except OSError as error:
-            raise RunDamaged(
-                "The file experiment.json of this run cannot be read: {strerror}.",
-                strerror=error.strerror,
-            ) from None
+            return _damaged(N_("experiment.json is missing"))
+        except Unreadable as error:
+            return _damaged(error.sentence)
         except ConfigError as error:
-            raise RunDamaged(
-                "The experiment of this run is damaged. {error}", error=error
-            ) from None
+            return N_(
+                "This run is damaged: experiment.json holds no experiment. {why}",
+                why=error.sentence,
+            )
 
     @property
     def problem(self) -> str | None:
         """What keeps the run from being shown, in a sentence, or None."""
-        if not self.folder.is_dir():
+        if not os.path.isdir(self.folder):
             return N_("This run was deleted.")
-        try:
-            _ = self.experiment
-        except RunDamaged as error:
-            return error.sentence
-        return None
+        found = self._read_experiment
+        return None if isinstance(found, Experiment) else found
 
-    @cached_property
+    @property
     def meta(self) -> Meta:
         """Name, time, device and origin; a damaged meta.json is made up for. Never raises."""
-        values = read_json(self.folder / "meta.json") or {}
-        fallback = Meta(self.id, self._folder_time(), recorded=self._recorded)
+        return self._read_meta[0]
+
+    @property
+    def damage(self) -> str | None:
+        """What of its experiment or meta.json is damaged, in a sentence, or None.
+
+        A run whose meta.json is damaged can be shown all the same, under a name that is made up.
+        """
+        return self.problem or self._read_meta[1]
+
+    @cached_property
+    def _read_meta(self) -> tuple[Meta, str | None]:
+        """Return what meta.json says, with the rest made up, and a sentence on that."""
+        made_up = Meta(self.id, self._folder_time(), recorded=self._recorded)
+        try:
+            values = object_of(self.folder / "meta.json", most=_MOST_META)
+        except FileNotFoundError:
+            return made_up, _made_up(N_("meta.json is missing"))
+        except Unreadable as error:
+            return made_up, _made_up(error.sentence)
         known = {
-            field.name: values[field.name]
-            for field in dataclasses.fields(Meta)
-            if field.name in values
-            and isinstance(values[field.name], _META_KINDS[field.name])
-            and field.name != "recorded"
+            name: values[name]
+            for name, is_valid in _META_CHECKS.items()
+            if name in values and is_valid(values[name])
         }
-        return dataclasses.replace(fallback, **known)
+        meta = dataclasses.replace(made_up, **known)
+        wrong = [name for name in _META_CHECKS if name in values and name not in known]
+        if not wrong:
+            return meta, None
+        return meta, _made_up(N_("meta.json has a {name} that cannot be", name=wrong[0]))
 
     @property
     def status(self) -> Status:
@@ -120,15 +159,19 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a state of the training to go on from."""
-        return self._checkpoint.is_file()
+        try:
+            return stat.S_ISREG(os.lstat(self._checkpoint).st_mode)
+        except OSError:  # none, or in a folder that lets nobody look
+            return False
 
     @property
     def checkpoint_step(self) -> int | None:
         """The step of the last checkpoint, None where there is none that can be read."""
         try:
+            os.close(open_plain(self._checkpoint))
             with safe_open(self._checkpoint, framework="numpy") as file:
-                return int(json.loads(file.metadata()["trainer"])["step"])
-        except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+                return facts_of(file.metadata()).step
+        except (OSError, SafetensorError, ValueError):
             return None
 
     @property
@@ -150,20 +193,37 @@ class Run:
         return snapshots.steps(self.folder)
 
     def snapshot(self, step: int) -> Snapshot:
-        """Return the snapshot of a step. Raises ValueError, in a sentence."""
-        return snapshots.read(snapshots.snapshot_path(self.folder, step))
+        """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
+        return snapshots.kept(snapshots.snapshot_path(self.folder, step), self._form)
+
+    @property
+    def _form(self) -> SnapshotForm:
+        """What a snapshot of this run must look like; without a probe, as far as can be known."""
+        try:
+            changed = (self.folder / "probe.json").stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        if self._known_form is None or self._known_form[0] != changed:  # a worker wrote it anew
+            try:
+                probe = self.probe()
+            except RunDamaged:
+                raise
+            except StudentError:
+                probe = None
+            self._known_form = changed, form_of(self.experiment, probe)
+        return self._known_form[1]
 
     def probe(self) -> Probe:
         """Return the examples that the snapshots look at. Raises ValueError, in a sentence."""
-        return snapshots.read_probe(self.folder)
+        return snapshots.read_probe(self.folder, self.experiment)
 
     def log_tail(self, lines: int = 20) -> list[str]:
         """Return the last lines of the worker's log. Never raises."""
         try:
-            with (self.folder / "worker.log").open("rb") as file:
+            with os.fdopen(open_plain(self.folder / "worker.log"), "rb") as file:
                 file.seek(max(0, file.seek(0, 2) - 64 * 1024))
                 text = file.read().decode(errors="replace")
-        except OSError:
+        except (OSError, Unreadable):
             return []
         return [line for line in text.splitlines() if line.strip()][-lines:]
 
@@ -208,25 +268,41 @@ class Run:
     def write_meta(self, meta: Meta) -> None:
         """Replace the name and the like. Raises OSError."""
         write_json(self.folder / "meta.json", dataclasses.asdict(meta))
-        self.__dict__.pop("meta", None)
+        self.__dict__.pop("_read_meta", None)
 
     def _folder_time(self) -> str:
         try:
             seconds = self.folder.stat().st_mtime
-        except OSError:
-            seconds = 0.0
-        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+            moment = datetime.fromtimestamp(seconds, UTC)
+        except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
+            moment = datetime.fromtimestamp(0, UTC)
+        return moment.isoformat(timespec="milliseconds")
 
 
-_META_KINDS: dict[str, type | tuple[type, ...]] = {
-    "name": str,
-    "created": str,
-    "device": str,
-    "threads": int,
-    "preset": (str, type(None)),
-    "recorded": bool,
-    "parent": (str, type(None)),
-    "owner": (str, type(None)),
+def _made_up(what: str) -> str:
+    return N_("This run is damaged: {what}. What lacks of it is made up.", what=what)
+
+
+def _damaged(what: str) -> str:
+    return N_("This run is damaged: {what}.", what=what)
+
+
+def _is(form: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and form.fullmatch(value) is not None
+
+
+_MOST_EXPERIMENT, _MOST_META = 2**24, 2**16
+MAX_NAME = 80
+ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+_OWNER = re.compile(r"[0-9a-f]{64}")
+_META_CHECKS: dict[str, Callable[[object], bool]] = {
+    "name": lambda value: is_line(value, MAX_NAME),
+    "created": is_moment,
+    "device": is_device,
+    "threads": lambda value: is_whole(value, 1, 1024),
+    "preset": lambda value: value is None or is_line(value, MAX_NAME),
+    "parent": lambda value: value is None or _is(ID, value),
+    "owner": lambda value: value is None or _is(_OWNER, value),
 }
 _CANNOT = {
     "finished": N_("This run is finished; it can be trained further as a new run."),

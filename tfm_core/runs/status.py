@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Formatter
 from typing import Any, Literal, get_args
 
-from tfm_core.runs.atomic import read_json, write_json
+from tfm_core.reading import (
+    MOST_STEPS,
+    Unreadable,
+    is_device,
+    is_line,
+    is_number,
+    is_text,
+    is_whole,
+    object_of,
+)
+from tfm_core.runs.atomic import write_json
+from tfm_core.runs.failures import obstacle
 from tfm_core.runs.process import ProcessMark, is_alive, silence
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Sentence, joined
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -110,16 +123,12 @@ def write_status(folder: Path, status: Status, *, lasting: bool = True) -> None:
 
 def read_status(folder: Path) -> Status:
     """Return the state as it is now; a dead worker makes it ``interrupted``. Never raises."""
-    values = read_json(folder / "status.json")
-    status = None if values is None else _parse(values)
-    if status is None:
-        return Status(
-            "interrupted",
-            reason=N_(
-                "The file status.json of this run is missing or damaged, so how it ended is not "
-                "known.",
-            ),
-        )
+    try:
+        status = _parse(object_of(folder / "status.json", most=_MOST_BYTES))
+    except FileNotFoundError:
+        return _damaged(N_("status.json is missing"))
+    except Unreadable as error:
+        return _damaged(error.sentence)
     if not status.is_alive:
         return status
     mark = status.mark
@@ -129,30 +138,55 @@ def read_status(folder: Path) -> Status:
     return dataclasses.replace(
         status,
         state="interrupted",
-        reason=N_(
-            "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
-            "or the machine was restarted.",
-            step=status.step,
-        ),
+        reason=_unexplained(folder, status.step),
     )
 
 
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "step": int,
-    "total_steps": int,
-    "epoch": (int, float),
-    "device": str,
-    "pid": int,
-    "host": str,
-    "created": (int, float),
-    "started": str,
-    "heartbeat": (int, float),
-    "uptime": (int, float),
-    "reason": str,
-    "seconds": (int, float),
-    "parent_seconds": (int, float),
+def _unexplained(folder: Path, step: int) -> str:
+    """Return what can be known of a process that ended without a word, in a sentence."""
+    hindrance = obstacle(folder)
+    if hindrance is not None:
+        return joined(
+            N_(
+                "Its process ended at step {step:,} and could not say why: nothing can be written "
+                "in its folder.",
+                step=step,
+            ),
+            hindrance,
+        )
+    return N_(
+        "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
+        "or the machine was restarted.",
+        step=step,
+    )
+
+
+def _damaged(what: str) -> Status:
+    return Status(
+        "interrupted",
+        reason=N_("This run is damaged: {what}, so how it ended is not known.", what=what),
+    )
+
+
+_MOST_BYTES, _MOST_WORDS = 2**20, 100_000
+_LATEST = 1e11  # Unix time, in a thousand years
+_CHECKS: dict[str, Callable[[object], bool]] = {
+    "step": lambda value: is_whole(value, 0, MOST_STEPS),
+    "total_steps": lambda value: is_whole(value, 0, MOST_STEPS),
+    "epoch": lambda value: is_number(value, 0, MOST_STEPS),
+    "device": is_device,
+    "pid": lambda value: is_whole(value, 1, 2**32 - 1),
+    "host": lambda value: is_line(value, 255),
+    "created": lambda value: is_number(value, 0, _LATEST),
+    "started": lambda value: is_line(value, 255),
+    "heartbeat": lambda value: is_number(value, 0, _LATEST),
+    "uptime": lambda value: is_number(value, 0, _LATEST),
+    "reason": lambda value: is_text(value, _MOST_WORDS),
+    "seconds": lambda value: is_number(value, 0, _LATEST),
+    "parent_seconds": lambda value: is_number(value, 0, _LATEST),
 }
 _OPTIONAL = {"pid", "host", "created", "started", "heartbeat", "uptime", "reason"}
+_FORM = re.compile(r"[,<>]?\d{0,2}(\.\d)?[a-z%]?")  # of a number in words; a wide one fills memory
 
 
 def _plain(value: object) -> str | int | float:
@@ -163,27 +197,30 @@ def _reason(values: dict[str, Any]) -> str | None:
     """Return the reason with its template and values, where they are there and make it."""
     reason: str | None = values.get("reason")
     parts = values.get("reason_parts")
+    if reason is None or not parts:
+        return reason
     try:
-        again = Sentence(parts["template"], parts["values"]) if parts else None
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        if not all(
+            name is None or (name.isidentifier() and _FORM.fullmatch(form or ""))
+            for _words, name, form, _conversion in Formatter().parse(parts["template"])
+        ):
+            return reason
+        again = Sentence(parts["template"], parts["values"])
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError):
         return reason  # the English sentence is the truth
     return again if again == reason else reason
 
 
-def _parse(values: dict[str, Any]) -> Status | None:
-    """Return the status, or None where a value is of the wrong kind."""
-    if values.get("state") not in STATES:
-        return None
-    known: dict[str, Any] = {"state": values["state"]}
-    for name, kind in _KINDS.items():
-        value = values.get(name)
-        if value is None:
-            if name in values and name not in _OPTIONAL:
-                return None
+def _parse(values: dict[str, Any]) -> Status:
+    """Return the status. Raises Unreadable where a value is not what it must be."""
+    state = values.get("state")
+    if not isinstance(state, str) or state not in STATES:
+        raise Unreadable("status.json does not hold a state")
+    known: dict[str, Any] = {"state": state}
+    for name, is_valid in _CHECKS.items():
+        if name not in values or (values[name] is None and name in _OPTIONAL):
             continue
-        if isinstance(value, bool) or not isinstance(value, kind):
-            return None
-        if isinstance(value, float) and not math.isfinite(value):
-            return None
-        known[name] = value
+        if not is_valid(values[name]):
+            raise Unreadable("status.json has a {name} that cannot be", name=name)
+        known[name] = values[name]
     return Status(**{**known, "reason": _reason(values)})

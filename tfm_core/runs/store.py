@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import secrets
 import shutil
 import string
@@ -17,7 +16,7 @@ from tfm_core.disk import sync_file, sync_folder
 from tfm_core.runs import room, settings, spare, trash
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.failures import told
-from tfm_core.runs.run import Meta, Run
+from tfm_core.runs.run import ID, MAX_NAME, Meta, Run
 from tfm_core.runs.status import State, Status, write_status
 from tfm_core.runs.sweep import DRAFT
 from tfm_core.sentences import N_, StudentError
@@ -25,8 +24,6 @@ from tfm_core.sentences import N_, StudentError
 RECORDED = Path(__file__).resolve().parent.parent / "recorded"
 """Runs that come with the app: read-only."""
 
-MAX_NAME = 80
-_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 _LETTERS = string.ascii_letters + string.digits
 _ID_LENGTH = 17  # 101 bits: nobody guesses one
 _DELETED = "deleted.json"  # in a run's folder: who deleted it
@@ -71,8 +68,7 @@ class RunStore:
 
         Behind them stand the recorded ones, in the order in which they were added to the app.
         """
-        runs = [Run(folder) for folder in _folders(self.root)]
-        runs.sort(key=lambda run: run.meta.created, reverse=True)
+        runs = sorted(self.kept(), key=lambda run: run.meta.created, reverse=True)
         if self.recorded is not None:
             kept = [Run(folder, recorded=True) for folder in _folders(self.recorded)]
             runs += sorted(kept, key=lambda run: run.meta.created)
@@ -80,12 +76,15 @@ class RunStore:
 
     def n_active(self, owner: str) -> int:
         """Return how many runs that this owner began train or wait. Never raises."""
-        runs = (Run(folder) for folder in _folders(self.root))
-        return sum(run.meta.owner == owner and run.status.is_active for run in runs)
+        return sum(run.meta.owner == owner and run.status.is_active for run in self.kept())
+
+    def kept(self) -> tuple[Run, ...]:
+        """Return the runs that were made here, in no order. Never raises."""
+        return tuple(Run(folder) for folder in _folders(self.root))
 
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""
-        if not isinstance(run_id, str) or not _ID.fullmatch(run_id):
+        if not isinstance(run_id, str) or not ID.fullmatch(run_id):
             raise RunNotFound(
                 "This is not the id of a run: an id is 8 to 64 letters, digits, _ and -."
             )
@@ -130,7 +129,7 @@ class RunStore:
 
         Sooner, if its room is needed.
         """
-        return trash.kept_until(self.root, run_id) if _ID.fullmatch(run_id) else None
+        return trash.kept_until(self.root, run_id) if ID.fullmatch(run_id) else None
 
     def empty_trash(self) -> None:
         """Remove for good what was deleted. Never raises."""
@@ -142,7 +141,7 @@ class RunStore:
 
         by: only where this visitor has deleted it.
         """
-        is_theirs = _ID.fullmatch(run_id) is not None and (
+        is_theirs = ID.fullmatch(run_id) is not None and (
             by is None or _deleter(self.root / trash.FOLDER / run_id) == by
         )
         if not is_theirs or not trash.take_back(self.root, run_id):
@@ -280,7 +279,7 @@ def _deleter(folder: Path) -> object:
 def _folders(root: Path) -> list[Path]:
     try:
         with os.scandir(root) as entries:
-            return [Path(e.path) for e in entries if _ID.fullmatch(e.name) and e.is_dir()]
+            return [Path(e.path) for e in entries if ID.fullmatch(e.name) and e.is_dir()]
     except OSError:
         return []
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -18,7 +17,9 @@ from torch import Tensor, nn
 from tfm_core.config import Experiment
 from tfm_core.disk import sync_file, sync_folder
 from tfm_core.models.build import Model
+from tfm_core.reading import open_plain
 from tfm_core.sentences import StudentError
+from tfm_core.training.checkpoint_facts import CheckpointFacts, facts_of
 from tfm_core.training.loop import BestWeights, Trainer
 from tfm_core.training.models import new_model
 
@@ -54,11 +55,14 @@ def save(trainer: Trainer, folder: Path) -> None:
     beside = folder / f"{FILE}.new"
     try:
         save_file(tensors, beside, {"trainer": json.dumps(facts)})
+        sync_file(beside)
+        os.replace(beside, folder / FILE)
     except SafetensorError as error:  # the writer wraps a full disk in its own error
         beside.unlink(missing_ok=True)
         raise OSError(f"The checkpoint could not be written: {error}") from error
-    sync_file(beside)
-    os.replace(beside, folder / FILE)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
     sync_folder(folder)
 
 
@@ -68,16 +72,21 @@ def load(trainer: Trainer, folder: Path) -> None:
     _load_weights(trainer.model, tensors, folder)
     places = _places(trainer)
     saved: dict[int, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
-        if key.startswith("optimizer/"):
-            _, parameter, name = key.split("/")
-            saved.setdefault(places[parameter], {})[name] = value
-    state = trainer.optimizer.state_dict()
-    state["state"] = saved
-    trainer.optimizer.load_state_dict(state)
-    trainer.scaler.load_state_dict(facts["scaler"])
-    trainer.patience.restore(facts.get("patience", {}))
-    trainer.step, trainer.seconds = int(facts["step"]), float(facts["seconds"])
+    try:
+        for key, value in tensors.items():
+            if key.startswith("optimizer/"):
+                _, parameter, name = key.split("/")
+                saved.setdefault(places[parameter], {})[name] = value
+        state = trainer.optimizer.state_dict()
+        state["state"] = saved
+        trainer.optimizer.load_state_dict(state)
+        trainer.scaler.load_state_dict(facts.scaler)
+    except (KeyError, ValueError, TypeError, RuntimeError):
+        raise CheckpointDamaged(
+            "The checkpoint {name} does not hold the state of this optimiser.", name=folder.name
+        ) from None
+    trainer.patience.restore(facts.patience)
+    trainer.step, trainer.seconds = facts.step, facts.seconds
 
 
 def load_best(trainer: Trainer, folder: Path) -> None:
@@ -87,10 +96,10 @@ def load_best(trainer: Trainer, folder: Path) -> None:
     it comes by there again. Raises CheckpointDamaged.
     """
     tensors, facts = _read(folder)
-    if facts["step"] != trainer.patience.best_step:
+    if facts.step != trainer.patience.best_step:
         return
     weights = {name: value.to(trainer.device) for name, value in _model_part(tensors).items()}
-    trainer.best = BestWeights(facts["step"], weights)
+    trainer.best = BestWeights(facts.step, weights)
 
 
 def _places(trainer: Trainer) -> dict[str, int]:
@@ -117,7 +126,7 @@ def load_weights(model: Model, folder: Path) -> int:
     """Fill a model with the weights of a checkpoint; return its step. Raises CheckpointDamaged."""
     tensors, facts = _read(folder)
     _load_weights(model, tensors, folder)
-    return int(facts["step"])
+    return facts.step
 
 
 def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
@@ -129,16 +138,17 @@ def load_model(experiment: Experiment, folder: Path) -> tuple[Model, int]:
     return model, load_weights(model, folder)
 
 
-def _read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def _read(folder: Path) -> tuple[dict[str, Tensor], CheckpointFacts]:
     path = folder / FILE
     try:
+        os.close(open_plain(path))  # what is no plain file might be waited for
         with safe_open(path, framework="pt") as file:
-            facts = json.loads((file.metadata() or {})["trainer"])
+            facts = facts_of(file.metadata())
             # clones: what is read is a window into the file, which Windows could not replace then
             return {name: file.get_tensor(name).clone() for name in file.keys()}, facts  # noqa: SIM118
     except FileNotFoundError:
         raise CheckpointDamaged("There is no checkpoint in {name}.", name=folder.name) from None
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+    except (SafetensorError, ValueError, OSError) as error:
         raise CheckpointDamaged(
             "The checkpoint {name} is damaged and cannot be read ({error}).",
             name=folder.name,

@@ -139,9 +139,14 @@ def test_there_is_no_truth_where_target_does_not_meet_source():
 
 
 def run_with(tmp_path, looks_by_step):
-    experiment = text_experiment()
+    (n_heads,) = {len(looks) for looks in looks_by_step.values()}
+    experiment = text_experiment(n_heads=n_heads)
     run = RunStore(tmp_path, recorded=None).create(experiment, state="finished")
-    write_probe(run.folder, {"kind": "text", "items": ITEMS})
+    read = [
+        {**item, "src_text": " ".join(item["src"]), "tgt_text": " ".join(item["tgt"])}
+        for item in ITEMS
+    ]
+    write_probe(run.folder, {"kind": "text", "items": read})
     for step, looks in looks_by_step.items():
         write(run.folder, snapshot_of(experiment, step, looks))
     return run

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tfm_core.config import Experiment, TaskConfig, from_json
+from tfm_core import byte_cache
+from tfm_core.config import Experiment, TaskConfig
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.tasks import TASK_KINDS
@@ -84,18 +84,17 @@ def inputs_of(
     return inputs
 
 
-@lru_cache(maxsize=4)
+@byte_cache.kept
 def _load(folder: str, mark: int) -> tuple[Model, int]:
     import torch
 
     from tfm_core.training.checkpoints import load_model
 
     torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
-    experiment = from_json((Path(folder) / "experiment.json").read_bytes())
-    return load_model(experiment, Path(folder) / "checkpoints" / "last")
+    return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")
 
 
-@lru_cache(maxsize=2)
+@byte_cache.kept
 def _data(task: TaskConfig, seed: int) -> Data:
     from tfm_core.data.load import load
 

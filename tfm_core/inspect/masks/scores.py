@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig, from_json
+from tfm_core import byte_cache
+from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import BOS as BOS_TOKEN
 from tfm_core.probe.labels import has_cls, kind_of, modules_by_kind
@@ -217,12 +217,11 @@ def load(run: Run) -> tuple[Model, int]:
     return _load(str(run.folder), changed)
 
 
-@lru_cache(maxsize=4)
+@byte_cache.kept
 def _load(folder: str, changed: int) -> tuple[Model, int]:
     import torch
 
     from tfm_core.training.checkpoints import load_model
 
     torch.set_num_threads(1)  # OpenMP's waiting threads would take the processor from the training
-    experiment = from_json((Path(folder) / "experiment.json").read_bytes())
-    return load_model(experiment, Path(folder) / "checkpoints" / "last")
+    return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")

@@ -1,0 +1,237 @@
+"""What the probe of an experiment and every snapshot of it must look like: checked once, when read.
+
+A run's folder may have been written by anybody. What passes here fits the experiment, and each part
+the others, so who shows it needs no doubts: kinds of items, numbers of examples, heads, lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+from tfm_core.config import (
+    CaptionTaskConfig,
+    Experiment,
+    ImageTaskConfig,
+    PictureTaskConfig,
+    SequenceTaskConfig,
+)
+from tfm_core.data import caption_words
+from tfm_core.probe.labels import axes, has_cls, modules_by_kind, patches_per_side
+from tfm_core.probe.types import RELATIVE, Array, Probe, Snapshot
+from tfm_core.reading import Unreadable, is_text, is_whole
+
+MOST_EXAMPLES = 64
+"""Examples of a probe, at most; a worker takes ten or fewer."""
+_MOST_TEXT = 100_000  # characters of one example
+_N_BUCKETS = 32  # of offsets, for which a head learns a number (layers.relative)
+_KINDS = {"corpus": "text"}  # kinds of tasks whose probe has another one
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotForm:
+    """What every snapshot of a run must look like; a part that was not kept may lack.
+
+    n_examples: P, or None where the probe is not known; n_attended: of so many, at least, there is
+    attention, None for all; maps: attention module -> heads, and the
+    least queries and keys of its maps; n_classes: of a picture, None where words are answered;
+    d_model, n_heads: of what is learned of positions; n_patches: rows of a table of patches.
+    """
+
+    n_examples: int | None
+    n_attended: int | None
+    maps: Mapping[str, tuple[int, int, int]]
+    n_classes: int | None
+    d_model: int
+    n_heads: int
+    n_patches: int | None = None
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raise Unreadable, in a clause, where a snapshot is not of this form."""
+        n_watched = self.n_examples if self.n_attended is None else None
+        for name, weights in snapshot.attention.items():
+            if name not in self.maps:
+                raise Unreadable("it holds attention of a layer that this model has not")
+            n_heads, n_queries, n_keys = self.maps[name]
+            n_watched = _examples(weights, n_watched, ndim=4)
+            most = MOST_EXAMPLES if self.n_examples is None else self.n_examples
+            if not (self.n_attended or 1) <= n_watched <= most:
+                raise Unreadable("it is not one of the examples of this run")
+            if weights.shape[1] != n_heads:
+                raise Unreadable(
+                    "{name} has {found} heads, but this model {n_heads}",
+                    name=name,
+                    found=weights.shape[1],
+                    n_heads=n_heads,
+                )
+            if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
+                raise Unreadable("the maps of {name} are too small for the examples", name=name)
+        self._check_answers(snapshot, self.n_examples)
+        self._check_tables(snapshot)
+
+    def _check_answers(self, snapshot: Snapshot, n: int | None) -> None:
+        words = (snapshot.ids, snapshot.confidence, snapshot.tokens, snapshot.texts)
+        if self.n_classes is not None:
+            if any(part is not None for part in words):
+                raise Unreadable("it does not hold the predictions of a model of pictures")
+            if snapshot.probabilities is None:
+                return
+            _examples(snapshot.probabilities, n, ndim=2)
+            if snapshot.probabilities.shape[1] != self.n_classes:
+                raise Unreadable("its predictions are not those of {n} classes", n=self.n_classes)
+            return
+        ids, confidence, tokens, texts = words
+        if snapshot.probabilities is not None:
+            raise Unreadable("it does not hold the predictions of a model of words")
+        longest = _MOST_TEXT
+        for numbers in (ids, confidence):
+            if numbers is not None:
+                n = _examples(numbers, n, ndim=2)
+                longest = min(longest, numbers.shape[1])
+        if ids is not None and ids.dtype.kind != "i":
+            raise Unreadable("its predictions are not numbers of words")
+        for found, is_one in ((tokens, _is_row), (texts, _is_text)):
+            if found is None:
+                continue
+            if not isinstance(found, list) or not all(map(is_one, found)):
+                raise Unreadable("its predictions are no words")
+            if not found or n not in (None, len(found)):
+                raise Unreadable("its predictions are not those of the examples of this run")
+        if tokens is not None and max(map(len, tokens)) > longest:
+            raise Unreadable("it has more words than numbers of words")
+
+    def _check_tables(self, snapshot: Snapshot) -> None:
+        for name, table in (*snapshot.positions.items(), *snapshot.embeddings.items()):
+            if table.ndim == 0 or not table.size:
+                raise Unreadable("its table {name} is empty", name=name)
+        for name, table in snapshot.positions.items():
+            is_relative = name.endswith(RELATIVE)
+            if is_relative and table.shape != (_N_BUCKETS, self.n_heads):
+                raise Unreadable("its table {name} is not one of offsets and heads", name=name)
+            if is_relative or table.ndim != 2:
+                continue
+            is_of_patches = self.n_patches is not None and not name.startswith("tgt")
+            if table.shape[1] != self.d_model or (is_of_patches and len(table) != self.n_patches):
+                raise Unreadable("its table {name} is not one of positions", name=name)
+        if any(table.ndim != 2 for table in snapshot.embeddings.values()):
+            raise Unreadable("its embeddings are no tables")
+
+
+def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
+    """Return the form of the snapshots of an experiment that look at a probe, or at an unknown one.
+
+    probe: checked by ``check_probe``.
+    """
+    model, task = experiment.model, experiment.task
+    maps = {}
+    for modules in modules_by_kind(experiment).values():
+        for name in modules:
+            sizes = [axes(experiment, item, name).may_attend.shape for item in _items(probe)]
+            rows, columns = (max((size[axis] for size in sizes), default=1) for axis in (0, 1))
+            maps[name] = (model.n_heads, rows, columns)
+    n_patches = None
+    if isinstance(task, PictureTaskConfig):
+        n_patches = patches_per_side(experiment) ** 2 + has_cls(experiment)
+    return SnapshotForm(
+        n_examples=None if probe is None else len(probe.items),
+        n_attended=None if probe is None else probe.n_attended,
+        maps=maps,
+        n_classes=task.facts.n_classes if isinstance(task, ImageTaskConfig) else None,
+        d_model=model.d_model,
+        n_heads=model.n_heads,
+        n_patches=n_patches,
+    )
+
+
+def check_probe(experiment: Experiment, probe: Probe) -> None:
+    """Raise Unreadable, in a clause, where a probe is not one of an experiment."""
+    task = experiment.task
+    if probe.kind != _KINDS.get(task.kind, task.kind):
+        raise Unreadable("its examples are not those of {task}", task=task.facts.label)
+    if not 1 <= len(probe.items) <= MOST_EXAMPLES:
+        raise Unreadable("it has {n:,} examples", n=len(probe.items))
+    if probe.n_attended is not None and not is_whole(probe.n_attended, 1, len(probe.items)):
+        raise Unreadable("it does not say of how many examples the attention is kept")
+    for number, item in enumerate(probe.items, 1):
+        if not isinstance(item, dict) or not _is_item(experiment, item):
+            raise Unreadable("its example {number} is none of this task", number=number)
+    if isinstance(task, PictureTaskConfig):
+        shape = (len(probe.items), task.channels, task.image_size, task.image_size)
+        images = probe.images
+        if images is None or images.shape != shape or images.dtype.name != "uint8":
+            raise Unreadable("its pictures are not those of {task}", task=task.facts.label)
+
+
+def _items(probe: Probe | None) -> Sequence[dict[str, Any]]:
+    return () if probe is None else probe.items
+
+
+def _is_item(experiment: Experiment, item: dict[str, Any]) -> bool:
+    task = experiment.task
+    if isinstance(task, ImageTaskConfig):
+        return is_whole(item.get("label"), 0, task.facts.n_classes - 1)
+    tgt, text = item.get("tgt"), item.get("tgt_text")
+    src = item.get("src")
+    if not _is_row(src) or not _is_row(tgt) or not tgt or not is_text(text, _MOST_TEXT):
+        return False
+    if isinstance(task, CaptionTaskConfig):
+        n_keys = patches_per_side(experiment) ** 2
+        boxes = item.get("boxes")
+        return (
+            len(tgt) <= caption_words.longest(task)
+            and len(src) == n_keys
+            and isinstance(boxes, list)
+            and len(boxes) == len(tgt)
+            and all(_is_box(box, task.image_size) for box in boxes)
+            and _is_alignment(item.get("alignment"), len(tgt), n_keys)
+        )
+    assert isinstance(task, SequenceTaskConfig)
+    prompt = item.get("prompt")
+    is_language = task.kind == "corpus"
+    return (
+        len(src) <= task.max_src_len
+        and bool(src) != is_language
+        and len(tgt) <= task.max_tgt_len
+        and is_text(item.get("src_text"), _MOST_TEXT)
+        and _is_alignment(item.get("alignment"), len(tgt), len(src))
+        and (is_whole(prompt, 1, len(tgt)) if is_language else prompt is None)
+    )
+
+
+def _is_row(value: object) -> TypeGuard[list[str]]:
+    return isinstance(value, list) and all(is_text(token, _MOST_TEXT) for token in value)
+
+
+def _is_text(value: object) -> bool:
+    return is_text(value, _MOST_TEXT)
+
+
+def _is_alignment(value: object, n_rows: int, n_sources: int) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == n_rows
+        and all(
+            isinstance(row, list) and all(is_whole(one, 0, n_sources - 1) for one in row)
+            for row in value
+        )
+    )
+
+
+def _is_box(value: object, side: int) -> bool:
+    if value is None:
+        return True
+    return (
+        isinstance(value, list)
+        and len(value) == 4
+        and all(is_whole(edge, 0, side) for edge in value)
+        and value[0] < value[2]
+        and value[1] < value[3]
+    )
+
+
+def _examples(array: Array, n: int | None, *, ndim: int) -> int:
+    """Return how many examples an array is of. Raises Unreadable where that cannot be."""
+    if array.ndim != ndim or not 1 <= len(array) <= MOST_EXAMPLES or n not in (None, len(array)):
+        raise Unreadable("it is not one of the examples of this run")
+    return len(array)
