@@ -17,6 +17,7 @@ ATTACKS: tuple[str, ...] = (
     # processes are killed, stopped and doubled
     # files, links and uploads are not what they should be
     # the disk is full, read-only or forbidden
+    "disks",
     # more is asked for than there is
     # many visitors, and restless ones
 )
