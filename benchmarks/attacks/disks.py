@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,10 @@ SEED = 0
 STEPS = 60
 SIZES = (4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128, 192, 256, 384, 768, 1536, 2560, 6144)
 QUICK_SIZES = (4, 16, 24, 128, 1536)
-NOBODY = 65_534
+_CAPABILITIES = "-dac_override,-dac_read_search"
+CONFINED = ("setpriv", "--bounding-set", _CAPABILITIES, "--inh-caps", _CAPABILITIES)
+"""Runs a command to which permissions apply, also where root runs it."""
+
 DEADLINE_SECONDS = 120.0
 _TRAIN = ("train", "--preset", "copy", "--set", f"training.steps={STEPS}", "--seed", str(SEED))
 
@@ -151,16 +154,18 @@ def _read_only(place: Path) -> Found:
 
 
 def _forbidden(place: Path) -> Found:
-    """Train and resume as a user who may read the folder and no more, or not even that."""
+    """Train and resume where the folder may be read and no more, or not even that."""
     found = Found()
-    with _disk(place, "size=32m,mode=0755") as root:
+    with _disk(place, "size=32m") as root:
         _cli(root, *_TRAIN)
         run = _stopped(root)
-        for mode in (0o755, 0o700):
-            root.chmod(mode)
+        folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+        for mode in (0o555, 0o000):
+            for folder in folders:
+                folder.chmod(mode)
             before = _content(root)
             for words in (_TRAIN, ("resume", run.id), ("runs",)):
-                code, said = _cli(root, *words, user=NOBODY)
+                code, said = _cli(root, *words, before=CONFINED)
                 name = f"{words[0]} {mode:o}"
                 is_list = words[0] == "runs"
                 problem = None if code or is_list else "no error"
@@ -168,7 +173,8 @@ def _forbidden(place: Path) -> Found:
                 if is_list:
                     found.note(name, "a traceback" if "Traceback" in said else None)
             found.note(f"files {mode:o}", None if _content(root) == before else "changed")
-        root.chmod(0o755)
+        for folder in folders:
+            folder.chmod(0o755)
         found.note("resumed", None if _cli(root, "resume", run.id)[0] == 0 else "not resumed")
     return found
 
@@ -227,23 +233,21 @@ def _unmount(place: Path) -> None:
     subprocess.run(["umount", "-l", str(place)], capture_output=True, check=True)
 
 
-def _begin(root: Path, *words: str, user: int | None = None) -> subprocess.Popen[str]:
+def _begin(root: Path, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
     quiet = ["--quiet"] if words[0] in {"train", "resume"} else []
     return subprocess.Popen(
-        [sys.executable, "-m", "tfm_core", *words, *quiet],
+        [*before, sys.executable, "-m", "tfm_core", *words, *quiet],
         cwd=ROOT,
         env={**os.environ, "TFM_RUNS_DIR": str(root), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        user=user,
-        extra_groups=None if user is None else (),
     )
 
 
-def _cli(root: Path, *words: str, user: int | None = None) -> tuple[int, str]:
+def _cli(root: Path, *words: str, before: Sequence[str] = ()) -> tuple[int, str]:
     """Run the command line on a folder of runs; return its exit code and all that it said."""
-    process = _begin(root, *words, user=user)
+    process = _begin(root, *words, before=before)
     said = _end_of(process)
     return process.returncode, said
 
