@@ -21,6 +21,7 @@ ATTACKS: tuple[str, ...] = (
     "servers",
     # files, links and uploads are not what they should be
     # the disk is full, read-only or forbidden
+    "disks",
     # more is asked for than there is
     "memory",
     # many visitors, and restless ones
