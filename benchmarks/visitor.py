@@ -40,7 +40,8 @@ class Visitor:
     def visit(self, page: str, query: str = "", *, patience: float = PATIENCE) -> float:
         """Ask for a page by its url path; return seconds until its script has ended well.
 
-        patience: seconds without a word from the server. Raises TimeoutError, and RuntimeError where the script failed.
+        patience: seconds without a word from the server. Raises TimeoutError, and RuntimeError
+        where the script failed.
         """
         self._page, self._query = page, query
         begin = time.perf_counter()
