@@ -15,10 +15,19 @@ from benchmarks.report import Skipped, Table
 
 ATTACKS: tuple[str, ...] = (
     # processes are killed, stopped and doubled
+    "kills",
+    "power",
+    "clocks",
+    "servers",
     # files, links and uploads are not what they should be
     # the disk is full, read-only or forbidden
+    "disks",
     # more is asked for than there is
+    "memory",
     # many visitors, and restless ones
+    "sessions",
+    "visits",
+    "clicks",
 )
 """Names of modules of ``benchmarks/attacks``."""
 

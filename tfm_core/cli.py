@@ -7,7 +7,9 @@ Ctrl-C keeps a checkpoint and is exit code 130.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import logging
 import os
 import signal
 import sys
@@ -33,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
     options = _parser().parse_args(arguments)
+    if not logging.root.handlers:  # what goes wrong is one sentence, without its traceback
+        logging.getLogger("tfm_core").addHandler(logging.NullHandler())
     try:
         if options.command is not _doctor:
             settings.read()  # a bad one is said before anything begins
@@ -194,8 +198,10 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
 
 def _runs(options: argparse.Namespace) -> int:
-    rows = []
-    for run in RunStore().list():
+    rows, store = [], RunStore()
+    with contextlib.suppress(FileNotFoundError):  # no run was made yet
+        os.listdir(store.root)  # a folder that nobody may look into is not one without runs
+    for run in store.list():
         status = run.status
         rows.append(
             {

@@ -4,13 +4,14 @@ import errno
 import logging
 import os
 import re
+import shutil
 from typing import NamedTuple
 
 import pytest
 import torch
 
 from tests.runs.waiting import tiny
-from tfm_core.runs.failures import OTHERWISE, REFUSALS, Refused, obstacle, refusal, sentence, told
+from tfm_core.runs.failures import REFUSALS, Refused, obstacle, refusal, sentence, told
 from tfm_core.sentences import StudentError
 from tfm_core.training.checkpoints import CheckpointDamaged
 from tfm_core.training.loop import TrainingDiverged
@@ -31,6 +32,10 @@ from tfm_core.training.loop import TrainingDiverged
         (
             OSError("The checkpoint could not be written: I/O error: Disk quota (os error 122)"),
             "room that this server may use on its disk is used up",
+        ),
+        (
+            shutil.Error([("a", "b", "[Errno 30] Read-only file system: '/srv/a' -> '/srv/b'")]),
+            "can only be read just now",
         ),
         (OSError(errno.EFBIG, "File too large"), "larger than this machine lets a file be"),
         (RuntimeError("CUDA error: device-side assert triggered\nmore"), "cuda:0 stopped working"),
@@ -70,7 +75,7 @@ def test_what_the_system_refuses_is_a_sentence_without_a_path(number, caplog):
     assert "Errno" not in said
     assert said.endswith(".")
     assert "/srv/runs" in caplog.text  # the log has the detail
-    assert (said == OTHERWISE) == (number == errno.EXDEV)
+    assert os.strerror(errno.EXDEV) in refusal(OSError(errno.EXDEV, "", "/srv"))
 
 
 def test_an_answer_of_our_own_is_told_as_it_is():
