@@ -14,7 +14,7 @@ pytestmark = pytest.mark.quick
 ROOT = Path(__file__).resolve().parents[1]
 
 ORDER = (  # each part of tfm_core may import those in the lines above its own, and itself
-    ("sentences", "machine", "disk"),
+    ("sentences", "machine", "disk", "byte_cache"),
     ("reading",),
     ("variants",),
     ("layers",),

@@ -8,6 +8,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import page_table, show, state
 from pages.ui.model_choice import Chosen
+from pages.ui.typed import escape
 from tfm_core.config.shape import TextShape
 from tfm_core.facts.compute import macs
 from tfm_core.facts.differences import differences
@@ -42,7 +43,7 @@ def compare(chosen: Chosen, other: Chosen) -> None:
             known = one.architecture
             work = macs(one.model, one.shape, src_len=known.src_len, tgt_len=known.tgt_len)
             with column:
-                st.markdown(f"**{_(one.label)}**")
+                st.markdown(f"**{escape(_(one.label))}**")
                 st.metric(_("Parameters"), f"{parameter_table(one.model, one.shape).total:,}")
                 st.metric(_example(one), show.count(sum(work.values())) + " MAC")
         changes = differences(chosen.architecture, other.architecture)

@@ -35,9 +35,7 @@ def animation_of(
     frames, maps = [], []
     for moment in steps:
         try:
-            example = example_of(
-                experiment, probe, statistics.snapshot(run, moment), selection.example
-            )
+            example = example_of(experiment, probe, run.snapshot(moment), selection.example)
             maps.append(example.maps(modules))
         except ValueError:
             continue  # the page says what is wrong with it where that step is asked for

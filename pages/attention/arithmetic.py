@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
 from pages.i18n import _
 from pages.ui import show
+from tfm_core import byte_cache
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.cell import (
     AttentionCell,
@@ -53,8 +53,8 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
     cell = cell_at(example, selection, module, names)
     _pickers(run, cell, names)
     try:
-        trace = _trace(run, example)
-        traced = cell_of(run.experiment, trace, module, selection.head, *cell)
+        trace = _trace(run, example, module)
+        traced = cell_of(run.experiment, trace, selection.head, *cell)
     except ValueError as error:
         show.problem(error)
         return
@@ -190,16 +190,16 @@ def _output(cell: AttentionCell) -> None:
     )
 
 
-def _trace(run: Run, example: Example) -> Trace:
+def _trace(run: Run, example: Example, module: str) -> Trace:
     picture = None if example.picture is None else example.picture.tobytes()
     shape = () if example.picture is None else example.picture.shape
     item = json.dumps({name: list(example.item.get(name, ())) for name in ("src", "tgt")})
-    return _kept(run.folder, trained.checkpoint_mark(run), item, picture, shape)
+    return _kept(run.folder, trained.checkpoint_mark(run), item, module, picture, shape)
 
 
-@lru_cache(maxsize=8)
+@byte_cache.kept
 def _kept(
-    folder: Path, mark: int, item: str, picture: bytes | None, shape: tuple[int, ...]
+    folder: Path, mark: int, item: str, module: str, picture: bytes | None, shape: tuple[int, ...]
 ) -> Trace:
     pixels = None if picture is None else np.frombuffer(picture, np.uint8).reshape(shape)
-    return traced(Run(folder), json.loads(item), pixels)
+    return traced(Run(folder), json.loads(item), module, pixels)

@@ -11,10 +11,10 @@ import numpy as np
 import streamlit as st
 
 from pages.attention import selection as chosen
-from pages.attention import statistics
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
+from pages.ui.typed import escape
 from tfm_core.inspect.attention.compare import check_same_tokens, compare
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.plots.attention import head_map
@@ -170,7 +170,7 @@ def _their_example(
     theirs = probe if other.id == run.id else other.probe()
     index = _same_item(probe, theirs, selection.example)
     step = nearest_step(example.step if versus.step is None else versus.step, steps)
-    snapshot = statistics.snapshot(other, step)
+    snapshot = other.snapshot(step)
     return example_of(other.experiment, theirs, snapshot, index)
 
 
@@ -258,4 +258,4 @@ def _title(layer: int, head: int, step: int, run: Run | None) -> str:
     words = _("Layer {layer}, head {head}, step {step}").format(
         layer=layer + 1, head=head + 1, step=f"{step:,}"
     )
-    return words if run is None else f"{words}: {run.meta.name}"
+    return words if run is None else f"{words}: {escape(run.meta.name)}"

@@ -34,7 +34,7 @@ def offer_of(run: Run, probe: Probe) -> Offer:
         names = axes(experiment, {}, modules["patches"][0]).query
         patches = (*names, MEAN) if has_cls(experiment) else (MEAN, *names)
     steps = tuple(run.snapshot_steps())
-    return Offer(kinds, experiment.model.n_heads, len(probe.items), steps, patches)
+    return Offer(kinds, experiment.model.n_heads, len(probe.attended), steps, patches)
 
 
 def scrubber(run: Run, selection: Selection, steps: tuple[int, ...], *, live: bool) -> int:

@@ -22,6 +22,7 @@ from pages.attention.selection_link import Offer, Selection
 from pages.components.animation import SnapshotAnimation
 from pages.i18n import _
 from pages.ui import page_table, runs_access, show, state, view_link, visitors, walk_links
+from pages.ui.typed import escape
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import KINDS, modules_by_kind
 from tfm_core.probe.types import Probe
@@ -159,7 +160,7 @@ def _no_run() -> None:
     runs = [run for run in visitors.at_hand() if not run.problem and run.snapshot_steps()]
     for run in runs[:6]:
         st.button(
-            _("Look into “{name}”").format(name=run.meta.name),
+            _("Look into “{name}”").format(name=escape(run.meta.name)),
             icon=":material/visibility:",
             key=f"attention-open-{run.id}",
             on_click=state.set_current_run,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.attention import statistics
 from pages.i18n import _
 from pages.ui import show, state
 from tfm_core.config import CaptionerConfig, Experiment, ViTConfig
@@ -23,8 +22,8 @@ def are_learned(experiment: Experiment) -> bool:
 def positions(run: Run, steps: tuple[int, ...], step: int) -> None:
     """Show how alike the position of each patch is to those of all others, at a step."""
     try:
-        tiles = tiles_of(run.experiment, statistics.snapshot(run, step))
-        first = tiles_of(run.experiment, statistics.snapshot(run, steps[0]))
+        tiles = tiles_of(run.experiment, run.snapshot(step))
+        first = tiles_of(run.experiment, run.snapshot(steps[0]))
     except ValueError as error:
         show.problem(error)
         return

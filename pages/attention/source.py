@@ -8,6 +8,7 @@ from pages.attention import controls
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
 from pages.i18n import _
+from pages.ui import attended
 from pages.ui.task_panels import example_name
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -32,11 +33,12 @@ def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
     st.session_state[key] = selection.example
     right.selectbox(
         _("Example"),
-        range(len(probe.items)),
+        range(len(probe.attended)),
         format_func=lambda index: example_name(run.experiment, probe.items[index], index + 1),
         key=key,
         on_change=lambda: _to_example(run, st.session_state[key]),
     )
+    attended.say(run, probe)
 
 
 def _to_source(run: Run, example: int | None) -> None:

@@ -11,7 +11,6 @@ from pages.i18n import _
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.head_statistics import HeadStatistics
 from tfm_core.inspect.attention.trained import checkpoint_mark
-from tfm_core.probe.types import Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
 
@@ -19,25 +18,10 @@ if TYPE_CHECKING:
     from tfm_core.inspect.attention.validation import ValidationFigures
 
 
-def snapshot(run: Run, step: int) -> Snapshot:
-    """Return a snapshot, from memory where it was read before. Raises ValueError as ``read``."""
-    path = snapshot_path(run.folder, step)
-    try:
-        changed = path.stat().st_mtime_ns
-    except OSError:
-        changed = 0
-    return _read(run.folder, step, changed)
-
-
-@lru_cache(maxsize=128)
-def _read(folder: Path, step: int, changed: int) -> Snapshot:
-    return Run(folder).snapshot(step)
-
-
 def statistics(run: Run, step: int) -> dict[str, HeadStatistics]:
     """Return the figures of every attention module on the run's examples. Raises ValueError."""
     path = snapshot_path(run.folder, step)
-    snapshot(run, step)  # says in a sentence what is wrong with it
+    run.snapshot(step)  # says in a sentence what is wrong with it
     return _statistics(run.folder, step, path.stat().st_mtime_ns)
 
 
@@ -82,4 +66,4 @@ def labels_near(
 @lru_cache(maxsize=128)
 def _statistics(folder: Path, step: int, changed: int) -> dict[str, HeadStatistics]:
     run = Run(folder)
-    return head_statistics.of_snapshot(run.experiment, run.probe(), _read(folder, step, changed))
+    return head_statistics.of_snapshot(run.experiment, run.probe(), run.snapshot(step))

@@ -95,15 +95,15 @@ def projected(choice: MaskChoice) -> Projected:
             location = _location(choice.run, choice.kind)
             if location is not None:
                 made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
-                words = _("Real projections: {origin}.").format(origin=_(made.origin))
+                words = _("Real projections: {origin}.").format(origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
                     words += " " + _("The words are what it writes for “{source}”.").format(
-                        source=" ".join(choice.other)
+                        source=typed.escape(" ".join(choice.other))
                     )
                 _say(words, choice.note)
                 return made
         except ValueError as error:
-            why = _("Not from the current run, because {why}.").format(why=_(error))
+            why = _("Not from the current run, because {why}.").format(why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
     _say(_("The scores come from seeded embeddings and untrained projections."), why)
@@ -201,7 +201,11 @@ def _tokens(run: Run | None, text: str, chosen: str) -> tuple[tuple[str, ...], s
             return scores.words_of(run, text, chosen), "", True
         except ValueError as error:
             own = lab.read_tokens(text)
-            return own, _("Not from the current run: {why}").format(why=_(error)), False
+            return (
+                own,
+                _("Not from the current run: {why}").format(why=typed.escape(_(error))),
+                False,
+            )
     return lab.read_tokens(text), "", run is not None
 
 

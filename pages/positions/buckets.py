@@ -9,6 +9,7 @@ from pages.i18n import N_, _
 from pages.positions.learned import current_run, step_of
 from pages.positions.waves import length
 from pages.ui import recorded, show, visitors
+from pages.ui.typed import escape
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables
 from tfm_core.plots import positions as plots
@@ -75,7 +76,7 @@ def _learned(run: Run) -> None:
                 _(
                     "{stack} of “{name}” at step {step}: what each head adds for an offset, in all "
                     "its layers. A peak at −1 reads the token before, one at 0 the token itself."
-                ).format(stack=_(_STACKS[stack]), name=run.meta.name, step=f"{step:,}"),
+                ).format(stack=_(_STACKS[stack]), name=escape(run.meta.name), step=f"{step:,}"),
                 key=f"positions-biases-{stack}",
             )
 

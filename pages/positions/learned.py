@@ -8,6 +8,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.positions.waves import base, width
 from pages.ui import runs_access, show, state, visitors
+from pages.ui.typed import escape
 from tfm_core.config.experiment import sequence_len
 from tfm_core.inspect.positions import tables as positions
 from tfm_core.plots import positions as plots
@@ -224,7 +225,7 @@ def _none(sentence: str) -> None:
         has_table = run.problem is None and POSITIONS[run.experiment.model.position].has_table
         if has_table and run.snapshot_steps():
             st.button(
-                _("Look at “{name}”").format(name=run.meta.name),
+                _("Look at “{name}”").format(name=escape(run.meta.name)),
                 icon=":material/visibility:",
                 key=f"positions-open-{run.id}",
                 on_click=state.set_current_run,

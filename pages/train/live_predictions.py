@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import page_table, show, state
+from pages.ui import attended, page_table, show, state
 from pages.ui.task_panels import example_name, panels
 from tfm_core.config import ImageTaskConfig
 from tfm_core.inspect.attention.example import Example, example_of
@@ -35,8 +35,8 @@ def part(run: Run) -> None:
         st.caption(_("The first look inside comes with the first step."))
         return
     try:
-        probe = _probe(str(run.folder))
-        snapshot = _snapshot(str(run.folder), steps[-1])
+        probe = run.probe()
+        snapshot = run.snapshot(steps[-1])
         said: str = panels(run.experiment).part("predictions")(run, snapshot.step)
     except ValueError as error:
         show.problem(error)
@@ -89,7 +89,7 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
     n_heads = snapshot.attention[modules[0]].shape[1]
     _keep(_MODULE, modules)
     _keep(_HEAD, range(n_heads))
-    _keep(_EXAMPLE, range(len(probe.items)))
+    _keep(_EXAMPLE, range(len(probe.attended)))
     module = st.selectbox(
         _("Attention"),
         modules,
@@ -108,11 +108,12 @@ def _selectors(run: Run, probe: Probe, snapshot: Snapshot) -> tuple[str, int, in
     )
     example = st.selectbox(
         _("Example"),
-        range(len(probe.items)),
+        range(len(probe.attended)),
         key=_EXAMPLE,
         format_func=lambda n: example_name(run.experiment, probe.items[n], n + 1, is_short=True),
         persist_state="session",
     )
+    attended.say(run, probe)
     return module, head, example
 
 
@@ -169,19 +170,9 @@ def _keep(key: str, options: Iterable[object]) -> None:
         st.session_state[key] = offered[0]
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _probe(folder: str) -> Probe:
-    return _run(folder).probe()
-
-
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _snapshot(folder: str, step: int) -> Snapshot:
-    return _run(folder).snapshot(step)
-
-
 @st.cache_data(show_spinner=False, max_entries=64)
 def _texts(folder: str, step: int) -> str:
-    snapshot, items = _snapshot(folder, step), _probe(folder).items
+    snapshot, items = _run(folder).snapshot(step), _run(folder).probe().items
     if items and is_language(items[0]):
         return continuation_rows(items, snapshot.tokens or [], snapshot.confidence)
     return text_rows(items, snapshot.tokens or [], snapshot.confidence)
@@ -189,13 +180,13 @@ def _texts(folder: str, step: int) -> str:
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _captions(folder: str, step: int) -> str:
-    probe, snapshot = _probe(folder), _snapshot(folder, step)
+    probe, snapshot = _run(folder).probe(), _run(folder).snapshot(step)
     return text_rows(probe.items, snapshot.tokens or [], snapshot.confidence, probe.images)
 
 
 @st.cache_data(show_spinner=False, max_entries=64)
 def _pictures(folder: str, step: int, class_names: tuple[str, ...]) -> str:
-    probe, snapshot = _probe(folder), _snapshot(folder, step)
+    probe, snapshot = _run(folder).probe(), _run(folder).snapshot(step)
     if probe.images is None or snapshot.probabilities is None:
         raise StudentError(
             "The snapshot of step {step:,} holds no predictions for pictures.", step=step

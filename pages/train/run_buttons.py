@@ -77,6 +77,11 @@ def watcher(run: Run) -> None:
     """Say in one line why another visitor's run has no buttons of its own; else nothing."""
     if visitors.watches(run):
         words = _("You watch a run of another visitor: train a copy to play with it.")
+        if run.status.is_active:
+            words = _(
+                "You watch a run of another visitor: train a copy to play with it, once it has "
+                "ended, or a new one with its settings."
+            )
         st.caption(f":material/visibility: {words}")
 
 

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import controls, state
 from pages.ui.drafts import Checked
+from pages.ui.typed import escape
 from tfm_core.config import ConfigError, from_json, to_json
 
 _FILE = "transfer-file"
@@ -56,4 +57,5 @@ def _take() -> None:
         st.session_state[_PROBLEMS] = [why, *sentences]
         return
     state.set_draft(experiment.model_dump())
-    st.toast(_("Settings taken from {name}.").format(name=file.name), icon=":material/upload_file:")
+    words = _("Settings taken from {name}.").format(name=escape(file.name))
+    st.toast(words, icon=":material/upload_file:")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from pages.ui.model_choice import Chosen
+from tfm_core import byte_cache
 from tfm_core.config import Experiment, from_json, to_json
 from tfm_core.data.shape import data_shape
 from tfm_core.facts.own_names import own_name, own_names
@@ -107,18 +108,11 @@ def after(model_at: ModelAtStep, rate: float) -> ModelAtStep:
 def kept(name: str, model_at: ModelAtStep, key: tuple[Any, ...], work: Callable[[Trainer], T]) -> T:
     """Return what a piece of work found, computed once for a model and a key."""
     with _lock:
-        value: T = _kept(name, model_at, key, work)
-    return value
+        whole = ("training step", name, model_at, key)
+        return byte_cache.SHARED.get(whole, lambda: work(_at(model_at)[0]))
 
 
-@st.cache_resource(show_spinner=False, max_entries=24)
-def _kept(
-    name: str, model_at: ModelAtStep, key: tuple[Any, ...], _work: Callable[[Trainer], Any]
-) -> Any:
-    return _work(_at(model_at)[0])
-
-
-@st.cache_resource(show_spinner=False, max_entries=48)
+@byte_cache.kept
 def _at(model_at: ModelAtStep) -> tuple[Trainer, Taken | None]:
     from tfm_core.inspect.training_step.step import start, take
 

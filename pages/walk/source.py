@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -10,6 +11,7 @@ from pages.i18n import N_, _
 from pages.ui import model_choice, view_link
 from pages.ui.model_choice import Chosen
 from pages.walk.link import BOOK, MINE, POSITION, SOURCE
+from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.facts.architecture import Architecture
 from tfm_core.runs.run import Run
@@ -59,13 +61,13 @@ def _of(chosen: Chosen) -> tuple[str, Subject]:
         return key, _by_shape(key, known.batch, known)
     if chosen.run is not None and chosen.run.has_checkpoint:
         path = chosen.run.folder / "checkpoints" / "last" / "checkpoint.safetensors"
-        walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns, chosen.run)
+        walked = _trained(str(chosen.run.folder), path.stat().st_mtime_ns)
         return f"{chosen.run.id} {path.stat().st_mtime_ns}", walked
     text = chosen.experiment.model_dump_json()
     return text, _untrained(text)
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
+@byte_cache.kept
 def _book(position: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import BOOK_SEED, book_example
@@ -78,18 +80,20 @@ def _book(position: str) -> Subject:
     return with_note(book_example(position, with_numbers=True), note)
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _by_shape(key: str, batch: int, _known: Architecture) -> Subject:
+def _by_shape(key: str, batch: int, known: Architecture) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import by_shape
 
-    walked = by_shape(
-        _known.model, _known.shape, batch=batch, src_len=_known.src_len, tgt_len=_known.tgt_len
-    )
-    return with_note(walked, N_("A model at its real size: shapes only, no numbers."))
+    def walked() -> Subject:
+        laid_out = by_shape(
+            known.model, known.shape, batch=batch, src_len=known.src_len, tgt_len=known.tgt_len
+        )
+        return with_note(laid_out, N_("A model at its real size: shapes only, no numbers."))
+
+    return byte_cache.SHARED.get(("walk by shape", key, batch), walked)
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
+@byte_cache.kept
 def _untrained(text: str) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
@@ -102,17 +106,18 @@ def _untrained(text: str) -> Subject:
     return with_note(walked, N_("This model is large: it is walked through by its shapes."))
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
-def _trained(folder: str, changed: int, _run: Run) -> Subject:
+@byte_cache.kept
+def _trained(folder: str, changed: int) -> Subject:
     from tfm_core.inspect.walk.forward import with_note
     from tfm_core.inspect.walk.subject import subject
     from tfm_core.training.checkpoints import load_model
 
-    model, step = load_model(_run.experiment, _run.folder / "checkpoints" / "last")
+    run = Run(Path(folder))
+    model, step = load_model(run.experiment, run.folder / "checkpoints" / "last")
     try:
-        probe = _run.probe()
-        walked = subject(_run.experiment, model, items=probe.items, images=probe.images)
+        probe = run.probe()
+        walked = subject(run.experiment, model, items=probe.items, images=probe.images)
     except ValueError:  # no probe yet
-        walked = subject(_run.experiment, model)
+        walked = subject(run.experiment, model)
     note = N_("The last checkpoint of the run, at step {step:,} of its training.", step=step)
     return with_note(walked, note)

@@ -149,7 +149,7 @@ def _recorded() -> None:
     for other in visitors.at_hand():
         if embeddings.can_show(other) is None and other.meta.preset == PRESET:
             st.button(
-                _("Look at “{name}”").format(name=other.meta.name),
+                _("Look at “{name}”").format(name=escape(other.meta.name)),
                 icon=":material/visibility:",
                 key="words-open",
                 on_click=state.set_current_run,

@@ -8,9 +8,9 @@ from pages.i18n import _
 from pages.ui import show, view_link
 from pages.words.embeddings import table_to_show
 from pages.words.link import DIMENSIONS
+from tfm_core.facts.storage import MOST_EMBEDDED
 from tfm_core.inspect.text import embeddings
 from tfm_core.plots import embeddings_moving as plots
-from tfm_core.probe.types import MOST_EMBEDDED
 
 
 def view() -> None:

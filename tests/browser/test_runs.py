@@ -53,6 +53,31 @@ def test_the_name_of_a_run_is_shown_as_it_was_typed(open_tab: OpenTab, server: A
     expect(tab.page.get_by_test_id("stSidebar")).to_contain_text(MARKS)
 
 
+NAME = "![i](http://x.example/y.png) <b> :red[x] $x$ [l](javascript:1)"
+
+
+def test_a_name_is_shown_on_every_page_as_it_was_typed_and_asks_for_nothing(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    run = server.store.fork("recorded-korean", steps=1001)
+    tab = open_tab("runs")
+    asked: list[str] = []
+    tab.page.on("request", lambda request: asked.append(request.url))
+    name = menu(tab, run).get_by_role("textbox", name="Name")
+    name.fill(NAME)
+    name.press("Enter")
+    tab.settle()
+    tab.page.get_by_role("button", name="Rename", exact=False).click()
+    expect(row(tab, run)).to_contain_text(NAME)
+    compared = f"parameters?show=run&run={run.id}&versus=run:{run.id}"
+    for path in ("", f"train?run={run.id}", f"attention?run={run.id}", compared):
+        tab.goto(path)
+        expect(tab.page.get_by_text(NAME).first).to_be_visible()
+        marked = tab.page.locator("img[src*='y.png'], a[href^='javascript'], b:has-text(':red')")
+        expect(marked).to_have_count(0)
+    assert [url for url in asked if "x.example" in url] == []
+
+
 def test_a_damaged_run_says_so_while_others_can_be_opened(
     open_tab: OpenTab, server: AppServer
 ) -> None:

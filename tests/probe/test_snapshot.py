@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.training.test_loop import experiment
+from tests.training.test_loop import EXPERIMENTS, experiment
 from tfm_core.decoding import greedy
 from tfm_core.probe import snapshot
 from tfm_core.training.loop import build, train
@@ -54,3 +54,32 @@ def test_one_wrong_token_asks_for_decoding():
     assert decoded.confidence[1, 2] == 0
     logits[1, 1, 4] = 99.0
     assert snapshot._as_taught(logits, targets) is None
+
+
+@pytest.mark.parametrize("chosen", EXPERIMENTS, ids=lambda e: f"{e.model.family}-{e.task.name}")
+def test_with_fewer_maps_the_predictions_are_those_of_all(chosen):
+    trainer = build(chosen)
+    whole, few = snapshot.take(trainer), snapshot.take(trainer, 2)
+    for name, maps in whole.attention.items():
+        assert len(maps) > 2
+        np.testing.assert_allclose(few.attention[name], maps[:2], atol=2e-3)
+    assert few.texts == whole.texts
+    assert few.tokens == whole.tokens
+    for name in ("probabilities", "ids", "confidence"):
+        if getattr(whole, name) is not None:
+            np.testing.assert_allclose(getattr(few, name), getattr(whole, name), atol=2e-3)
+    assert trainer.model.training is build(chosen).model.training
+
+
+def test_examples_without_maps_go_through_the_fused_attention(monkeypatch):
+    from tfm_core.layers.attention import MultiHeadAttention as Attention
+
+    trainer, seen = build(EXPERIMENTS[-1]), []
+    explicit = Attention._explicit
+    monkeypatch.setattr(
+        Attention,
+        "_explicit",
+        lambda self, q, *rest: seen.append(len(q)) or explicit(self, q, *rest),
+    )
+    snapshot.take(trainer, 1)
+    assert set(seen) == {1}

@@ -7,6 +7,7 @@ import pytest
 from tests.runs.comparing import assert_same, facts, stopping_at
 from tests.runs.waiting import tiny, wait_until
 from tfm_core.config import Experiment
+from tfm_core.facts.storage import attention_numbers
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute
 from tfm_core.runs.requests import drop
@@ -37,6 +38,26 @@ def test_a_finished_run_has_everything_in_its_folder(whole):
         if record["event"] == "measured" and record["split"] == "validation" and record["step"] > 0
     )
     assert (whole.folder / "checkpoints" / "best" / "checkpoint.safetensors").is_file()
+
+
+@pytest.mark.quick
+def test_a_server_that_keeps_less_attention_keeps_it_of_fewer_examples(store, monkeypatch):
+    per_example = attention_numbers(tiny())
+    monkeypatch.setenv("TFM_MAX_ATTENTION", str(3 * per_example))
+    run = store.create(tiny())
+    execute(run, *stopping_at(3, run))
+    assert (len(run.probe().items), len(run.probe().attended)) == (6, 3)
+    assert {len(maps) for maps in run.snapshot(0).attention.values()} == {3}
+    assert len(run.snapshot(0).texts) == 6
+
+    monkeypatch.setenv("TFM_MAX_ATTENTION", str(2 * per_example))
+    execute(run, *stopping_at(5, run))
+    assert len(run.probe().attended) == 2
+
+    monkeypatch.delenv("TFM_MAX_ATTENTION")  # snapshots from here on have what the others have
+    execute(run)
+    assert len(run.probe().attended) == 2
+    assert {len(maps) for maps in run.snapshot(7).attention.values()} == {2}
 
 
 @pytest.mark.quick

@@ -56,6 +56,7 @@ def test_a_full_line_takes_no_more_and_says_so(store, idle):
     [
         (Limits(max_steps=6), "has 7 steps, but at most 6"),
         (Limits(max_parameters=100), r"parameters, but at most 100 are allowed"),
+        (Limits(max_attention=50), r"on one example has [\d,]+ weights .* keep at most 50 here"),
     ],
 )
 def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
@@ -66,7 +67,9 @@ def test_a_run_beyond_the_limits_is_refused(store, idle, limits, sentence):
 def test_limits_come_from_the_environment(store, monkeypatch):
     monkeypatch.setenv("TFM_MAX_QUEUED", "3")
     monkeypatch.setenv("TFM_MAX_SECONDS", "60")
-    assert RunQueue(store).limits == Limits(max_queued=3, max_seconds=60, max_pause=600)
+    assert RunQueue(store).limits == Limits(
+        max_queued=3, max_seconds=60, max_attention=20_000_000, max_pause=600
+    )
 
 
 @pytest.mark.parametrize("name", ["TFM_MAX_QUEUED", "TFM_MAX_PER_SESSION", "TFM_MAX_RUNNING"])

@@ -180,7 +180,7 @@ def share_probe(trainer: Any) -> dict[str, Any]:
     return {"kind": "share", "items": [{"src": list(map(str, row)), "tgt": ["?"]} for row in rows]}
 
 
-def share_snapshot(trainer: Any) -> Snapshot:
+def share_snapshot(trainer: Any, n_attended: int | None) -> Snapshot:
     with capture(trainer.model, only={"weights"}) as cache:
         predictions(trainer.model, trainer.data.validation.bits[:3])
     maps = {name: value.half().numpy() for name, value in cache.of("weights").items()}

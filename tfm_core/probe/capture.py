@@ -29,7 +29,7 @@ from tfm_core.layers.recorder import recording
 
 
 class ActivationCache(dict[str, Tensor]):
-    """Tensors by ``module name.what``; those of ``only`` kinds, or all."""
+    """Tensors by ``module name.what``; those of ``only`` kinds or whole names, or all."""
 
     def __init__(
         self, model: nn.Module, only: Collection[str] | None, with_grad: bool = False
@@ -46,7 +46,7 @@ class ActivationCache(dict[str, Tensor]):
         if name is None:
             return
         for kind, tensor in tensors.items():
-            if self._only is None or kind in self._only:
+            if self._only is None or kind in self._only or f"{name}.{kind}" in self._only:
                 self[f"{name}.{kind}"] = tensor if self._with_grad else tensor.detach()
 
     def of(self, kind: str) -> dict[str, Tensor]:

@@ -33,12 +33,14 @@ _KINDS = {"corpus": "text"}  # kinds of tasks whose probe has another one
 class SnapshotForm:
     """What every snapshot of a run must look like; a part that was not kept may lack.
 
-    n_examples: P, or None where the probe is not known; maps: attention module -> heads, and the
+    n_examples: P, or None where the probe is not known; n_attended: of so many, at least, there is
+    attention, None for all; maps: attention module -> heads, and the
     least queries and keys of its maps; n_classes: of a picture, None where words are answered;
     d_model, n_heads: of what is learned of positions; n_patches: rows of a table of patches.
     """
 
     n_examples: int | None
+    n_attended: int | None
     maps: Mapping[str, tuple[int, int, int]]
     n_classes: int | None
     d_model: int
@@ -47,12 +49,15 @@ class SnapshotForm:
 
     def check(self, snapshot: Snapshot) -> None:
         """Raise Unreadable, in a clause, where a snapshot is not of this form."""
-        n = self.n_examples
+        n_watched = self.n_examples if self.n_attended is None else None
         for name, weights in snapshot.attention.items():
             if name not in self.maps:
                 raise Unreadable("it holds attention of a layer that this model has not")
             n_heads, n_queries, n_keys = self.maps[name]
-            n = _examples(weights, n, ndim=4)
+            n_watched = _examples(weights, n_watched, ndim=4)
+            most = MOST_EXAMPLES if self.n_examples is None else self.n_examples
+            if not (self.n_attended or 1) <= n_watched <= most:
+                raise Unreadable("it is not one of the examples of this run")
             if weights.shape[1] != n_heads:
                 raise Unreadable(
                     "{name} has {found} heads, but this model {n_heads}",
@@ -62,7 +67,7 @@ class SnapshotForm:
                 )
             if weights.shape[2] < n_queries or weights.shape[3] < n_keys:
                 raise Unreadable("the maps of {name} are too small for the examples", name=name)
-        self._check_answers(snapshot, n)
+        self._check_answers(snapshot, self.n_examples)
         self._check_tables(snapshot)
 
     def _check_answers(self, snapshot: Snapshot, n: int | None) -> None:
@@ -130,6 +135,7 @@ def form_of(experiment: Experiment, probe: Probe | None) -> SnapshotForm:
         n_patches = patches_per_side(experiment) ** 2 + has_cls(experiment)
     return SnapshotForm(
         n_examples=None if probe is None else len(probe.items),
+        n_attended=None if probe is None else probe.n_attended,
         maps=maps,
         n_classes=task.facts.n_classes if isinstance(task, ImageTaskConfig) else None,
         d_model=model.d_model,
@@ -145,6 +151,8 @@ def check_probe(experiment: Experiment, probe: Probe) -> None:
         raise Unreadable("its examples are not those of {task}", task=task.facts.label)
     if not 1 <= len(probe.items) <= MOST_EXAMPLES:
         raise Unreadable("it has {n:,} examples", n=len(probe.items))
+    if probe.n_attended is not None and not is_whole(probe.n_attended, 1, len(probe.items)):
+        raise Unreadable("it does not say of how many examples the attention is kept")
     for number, item in enumerate(probe.items, 1):
         if not isinstance(item, dict) or not _is_item(experiment, item):
             raise Unreadable("its example {number} is none of this task", number=number)

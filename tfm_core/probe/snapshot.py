@@ -18,18 +18,17 @@ from tfm_core.data.load import data_as
 from tfm_core.data.text_data import TextData
 from tfm_core.data.vocabulary import PAD, Vocabulary
 from tfm_core.decoding import Decoded, greedy
+from tfm_core.facts.storage import MOST_EMBEDDED, N_PICTURES, N_SENTENCES
+from tfm_core.models.build import Model
 from tfm_core.models.embedding import TokenEmbedding
 from tfm_core.models.text import DecoderOnly, EncoderOnly
 from tfm_core.models.vit import VisionTransformer
 from tfm_core.probe import continuation
 from tfm_core.probe.caption_items import items_of
 from tfm_core.probe.capture import capture
-from tfm_core.probe.types import MOST_EMBEDDED, RELATIVE, Array, Snapshot
+from tfm_core.probe.types import RELATIVE, Array, Snapshot
 from tfm_core.training.loop import Trainer
 from tfm_core.variants.tasks import TASK_KINDS, TaskKind
-
-N_SENTENCES = 6
-N_PICTURES = 10
 
 
 def probe_of(trainer: Trainer) -> dict[str, Any]:
@@ -42,10 +41,13 @@ def probe_of(trainer: Trainer) -> dict[str, Any]:
     return probe
 
 
-def take(trainer: Trainer) -> Snapshot:
-    """Look inside now: attention on the probe under the true target, and predictions."""
+def take(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
+    """Look inside now: attention on the probe under the true target, and predictions.
+
+    n_attended: of so many examples, the first ones, the attention is taken; None for all.
+    """
     with torch.inference_mode(), trainer.autocast():
-        snapshot: Snapshot = _kind(trainer).part("snapshot")(trainer)
+        snapshot: Snapshot = _kind(trainer).part("snapshot")(trainer, n_attended)
     return snapshot
 
 
@@ -106,36 +108,36 @@ def _pictures(data: ImageData) -> Tensor:
     return torch.tensor([*firsts, *others][:N_PICTURES], device=data.validation.labels.device)
 
 
-def image_snapshot(trainer: Trainer) -> Snapshot:
+def image_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that gives a picture a class, see ``take``."""
     data = data_as(trainer.data, ImageData)
     images = data.normalise(data.validation.images[_pictures(data)])
-    with capture(trainer.model, only={"weights"}) as cache:
-        probabilities = trainer.model(images).float().softmax(-1)
+    attention, logits = _watched(trainer.model, n_attended, images)
     return Snapshot(
         step=trainer.step,
-        attention={name: _half(value) for name, value in cache.of("weights").items()},
-        probabilities=_half(probabilities),
+        attention=attention,
+        probabilities=_half(logits.float().softmax(-1)),
         positions=_positions(trainer),
     )
 
 
-def text_snapshot(trainer: Trainer) -> Snapshot:
+def text_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that answers texts, see ``take``."""
     data = data_as(trainer.data, TextData)
     tgt, src = data.validation.tgt[:N_SENTENCES], data.validation.src[:N_SENTENCES]
-    return _of_words(trainer, src, tgt, data.task.tgt_vocabulary, data.task.join_tgt, _answers)
+    task = data.task
+    return _of_words(trainer, n_attended, src, tgt, task.tgt_vocabulary, task.join_tgt, _answers)
 
 
-def corpus_snapshot(trainer: Trainer) -> Snapshot:
+def corpus_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that continues texts, see ``take``."""
     data = data_as(trainer.data, TextData)
     tgt, src = data.validation.tgt[:N_SENTENCES], data.validation.src[:N_SENTENCES]
     task = data.task
-    return _of_words(trainer, src, tgt, task.tgt_vocabulary, task.join_tgt, _continued)
+    return _of_words(trainer, n_attended, src, tgt, task.tgt_vocabulary, task.join_tgt, _continued)
 
 
-def caption_snapshot(trainer: Trainer) -> Snapshot:
+def caption_snapshot(trainer: Trainer, n_attended: int | None = None) -> Snapshot:
     """Look at a model that describes pictures, see ``take``."""
     data = data_as(trainer.data, CaptionData)
     tgt = data.validation.tgt[:N_SENTENCES]
@@ -145,11 +147,12 @@ def caption_snapshot(trainer: Trainer) -> Snapshot:
     def joined(row: Sequence[str]) -> str:
         return join(row, data.config)
 
-    return _of_words(trainer, images, tgt, data.vocabulary, joined, _answers)
+    return _of_words(trainer, n_attended, images, tgt, data.vocabulary, joined, _answers)
 
 
 def _of_words(
     trainer: Trainer,
+    n_attended: int | None,
     src: Tensor,
     tgt: Tensor,
     vocabulary: Vocabulary,
@@ -161,13 +164,12 @@ def _of_words(
     src: what the model reads, ids or pictures. decode: trainer, src, tgt and the logits under tgt
     to what the model writes by itself.
     """
-    with capture(trainer.model, only={"weights"}) as cache:
-        logits = trainer.model(src, tgt[:, :-1])
+    attention, logits = _watched(trainer.model, n_attended, src, tgt[:, :-1])
     decoded = decode(trainer, src, tgt, logits)
     tokens = [vocabulary.decode(row) for row in decoded.ids.tolist()]
     return Snapshot(
         step=trainer.step,
-        attention={name: _half(value) for name, value in cache.of("weights").items()},
+        attention=attention,
         ids=decoded.ids.cpu().numpy().astype(np.int32),
         confidence=_half(decoded.confidence),
         tokens=tokens,
@@ -175,6 +177,23 @@ def _of_words(
         positions=_positions(trainer),
         embeddings=_embeddings(trainer),
     )
+
+
+def _watched(
+    model: Model, n_attended: int | None, *inputs: Tensor
+) -> tuple[dict[str, Array], Tensor]:
+    """Return the attention on the first ``n_attended`` examples, and the logits (P, ...) of all.
+
+    The others go through the fused attention, which makes no maps.
+    """
+    with capture(model, only={"weights"}) as cache:
+        logits: Tensor = model(*(part[:n_attended] for part in inputs))
+    if len(logits) < len(inputs[0]):
+        was_training = model.training
+        model.eval()
+        logits = torch.cat([logits, model(*(part[n_attended:] for part in inputs))])
+        model.train(was_training)
+    return {name: _half(value) for name, value in cache.of("weights").items()}, logits
 
 
 def _answers(trainer: Trainer, src: Tensor, tgt: Tensor, logits: Tensor) -> Decoded:

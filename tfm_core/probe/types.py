@@ -8,8 +8,6 @@ from typing import Any
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-MOST_EMBEDDED = 65_536
-"""Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
 RELATIVE = ".relative.table"
 """How the names end of what heads learned for buckets of offsets."""
 
@@ -18,7 +16,8 @@ RELATIVE = ".relative.table"
 class Snapshot:
     """One look inside, on the P examples of the probe.
 
-    attention: module name -> float16 (P, H, Q, K), padded with zeros.
+    attention: module name -> float16 (A, H, Q, K), padded with zeros, of the first A examples: all
+    of them, or as many as a server keeps (see ``facts.storage``).
     probabilities: float16 (P, classes), pictures only.
     ids: int32 (P, T) and confidence: float16 (P, T), predicted target tokens, not for pictures.
     tokens, texts: the predictions as tokens and as a person reads them, likewise.
@@ -45,9 +44,16 @@ class Probe:
     items, text: ``src`` and ``tgt`` tokens, ``alignment``, ``src_text``, ``tgt_text``;
     items, pictures: ``label``; captions: ``src`` patches, ``tgt`` words, ``tgt_text``, ``boxes``
     and ``alignment`` (see ``probe.caption_items``); texts to continue also ``prompt`` (see
-    ``probe.continuation``). images: (P, C, height, width) uint8, None for texts.
+    ``probe.continuation``). images: (P, C, height, width) uint8, None for texts. n_attended: of so
+    many, the first ones, the snapshots keep the attention; None for all.
     """
 
     kind: str
     items: list[dict[str, Any]]
     images: Array | None = None
+    n_attended: int | None = None
+
+    @property
+    def attended(self) -> list[dict[str, Any]]:
+        """The examples of which the snapshots keep the attention."""
+        return self.items[: self.n_attended]

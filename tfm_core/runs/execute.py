@@ -12,8 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import claim, leftovers, requests, snapshots, tickets
+from tfm_core.runs import claim, leftovers, requests, settings, snapshots, tickets
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
@@ -84,6 +85,8 @@ class _Execution:
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
         self._best_loss = _best_loss(run.folder)
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
+        most = settings.read().max_attention
+        self.n_attended = max(1, storage.examples_kept(run.experiment, most))
 
     def go(self) -> Ending:
         """Build, load, train, and finish or stop; return how it ended."""
@@ -93,8 +96,7 @@ class _Execution:
         trainer = build(self.run.experiment, self.run.meta.device, self._download)
         trainer.clock = self.recorder.clock
         reason = self._continue(trainer)
-        if trainer.step == 0:
-            self._write_probe(trainer)
+        self._choose_examples(trainer)
         self._report_progress(trainer, 0.0)
         self.recorder.change("running", reason, device=str(trainer.device), total_steps=self.total)
         why = None
@@ -164,12 +166,21 @@ class _Execution:
     def _snapshot(self, trainer: Trainer) -> None:
         from tfm_core.probe import snapshot
 
-        snapshots.write(self.run.folder, snapshot.take(trainer))
+        snapshots.write(self.run.folder, snapshot.take(trainer, self.n_attended))
 
-    def _write_probe(self, trainer: Trainer) -> None:
+    def _choose_examples(self, trainer: Trainer) -> None:
+        """Write the probe; a resumed run goes on with the attention of no more examples."""
         from tfm_core.probe import snapshot
 
-        snapshots.write_probe(self.run.folder, snapshot.probe_of(trainer))
+        if trainer.step > 0:
+            n_before = len(self.run.probe().attended)
+            self.n_attended = min(self.n_attended, n_before)
+            if self.n_attended == n_before:
+                return
+        probe = snapshot.probe_of(trainer)
+        if self.n_attended < len(probe["items"]):
+            probe["n_attended"] = self.n_attended
+        snapshots.write_probe(self.run.folder, probe)
 
     def _keep_best(self, loss: float, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tfm_core.config import Experiment
+from tfm_core.facts import storage
 from tfm_core.runs.settings import Settings
 from tfm_core.sentences import StudentError
 
@@ -26,6 +27,7 @@ class Limits:
     max_steps: int | None = None
     max_parameters: int | None = None
     max_seconds: float | None = None
+    max_attention: int | None = None
     max_pause: float | None = None
     only_shows: bool = False
 
@@ -38,6 +40,7 @@ class Limits:
             max_steps=settings.max_steps,
             max_parameters=settings.max_parameters,
             max_seconds=settings.max_seconds,
+            max_attention=settings.max_attention,
             max_pause=settings.max_pause,
             only_shows=settings.only_shows,
         )
@@ -79,6 +82,16 @@ class Limits:
                     "allowed here.",
                     count=count,
                     max_parameters=self.max_parameters,
+                )
+        if self.max_attention is not None:
+            numbers = storage.attention_numbers(experiment)
+            if numbers > self.max_attention:
+                raise LimitReached(
+                    "The attention of this model on one example has {numbers:,} weights (layers × "
+                    "heads × tokens²), but a snapshot may keep at most {most:,} here. Larger "
+                    "patches or shorter texts help most, then fewer heads or layers.",
+                    numbers=numbers,
+                    most=self.max_attention,
                 )
 
     def check_trained(self, seconds: float) -> None:

@@ -70,6 +70,7 @@ class Run:
         """Point at a folder, which need not be whole."""
         self.folder = folder
         self._recorded = recorded
+        self._known_form: tuple[int, SnapshotForm] | None = None
 
     def __repr__(self) -> str:
         """Return where it lies."""
@@ -192,19 +193,25 @@ class Run:
         return snapshots.steps(self.folder)
 
     def snapshot(self, step: int) -> Snapshot:
-        """Return the snapshot of a step. Raises ValueError, in a sentence."""
-        return snapshots.read(snapshots.snapshot_path(self.folder, step), self._form)
+        """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
+        return snapshots.kept(snapshots.snapshot_path(self.folder, step), self._form)
 
-    @cached_property
+    @property
     def _form(self) -> SnapshotForm:
         """What a snapshot of this run must look like; without a probe, as far as can be known."""
         try:
-            probe = self.probe()
-        except RunDamaged:
-            raise
-        except StudentError:
-            probe = None
-        return form_of(self.experiment, probe)
+            changed = (self.folder / "probe.json").stat().st_mtime_ns
+        except OSError:
+            changed = 0
+        if self._known_form is None or self._known_form[0] != changed:  # a worker wrote it anew
+            try:
+                probe = self.probe()
+            except RunDamaged:
+                raise
+            except StudentError:
+                probe = None
+            self._known_form = changed, form_of(self.experiment, probe)
+        return self._known_form[1]
 
     def probe(self) -> Probe:
         """Return the examples that the snapshots look at. Raises ValueError, in a sentence."""

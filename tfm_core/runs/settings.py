@@ -56,6 +56,7 @@ class Settings:
             self.max_steps,
             self.max_parameters,
             self.max_seconds,
+            self.max_attention,
             self.max_disk,
             self.max_runs,
         )
@@ -260,11 +261,11 @@ VARIABLES = (
     Variable(
         "TFM_MAX_ATTENTION",
         "max_attention",
-        "attention weights that a snapshot keeps, 2 bytes each: layers × heads × tokens² × "
-        "examples; beyond it fewer examples are kept",
+        "attention weights (2 bytes each: layers × heads × tokens² × examples) that a snapshot "
+        "keeps; beyond it fewer examples are kept, and a model with more on one is refused",
         "numbers",
         "20000000",
-        "no attention is kept",
+        "only shows",
         whole,
     ),
     Variable(

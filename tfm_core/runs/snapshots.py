@@ -19,6 +19,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.probe.form import SnapshotForm, check_probe
 from tfm_core.probe.types import Array, Probe, Snapshot
@@ -117,6 +118,22 @@ def _made(metadata: Mapping[str, str], tensors: dict[str, Array]) -> Snapshot:
     )
 
 
+def kept(path: Path, form: SnapshotForm) -> Snapshot:
+    """Return a snapshot, from memory where it was read before. Raises ValueError as ``read``."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return read(path, form)
+    snapshot = byte_cache.SHARED.get(
+        ("snapshot", path, facts.st_mtime_ns, facts.st_size), lambda: read(path, form)
+    )
+    try:
+        form.check(snapshot)  # the probe may have been written anew since it was read
+    except Unreadable:
+        return read(path, form)
+    return snapshot
+
+
 def steps(folder: Path) -> list[int]:
     """Return the steps of the snapshots of a run that can be read, ascending."""
     try:
@@ -153,12 +170,15 @@ def _is_whole(path: str, mtime_ns: int, size: int) -> bool:
 
 
 def write_probe(folder: Path, values: Mapping[str, Any]) -> None:
-    """Write the probe: ``kind``, ``items`` and, for pictures, ``images`` uint8. Raises OSError."""
+    """Write the probe: ``kind``, ``items``, ``n_attended`` and, for pictures, ``images`` uint8.
+
+    Raises OSError.
+    """
     images = values.get("images")
     if images is not None:
         content = save({"images": np.ascontiguousarray(images, np.uint8)})
         write_bytes(folder / "probe.safetensors", content, lasting=True)
-    words = {"kind": values["kind"], "items": values["items"]}
+    words = {name: values.get(name) for name in ("kind", "items", "n_attended")}
     write_json(folder / "probe.json", words, lasting=True)
 
 
@@ -172,7 +192,8 @@ def read_probe(folder: Path, experiment: Experiment) -> Probe:
         kind, items = values.get("kind"), values.get("items")
         if not isinstance(kind, str) or not isinstance(items, list):
             raise Unreadable("probe.json holds no examples")
-        probe = Probe(kind, items, None if kind == "text" else _read_images(folder))
+        images = None if kind == "text" else _read_images(folder)
+        probe = Probe(kind, items, images, values.get("n_attended"))
         check_probe(experiment, probe)
     except FileNotFoundError:
         raise StudentError(

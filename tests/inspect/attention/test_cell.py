@@ -35,33 +35,38 @@ def run(request, tmp_path_factory):
     return trained(tmp_path_factory.mktemp("runs"), experiment, steps=2)[0]
 
 
-def trace_of(run):
+def trace_of(run, module=None):
+    module = module or first_module(run)
     is_image = run.experiment.task.kind == "image"
-    return traced(run, {} if is_image else ITEM, PICTURE if is_image else None)
+    return traced(run, {} if is_image else ITEM, module, PICTURE if is_image else None)
 
 
-def every_cell(run, trace):
+def first_module(run):
+    return next(iter(modules_by_kind(run.experiment).values()))[0]
+
+
+def every_cell(run):
     rng, heads = np.random.default_rng(2), run.experiment.model.n_heads
     for modules in modules_by_kind(run.experiment).values():
         for module in modules:
+            trace = trace_of(run, module)
             shape = axes(run.experiment, trace.item, module).may_attend.shape
             for _ in range(5):
                 head, query, key = (int(rng.integers(n)) for n in (heads, *shape))
-                yield module, head, query, key
+                yield trace, head, query, key
 
 
 def test_every_step_gives_the_tensor_that_the_model_computed(run):
-    trace = trace_of(run)
-    for module, head, query, key in every_cell(run, trace):
-        found = cell(run.experiment, trace, module, head, query, key)
-        tensors = trace.tensors[module]
+    for trace, head, query, key in every_cell(run):
+        found = cell(run.experiment, trace, head, query, key)
+        tensors = trace.tensors
         assert found.products.sum() == pytest.approx(found.dot, abs=1e-5)
         is_recurrent = run.experiment.model.family == "recurrent"
         assert found.scale == (1 if is_recurrent else math.sqrt(4))
         assert found.is_tanh == (getattr(run.experiment.model, "attention", "") in TANH)
         score = tensors["scores"][head, query, key]
         assert found.dot / found.scale + found.bias == pytest.approx(score, abs=1e-4)
-        allowed = axes(run.experiment, trace.item, module).may_attend
+        allowed = axes(run.experiment, trace.item, trace.module).may_attend
         assert np.array_equal(found.may_attend_row, allowed[query])
         weights = found.exponentials / found.total
         np.testing.assert_allclose(weights, tensors["weights"][head, query], atol=1e-6)
@@ -72,10 +77,9 @@ def test_every_step_gives_the_tensor_that_the_model_computed(run):
 
 def test_the_shares_of_a_row_sum_to_one(run):
     trace = trace_of(run)
-    module = next(iter(modules_by_kind(run.experiment).values()))[0]
-    n_keys = axes(run.experiment, trace.item, module).may_attend.shape[1]
+    n_keys = axes(run.experiment, trace.item, trace.module).may_attend.shape[1]
     row = [
-        cell(run.experiment, trace, module, run.experiment.model.n_heads - 1, 1, key)
+        cell(run.experiment, trace, run.experiment.model.n_heads - 1, 1, key)
         for key in range(n_keys)
     ]
     assert sum(found.share for found in row) == pytest.approx(1, abs=1e-4)
@@ -85,18 +89,14 @@ def test_the_shares_of_a_row_sum_to_one(run):
 
 
 def test_a_bias_is_shown_where_there_is_one_and_only_there(run):
-    trace = trace_of(run)
-    module = next(iter(modules_by_kind(run.experiment).values()))[0]
-    found = cell(run.experiment, trace, module, 0, 1, 0)
+    found = cell(run.experiment, trace_of(run), 0, 1, 0)
     position = run.experiment.model.position
     assert (found.bias != 0) == (position in {"alibi", "t5-bias"})
     assert position != "alibi" or found.bias < 0
 
 
 def test_tables_hold_a_row_for_each_dimension_and_each_key(run):
-    trace = trace_of(run)
-    module = next(iter(modules_by_kind(run.experiment).values()))[0]
-    found = cell(run.experiment, trace, module, 0, 1, 0)
+    found = cell(run.experiment, trace_of(run), 0, 1, 0)
     assert dimensions_table(found)["product"].sum() == pytest.approx(found.dot, abs=1e-5)
     assert row_table(found)["weight"].sum() == pytest.approx(1, abs=1e-5)
     assert len(row_table(found)) == len(found.key_tokens)
@@ -104,8 +104,8 @@ def test_tables_hold_a_row_for_each_dimension_and_each_key(run):
 
 def test_a_forbidden_cell_gets_nothing(tmp_path):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
-    trace = trace_of(run)
-    found = cell(run.experiment, trace, "decoder.layers.0.self_attention", 0, 0, 2)
+    trace = trace_of(run, "decoder.layers.0.self_attention")
+    found = cell(run.experiment, trace, 0, 0, 2)
     assert (found.query_token, found.key_token) == ("<bos>", "2")
     assert not found.may_attend
     assert found.weight == found.share == found.norm_share == 0
@@ -115,9 +115,9 @@ def test_a_forbidden_cell_gets_nothing(tmp_path):
 def test_a_sentence_of_ones_own_can_be_traced(tmp_path):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     example = look_at_text(run, "forty two")
-    trace = traced(run, example.item)
     for module, weights in example.attention.items():
-        np.testing.assert_allclose(trace.tensors[module]["weights"], weights, atol=1e-6)
+        trace = traced(run, example.item, module)
+        np.testing.assert_allclose(trace.tensors["weights"], weights, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_sentence_of_ones_own_can_be_traced(tmp_path):
 def test_a_cell_that_is_not_there_is_answered_with_a_sentence(tmp_path, at, sentence):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     with pytest.raises(ValueError, match=sentence):
-        cell(run.experiment, trace_of(run), "decoder.layers.0.cross_attention", *at)
+        cell(run.experiment, trace_of(run, "decoder.layers.0.cross_attention"), *at)
 
 
 def test_a_picture_is_needed_where_pictures_were_learned(tmp_path):
     run = trained(tmp_path, small(vit_experiment()), steps=1)[0]
     with pytest.raises(ValueError, match="There is no picture, but this run reads"):
-        traced(run, {})
+        traced(run, {}, first_module(run))

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from tests.inspect.constructed import small, text_experiment, vit_experiment
-from tfm_core.inspect.attention.deletion import area, deleted, deletion, most_first
+from tfm_core.inspect.attention.deletion import (
+    MOST_STAGES,
+    area,
+    deleted,
+    deletion,
+    most_first,
+    stages_of,
+)
 from tfm_core.inspect.attention.rollout import rollout, rollout_by_layer, to_patches
 
 torch = pytest.importorskip("torch")
@@ -211,3 +218,25 @@ def test_text_has_no_pictures_to_explain(tmp_path):
     run = trained(tmp_path, small(text_experiment()), steps=1)[0]
     with pytest.raises(ValueError, match="This run reads text"):
         explained(run, PICTURE)
+
+
+@pytest.mark.parametrize("side", [1, 4, 7, 8])
+def test_a_usual_picture_loses_its_patches_one_by_one(side):
+    assert stages_of(side**2).tolist() == list(range(side**2 + 1))
+
+
+def test_small_patches_go_several_at_a_time():
+    stages = stages_of(28 * 28)
+    assert len(stages) == MOST_STAGES + 1
+    assert (stages[0], stages[-1]) == (0, 28 * 28)
+    assert (np.diff(stages) > 0).all()
+    seen = []
+
+    def ink(pictures):
+        seen.append(len(pictures))
+        return pictures.mean((1, 2, 3))
+
+    picture = np.ones((1, 28, 28), np.float32)
+    found = deletion(ink, picture, {"a": np.random.default_rng(0).random((28, 28))}, n_random=2)
+    assert seen == [3 * (MOST_STAGES + 1)]
+    np.testing.assert_allclose(found.curves["a"], 1 - found.removed, atol=1e-6)

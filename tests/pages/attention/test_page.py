@@ -259,3 +259,13 @@ def aligned_run(store):
         maps[index, 2, len(item["tgt"]), 0] = 1
     write(run.folder, last)
     return run
+
+
+def test_examples_without_maps_are_not_offered_and_the_page_says_why(store):
+    run = constructed_run(store, text_experiment())
+    write_probe(run.folder, {"kind": "text", "items": items_of_text(), "n_attended": 2})
+    at = opened(run, example="3")
+    (picker,) = [one for one in at.selectbox if one.label == "Example"]
+    assert len(picker.options) == 2
+    assert "Attention is kept of 2 of the 3 examples" in said(at)
+    assert not at.exception

@@ -181,10 +181,11 @@ def even_over_source(experiment: Experiment, item: Mapping[str, Any], module: st
 
 def score(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> dict[str, AlignmentScore]:
     """Return the scores of every module that can be scored, on the examples of the probe."""
+    maps = {name: snapshot.attention.get(name) for name in scored_modules(experiment)}
     return {
-        module: score_maps(experiment, module, probe.items, snapshot.attention[module])
-        for module in scored_modules(experiment)
-        if module in snapshot.attention
+        name: score_maps(experiment, name, probe.items[: len(weights)], weights)
+        for name, weights in maps.items()
+        if weights is not None
     }
 
 

@@ -30,15 +30,16 @@ _KINDS = ("query", "key", "value", "scores", "masked_scores", "weights", "heads"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """What every attention of a model computed on one example.
+    """What one attention of a model computed on one example.
 
-    tensors: module name -> query (H, Q, D), key and value (H, K, D), scores, masked_scores and
-    weights (H, Q, K), heads (H, Q, D), as float32; v (D,) where scores are v times a tanh.
+    tensors: query (H, Q, D), key and value (H, K, D), scores, masked_scores and weights (H, Q, K),
+    heads (H, Q, D), as float32; v (D,) where scores are v times a tanh.
     """
 
     step: int
     item: Mapping[str, Any]
-    tensors: Mapping[str, Mapping[str, Floats]]
+    module: str
+    tensors: Mapping[str, Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +92,9 @@ class AttentionCell:
 
 
 def traced(
-    run: Run, item: Mapping[str, Any], picture: npt.NDArray[np.uint8] | None = None
+    run: Run, item: Mapping[str, Any], module: str, picture: npt.NDArray[np.uint8] | None = None
 ) -> Trace:
-    """Send an example through the last checkpoint and keep what the attentions computed.
+    """Send an example through the last checkpoint and keep what an attention module computed.
 
     item and picture: of an ``Example``. Raises ValueError, in a sentence, where there is no
     checkpoint or the example is not one of this run's kind.
@@ -102,32 +103,19 @@ def traced(
 
     model, step = model_of(run)
     inputs = inputs_of(run, item, picture)
-    with capture(model, only=(*_KINDS, _TANH)) as cache:
+    names = {f"{module}.{kind}": kind for kind in (*_KINDS, _TANH)}
+    with capture(model, only=names) as cache:
         model(*inputs)
-    modules = cache.of("weights")
-    return Trace(
-        step,
-        item,
-        {
-            module: {
-                kind: cache[f"{module}.{kind}"][0].float().numpy()
-                for kind in (*_KINDS, _TANH)
-                if f"{module}.{kind}" in cache
-            }
-            for module in modules
-        },
-    )
+    found = {names[name]: tensor[0].float().numpy() for name, tensor in cache.items()}
+    return Trace(step, item, module, found)
 
 
-def cell(
-    experiment: Experiment, trace: Trace, module: str, head: int, query: int, key: int
-) -> AttentionCell:
+def cell(experiment: Experiment, trace: Trace, head: int, query: int, key: int) -> AttentionCell:
     """Return the arithmetic of one cell; head, query and key count from 0.
 
     Raises ValueError, in a sentence, for a cell that the map does not have.
     """
-    labels = axes(experiment, trace.item, module)
-    tensors = trace.tensors[module]
+    labels, tensors = axes(experiment, trace.item, trace.module), trace.tensors
     _check("head", head, len(tensors["weights"]))
     _check("query", query, len(labels.query))
     _check("key", key, len(labels.key))
@@ -148,7 +136,7 @@ def cell(
     lengths = np.linalg.norm(contributions, axis=-1)
     return AttentionCell(
         step=trace.step,
-        module=module,
+        module=trace.module,
         head=head,
         query_index=query,
         key_index=key,

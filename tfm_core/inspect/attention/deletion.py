@@ -22,11 +22,13 @@ Predict = Callable[[Floats], Floats]
 """Pictures (N, C, height, width) in, the probability of the watched class out: (N,)."""
 
 RANDOM_ORDERS = 8
+MOST_STAGES = 64
+"""Points of a curve behind its first; with more patches several are taken away at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deletion:
-    """Curves of one picture, each (n_patches + 1,).
+    """Curves of one picture, each (S,): a point a patch, MOST_STAGES + 1 at most.
 
     removed: share of patches taken away, 0 to 1. curves: explanation -> probability of the class.
     areas: explanation -> area under its curve, 0 to 1, lower is better. random: mean over orders,
@@ -72,9 +74,10 @@ def deletion(
     orders = [most_first(values) for values in explanations.values()]
     rng = np.random.default_rng(seed)
     orders += [rng.permutation(shape[0] * shape[1]) for _ in range(n_random)]
-    pictures = np.concatenate([deleted(picture, order, shape, fill) for order in orders])
+    stages = stages_of(shape[0] * shape[1])
+    pictures = np.concatenate([deleted(picture, order, shape, fill, stages) for order in orders])
     probabilities = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
-    removed = np.linspace(0, 1, probabilities.shape[1])
+    removed = stages / stages[-1]
     named = probabilities[: len(explanations)]
     by_chance = probabilities[len(explanations) :]
     curves = dict(zip(explanations, named, strict=True))
@@ -90,6 +93,11 @@ def deletion(
     )
 
 
+def stages_of(n_patches: int) -> npt.NDArray[np.int_]:
+    """Return how many patches are gone at each point of a curve, from none to all."""
+    return np.linspace(0, n_patches, min(n_patches, MOST_STAGES) + 1).round().astype(np.int_)
+
+
 def most_first(values: Floats) -> npt.NDArray[np.int_]:
     """Return the patches (n,) in the order of their values, the largest first; ties keep order."""
     return np.argsort(-np.asarray(values).ravel(), kind="stable")
@@ -100,10 +108,12 @@ def deleted(
     order: npt.NDArray[np.int_],
     shape: tuple[int, ...],
     fill: Floats | float = 0.0,
+    stages: npt.NDArray[np.int_] | None = None,
 ) -> Floats:
-    """Return (n + 1, C, height, width): the picture with the first 0, 1, ... n patches taken away.
+    """Return (S, C, height, width): the picture with the first patches taken away.
 
-    order: (n,) patches, row by row from the top left; shape: their rows and columns.
+    order: (n,) patches, row by row from the top left; shape: their rows and columns. stages: (S,)
+    how many are gone; 0, 1, ... n where nothing is said.
     """
     height, width = picture.shape[1:]
     rows, columns = shape
@@ -118,7 +128,8 @@ def deleted(
     rank = np.empty(len(order), np.int_)
     rank[order] = np.arange(len(order))
     rank = rank.reshape(rows, columns).repeat(height // rows, 0).repeat(width // columns, 1)
-    is_gone = rank[None] < np.arange(len(order) + 1)[:, None, None]  # (n + 1, height, width)
+    gone = np.arange(len(order) + 1) if stages is None else stages
+    is_gone = rank[None] < gone[:, None, None]  # (S, height, width)
     filled = np.broadcast_to(np.asarray(fill, picture.dtype).reshape(-1, 1, 1), picture.shape)
     return np.where(is_gone[:, None], filled[None], picture[None])
 

@@ -107,6 +107,7 @@ def explained(
         )
     modules = modules_by_kind(run.experiment)["patches"]
     attention = [cache[f"{name}.weights"][0].numpy() for name in modules]
+    cache.clear()
     tokens = {
         "attention": attention[-1].mean(0),
         "rollout": rollout(attention),

@@ -166,7 +166,8 @@ def of_snapshot(
         for module in modules:
             if module in snapshot.attention:
                 weights = snapshot.attention[module]
-                relations = relations_of(experiment, probe.items, kind, weights.shape[2:])
+                items = probe.items[: len(weights)]
+                relations = relations_of(experiment, items, kind, weights.shape[2:])
                 figures[module] = statistics(weights, relations.may_attend, relations, kind)
     return figures
 

@@ -125,7 +125,7 @@ def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAtten
         return None
     try:
         snapshot = snapshot or run.snapshot(steps[-1])
-        probe = run.probe()
+        items = run.probe().attended
     except ValueError:  # being written
         return None
     experiment = run.experiment
@@ -134,12 +134,12 @@ def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAtten
         return None
     maps = snapshot.attention[module].astype(np.float32)  # (P, H, Q, K)
     try:
-        score = alignment.score_maps(experiment, module, probe.items, maps)
+        score = alignment.score_maps(experiment, module, items, maps[: len(items)])
     except ValueError:  # a task whose answers come from no one word
         nothing = np.full(maps.shape[1], np.nan, np.float32)
         score = alignment.AlignmentScore(nothing, nothing, float("nan"), 0)
     head = 0 if np.isnan(score.share).all() else int(np.nanargmax(score.share))
-    names = [axes(experiment, item, module) for item in probe.items]
+    names = [axes(experiment, item, module) for item in items]
     shapes = [each.may_attend.shape for each in names]
     return CrossAttentionAtStep(
         step=snapshot.step,
@@ -147,16 +147,16 @@ def cross_attention_at(run: Run, snapshot: Snapshot | None = None) -> CrossAtten
         share=float(score.share[head]),
         aer=float(score.aer[head]),
         even=score.chance,
-        weights=[m[:, :rows, :keys] for m, (rows, keys) in zip(maps, shapes, strict=True)],
+        weights=[m[:, :rows, :keys] for m, (rows, keys) in zip(maps, shapes, strict=False)],
         names=names,
-        truth=[alignment.truth_on_map(experiment, item, module) for item in probe.items],
+        truth=[alignment.truth_on_map(experiment, item, module) for item in items],
     )
 
 
 def sentences(run: Run) -> list[str]:
     """Return the source of each sentence of the probe; none before there is one."""
     try:
-        return [str(item["src_text"]) for item in run.probe().items]
+        return [str(item["src_text"]) for item in run.probe().attended]
     except ValueError:
         return []
 

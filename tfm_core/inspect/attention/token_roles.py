@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
+from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.trained import checkpoint_mark, data_of, model_of
 from tfm_core.inspect.conclusions import tells_apart
 from tfm_core.probe.labels import has_cls, modules_by_kind, patches_per_side
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 N_FIT, N_TRIED = 1000, 400
+N_LEAST = 100  # where maps are so large that all would take minutes
 RIDGE = 1e-2
 CLS, MEAN, PATCH = "cls", "mean", "patch"
 
@@ -97,7 +99,7 @@ def token_roles(run: Run) -> TokenRoles:
     return _roles(run.folder, checkpoint_mark(run))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def _roles(folder: Path, mark: int) -> TokenRoles:
     from tfm_core.data.image_data import ImageData
 
@@ -105,8 +107,9 @@ def _roles(folder: Path, mark: int) -> TokenRoles:
     data = data_of(run.experiment)
     assert isinstance(data, ImageData)
     fit, tried = data.train, data.validation
-    images = [split.images[:n] for split, n in ((fit, N_FIT), (tried, N_TRIED))]
-    labels = [split.labels[:n].numpy() for split, n in ((fit, N_FIT), (tried, N_TRIED))]
+    n_fit, n_tried = (in_all(run.experiment, n, N_LEAST) for n in (N_FIT, N_TRIED))
+    images = [split.images[:n] for split, n in ((fit, n_fit), (tried, n_tried))]
+    labels = [split.labels[:n].numpy() for split, n in ((fit, n_fit), (tried, n_tried))]
     depths = [_vectors(run, data.normalise(one)) for one in images]
     is_cls = has_cls(run.experiment)
     targets = np.eye(int(labels[0].max()) + 1)[labels[0]]
@@ -131,25 +134,36 @@ def _roles(folder: Path, mark: int) -> TokenRoles:
 
 def _vectors(run: Run, images: Tensor) -> list[Floats]:
     """Return the vectors of all tokens, (N, T, d_model), before the first layer and after each."""
+    import torch
+
     from tfm_core.probe.capture import capture
 
     model, _step = model_of(run)
-    with capture(model, only={"input", "residual"}) as cache:
-        model(images)
     n_layers = len(modules_by_kind(run.experiment)["patches"])
     names = ["encoder.input", *(f"encoder.layers.{i}.residual" for i in range(n_layers))]
-    return [cache[name].numpy() for name in names]
+    parts = []
+    for part in torch.split(images, at_once(run.experiment, len(images))):
+        with capture(model, only={"input", "residual"}) as cache:
+            model(part)
+        parts.append([cache[name].numpy() for name in names])
+    return [np.concatenate(one) for one in zip(*parts, strict=True)]
 
 
 def _looks(run: Run, images: Tensor) -> tuple[float, ...]:
+    import torch
+
     from tfm_core.probe.capture import capture
 
     model, _step = model_of(run)
     last = modules_by_kind(run.experiment)["patches"][-1]
-    with capture(model, only={"weights"}) as cache:
-        model(images)
-    weights = cache[f"{last}.weights"].numpy()
-    return float(weights[:, :, 0, 0].mean()), float(weights[:, :, 1:, 0].mean())
+    own, others = [], []
+    for part in torch.split(images, at_once(run.experiment, len(images))):
+        with capture(model, only={f"{last}.weights"}) as cache:
+            model(part)
+        weights = cache[f"{last}.weights"].numpy()
+        own.append(weights[:, :, 0, 0])
+        others.append(weights[:, :, 1:, 0])
+    return float(np.concatenate(own).mean()), float(np.concatenate(others).mean())
 
 
 def _inks(images: Tensor, side: int) -> Floats:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core import byte_cache
 from tfm_core.config import Experiment, TaskConfig
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_, StudentError
@@ -84,7 +84,7 @@ def inputs_of(
     return inputs
 
 
-@lru_cache(maxsize=4)
+@byte_cache.kept
 def _load(folder: str, mark: int) -> tuple[Model, int]:
     import torch
 
@@ -94,7 +94,7 @@ def _load(folder: str, mark: int) -> tuple[Model, int]:
     return load_model(Run(Path(folder)).experiment, Path(folder) / "checkpoints" / "last")
 
 
-@lru_cache(maxsize=2)
+@byte_cache.kept
 def _data(task: TaskConfig, seed: int) -> Data:
     from tfm_core.data.load import load
 

@@ -19,6 +19,7 @@ from tfm_core.inspect.attention.alignment import (
     scored_modules,
     true_cells,
 )
+from tfm_core.inspect.attention.budget import at_once, in_all
 from tfm_core.inspect.attention.head_roles import relations_of
 from tfm_core.inspect.attention.head_statistics import HeadStatistics, Tally
 from tfm_core.inspect.attention.trained import data_of, model_of
@@ -50,7 +51,8 @@ class ValidationFigures:
 
 
 def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
-    """Return what the heads of a run do on its first ``limit`` validation examples.
+    """Return what the heads of a run do on its first ``limit`` validation examples, or on fewer
+    where their maps are very large (see ``budget``).
 
     Sentences are read under the true target. Takes a second or a few: keep the result, by
     ``trained.checkpoint_mark(run)``. Raises ValueError, in a sentence, where there is no checkpoint
@@ -61,14 +63,15 @@ def measured_over_validation(run: Run, limit: int = LIMIT) -> ValidationFigures:
     model, step = model_of(run)
     data = data_of(run.experiment)
     n_all = len(data.validation)
+    n = min(in_all(run.experiment, limit), n_all)
     tally = _Tallies(run.experiment)
-    for inputs, items in _batches(run.experiment, data, min(limit, n_all)):
+    for inputs, items in _batches(run.experiment, data, n):
         with capture(model, only={"weights"}) as cache:
             model(*inputs)
         tally.add(cache.of("weights"), items)
     return ValidationFigures(
         step=step,
-        n_examples=min(limit, n_all),
+        n_examples=n,
         n_all=n_all,
         statistics={name: part.result() for name, part in tally.statistics.items()},
         alignment={name: part.result() for name, part in tally.alignment.items() if part.n_tokens},
@@ -104,5 +107,6 @@ def _batches(
     experiment: Experiment, data: Data, n: int
 ) -> Iterator[tuple[tuple[Tensor, ...], list[Mapping[str, Any]]]]:
     batch = TASK_KINDS[experiment.task.kind].part("batches")
-    for first in range(0, n, _BATCH):
-        yield batch(experiment, data, slice(first, min(n, first + _BATCH)))
+    size = at_once(experiment, _BATCH)
+    for first in range(0, n, size):
+        yield batch(experiment, data, slice(first, min(n, first + size)))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tfm_core import byte_cache
 from tfm_core.config import CaptionTaskConfig, SequenceTaskConfig
 from tfm_core.inspect.masks.lab import PAD_TOKEN, SEPARATOR, Projected, read_tokens
 from tfm_core.probe.labels import BOS as BOS_TOKEN
@@ -217,7 +217,7 @@ def load(run: Run) -> tuple[Model, int]:
     return _load(str(run.folder), changed)
 
 
-@lru_cache(maxsize=4)
+@byte_cache.kept
 def _load(folder: str, changed: int) -> tuple[Model, int]:
     import torch
 

@@ -17,6 +17,7 @@ from tfm_core.data.captions import STATISTICS_OF, CaptionData, load_captions
 from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS
 from tfm_core.decoding import greedy
+from tfm_core.inspect.attention.budget import at_once
 from tfm_core.inspect.walk.forward import Described, Item, Subject, on_device, recorded
 from tfm_core.inspect.walk.steps import WalkStep
 from tfm_core.inspect.walk.texts import padded
@@ -75,6 +76,8 @@ def of_captions(
         rows = range(min(N_PICTURES, len(data.validation)))
         items = items_of(config, data.validation, rows, patch_size)
         images = data.validation.pictures(torch.tensor(rows)).numpy()
+    n = at_once(experiment, len(items))
+    items, images = items[:n], images[:n]
     tgt = padded([[BOS, *data.vocabulary.encode(tuple(item["tgt"]))] for item in items])
     inputs = on_device(model, data.normalise(torch.from_numpy(np.array(images))), tgt)
     patches = patch_names(patches_per_side(shape.image_size, patch_size))

@@ -13,6 +13,7 @@ from tfm_core.config import Experiment, ImageTaskConfig, ViTConfig
 from tfm_core.config.shape import patches_per_side
 from tfm_core.data.image_data import EMBEDDED, load_images, pixel_statistics
 from tfm_core.data.shape import data_shape
+from tfm_core.inspect.attention.budget import at_once
 from tfm_core.inspect.walk.forward import Item, Subject, on_device, recorded
 from tfm_core.models.build import ImageShape, Model
 from tfm_core.probe.labels import has_cls
@@ -37,6 +38,8 @@ def of_pictures(
     if images is None:
         images, labels, note = _some_pictures(config, experiment.seed)
         notes += [note] if note else []
+    n = at_once(experiment, len(images))
+    images, labels = images[:n], labels[:n]
     pixels = torch.from_numpy(np.array(images))
     if config.name != EMBEDDED:
         notes.append(

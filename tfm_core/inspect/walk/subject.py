@@ -21,6 +21,8 @@ from tfm_core.config import (
 from tfm_core.config.shape import Shape
 from tfm_core.data.vocabulary import BOS, PAD
 from tfm_core.facts.compute import layers
+from tfm_core.facts.storage import attention_numbers
+from tfm_core.inspect.attention.budget import AT_ONCE
 from tfm_core.inspect.walk.forward import Item, Subject, recorded
 from tfm_core.models.build import ImageShape, Model, TextShape, build_model
 from tfm_core.training.models import new_model
@@ -72,13 +74,14 @@ def subject(
     """Run a model on a few examples and keep what it recorded.
 
     model: a trained one, in eval mode; None builds the experiment's untrained one, or, where it
-    has more than MOST_REAL parameters, only its shapes. items, images: the examples, as a probe
-    holds them; without them some are drawn.
+    has more than MOST_REAL parameters or maps that are too large, only its shapes. items, images:
+    the examples, as a probe holds them; without them some are drawn.
     """
     if model is None:
         with torch.device("meta"):
             model = new_model(experiment)
-        if sum(p.numel() for p in model.parameters()) <= MOST_REAL:
+        is_small = attention_numbers(experiment) <= AT_ONCE
+        if is_small and sum(p.numel() for p in model.parameters()) <= MOST_REAL:
             model = new_model(experiment).eval()
     walked: Subject = TASK_KINDS[experiment.task.kind].part("walk")(
         experiment, model, items, images

@@ -1,0 +1,65 @@
+"""What a run keeps on the disk is what the algebra says; what is kept of attention is bounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.training.test_loop import EXPERIMENTS
+from tfm_core.config import Experiment
+from tfm_core.facts import storage
+from tfm_core.presets import PRESETS
+from tfm_core.runs.settings import Settings
+from tfm_core.runs.store import RECORDED, RunStore
+
+pytestmark = pytest.mark.quick
+
+MOST = Settings().max_attention
+RUNS = [run for run in RunStore(RECORDED.parent, recorded=RECORDED).list() if run.snapshot_steps()]
+PATCH_1 = Experiment.parse(
+    {
+        "model": {"family": "vit", "patch_size": 1, "d_model": 16, "n_heads": 16, "n_layers": 2},
+        "task": {"kind": "image", "name": "mnist-5000"},
+    }
+)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.id)
+def test_a_snapshot_holds_no_more_attention_than_is_counted(run) -> None:
+    counted = storage.attention_numbers(run.experiment)
+    for step in run.snapshot_steps():
+        maps = run.snapshot(step).attention.values()
+        held = sum(one[0].size for one in maps)
+        assert counted / 2 < held <= counted
+        assert all(len(one) <= storage.n_examples(run.experiment) for one in maps)
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run.id)
+def test_the_forecast_of_the_snapshots_is_near_what_they_take(run) -> None:
+    taken = sum(path.stat().st_size for path in (run.folder / "snapshots").iterdir())
+    assert storage.snapshots_bytes(run.experiment, MOST) == pytest.approx(taken, rel=0.3)
+
+
+@pytest.mark.parametrize("preset", PRESETS.values(), ids=PRESETS)
+def test_every_preset_keeps_the_attention_of_all_its_examples(preset) -> None:
+    examples = storage.examples_kept(preset.experiment, MOST)
+    assert examples == storage.n_examples(preset.experiment)
+
+
+def test_patches_of_one_pixel_are_kept_of_one_example() -> None:
+    assert storage.attention_numbers(PATCH_1) == 2 * 16 * 784**2
+    assert storage.examples_kept(PATCH_1, MOST) == 1
+    assert storage.examples_kept(PATCH_1, MOST // 2) == 0
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: f"{e.model.family}-{e.task.name}")
+@pytest.mark.parametrize("most", [0, 1, 1_000, 10_000, MOST])
+def test_what_is_kept_is_never_more_than_may_be(experiment, most: int) -> None:
+    n = storage.examples_kept(experiment, most)
+    assert n * storage.attention_numbers(experiment) <= most
+    assert 0 <= n <= storage.n_examples(experiment)
+
+
+def test_a_whole_run_has_two_checkpoints_beside_its_snapshots() -> None:
+    experiment = PRESETS["translate"].experiment
+    snapshots = storage.snapshots_bytes(experiment, MOST)
+    assert storage.run_bytes(experiment, 1_000, MOST) - snapshots == 2 * 3 * 4 * 1_000

@@ -1,0 +1,164 @@
+"""What was read or computed, kept for the next who asks, bounded by its bytes.
+
+A cache of so many entries holds 100 kB for one run and 5 GB for another. Here all sessions and all
+kinds of arrays share one bound: what was not asked for longest goes first, and what is larger than
+the bound alone is handed out and not kept. An array that two entries share counts once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Parts = dict[int, int]
+"""The bytes of each buffer, by the identity of its owner."""
+
+SHARED_BYTES = 256 * 2**20
+_OURS = ("tfm_core", "torch", "pages", "collections")
+
+
+class ByteCache:
+    """Values by key, of at most ``most`` bytes in all. Safe to share between threads."""
+
+    def __init__(self, most: int) -> None:
+        """Begin empty."""
+        self.most = most
+        self.n_bytes = 0
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, tuple[Any, Parts]] = OrderedDict()
+        self._making: dict[Hashable, Future[Any]] = {}
+        self._owners: Counter[int] = Counter()
+
+    def __len__(self) -> int:
+        """Return how many values are kept."""
+        return len(self._kept)
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return the value of a key, made now where it isn't kept; who asks meanwhile waits for it.
+
+        The value belongs to everybody and must not be changed. Raises what ``make`` raises.
+        """
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return cast(T, self._kept[key][0])
+            promise = self._making.get(key)
+            is_mine = promise is None
+            if promise is None:
+                promise = self._making[key] = Future()
+        if not is_mine:
+            return cast(T, promise.result())
+        try:
+            value = make()
+        except BaseException as error:
+            with self._lock:
+                del self._making[key]
+            promise.set_exception(error)
+            raise
+        with self._lock:
+            self._keep(key, value)
+            del self._making[key]
+        promise.set_result(value)
+        return value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._kept.clear()
+            self._owners.clear()
+            self.n_bytes = 0
+
+    def _keep(self, key: Hashable, value: Any) -> None:
+        parts = parts_of(value)
+        if sum(parts.values()) > self.most:
+            return
+        self._kept[key] = (value, parts)
+        for owner, size in parts.items():
+            self.n_bytes += 0 if self._owners[owner] else size
+            self._owners[owner] += 1
+        while self.n_bytes > self.most:
+            _key, (_value, gone) = self._kept.popitem(last=False)
+            for owner, size in gone.items():
+                self._owners[owner] -= 1
+                if not self._owners[owner]:
+                    del self._owners[owner]
+                    self.n_bytes -= size
+
+
+SHARED = ByteCache(SHARED_BYTES)
+"""The one of this process."""
+
+
+def kept(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function of hashable arguments look into ``SHARED`` first."""
+
+    @functools.wraps(function)
+    def look(*args: P.args, **kwargs: P.kwargs) -> T:
+        key = (function.__module__, function.__qualname__, args, tuple(sorted(kwargs.items())))
+        return SHARED.get(key, lambda: function(*args, **kwargs))
+
+    return look
+
+
+def n_bytes(value: Any) -> int:
+    """Return the bytes of a value with all it holds; an array that is held twice counts once."""
+    return sum(parts_of(value).values())
+
+
+def parts_of(value: Any) -> Parts:
+    """Return the bytes of every object that a value holds, by identity.
+
+    Arrays and tensors count with the whole buffer that they keep alive. Followed are containers,
+    dataclasses and the objects of torch and of this project; of others their own size counts.
+    """
+    parts: Parts = {}
+    seen: set[int] = set()
+    stack = [value]
+    while stack:
+        one = stack.pop()
+        if id(one) in seen or isinstance(one, type):
+            continue
+        seen.add(id(one))
+        owner, size = _buffer(one)
+        parts[owner] = size
+        stack += _held(one)
+    return parts
+
+
+def _buffer(one: Any) -> tuple[int, int]:
+    """Return who owns the memory of an object, and its bytes."""
+    if isinstance(one, np.ndarray):
+        while isinstance(one.base, np.ndarray):
+            one = one.base
+        return id(one), one.nbytes
+    if hasattr(one, "untyped_storage"):
+        if one.is_meta:
+            return id(one), 0
+        storage = one.untyped_storage()
+        return storage.data_ptr(), storage.nbytes()
+    if hasattr(one, "memory_usage"):  # a DataFrame or Series
+        return id(one), int(np.sum(one.memory_usage(deep=True)))
+    return id(one), sys.getsizeof(one, 0)
+
+
+def _held(one: Any) -> Iterator[Any]:
+    if isinstance(one, Mapping):
+        yield from one.keys()
+        yield from one.values()
+    elif isinstance(one, list | tuple | set | frozenset):
+        yield from one
+    elif dataclasses.is_dataclass(one):
+        for field in dataclasses.fields(one):
+            yield getattr(one, field.name, None)
+    if type(one).__module__.partition(".")[0] in _OURS:
+        yield from vars(one).values() if hasattr(one, "__dict__") else ()

@@ -1,0 +1,73 @@
+"""What a run keeps on the disk: what its attention looks at, again and again, and two checkpoints.
+
+Torch-free algebra. Attention is what can grow beyond all measure: a map has tokens² numbers, and a
+snapshot holds one for each head of each layer on each example that it looks at. Where that is more
+than may be kept, all heads and layers are kept of fewer examples: one example whole is worth more
+than many of which some heads are missing.
+"""
+
+from __future__ import annotations
+
+from tfm_core.config import CaptionerConfig, EncoderDecoderConfig, Experiment, RecurrentConfig
+from tfm_core.config.shape import CaptionShape, TextShape
+from tfm_core.facts.architectures import of_experiment
+from tfm_core.facts.compute import layers, lengths
+from tfm_core.variants.optimisers import OPTIMISERS
+
+N_SENTENCES = 6
+"""Texts, or pictures that are described, that every snapshot looks at ..."""
+N_PICTURES = 10
+"""... and pictures of classes."""
+MOST_EMBEDDED = 65_536
+"""Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
+HALF, FULL = 2, 4  # bytes of a number in a snapshot, in a checkpoint
+
+
+def n_examples(experiment: Experiment) -> int:
+    """Return how many examples a snapshot looks at, at most."""
+    return N_PICTURES if experiment.task.kind == "image" else N_SENTENCES
+
+
+def attention_numbers(experiment: Experiment) -> int:
+    """Return the attention weights of all heads and layers on one example, the longest there is."""
+    known = of_experiment(experiment, "")
+    seen = lengths(known.model, known.shape, known.src_len, known.tgt_len)
+    cross = seen.decoder * seen.encoder
+    if isinstance(known.model, RecurrentConfig):
+        return cross
+    n_encoder, n_decoder = layers(known.model)
+    n_maps = n_encoder * seen.encoder**2 + n_decoder * seen.decoder**2
+    if isinstance(known.model, EncoderDecoderConfig | CaptionerConfig):
+        n_maps += n_decoder * cross
+    return known.model.n_heads * n_maps
+
+
+def examples_kept(experiment: Experiment, most: int) -> int:
+    """Return of how many examples the attention is kept, where ``most`` numbers may be; 0: none."""
+    return min(n_examples(experiment), most // max(1, attention_numbers(experiment)))
+
+
+def snapshots_bytes(experiment: Experiment, most: int) -> int:
+    """Return the bytes of all snapshots of a run, where one keeps ``most`` attention weights."""
+    numbers = max(1, examples_kept(experiment, most)) * attention_numbers(experiment)
+    training = experiment.training
+    n_snapshots = min(training.snapshots, training.steps + 1)
+    return n_snapshots * HALF * (numbers + _embedded(experiment))
+
+
+def run_bytes(experiment: Experiment, n_parameters: int, most: int) -> int:
+    """Return the bytes of a whole run: its snapshots, the last and the best checkpoint."""
+    training = experiment.training
+    copies = 1 + OPTIMISERS[training.optimizer].moments + (training.tested == "best")
+    return snapshots_bytes(experiment, most) + 2 * copies * FULL * n_parameters
+
+
+def _embedded(experiment: Experiment) -> int:
+    """Return the numbers of the embedding tables that are small enough to be kept."""
+    shape, d_model = of_experiment(experiment, "").shape, experiment.model.d_model
+    if isinstance(shape, TextShape):
+        both = [shape.src_vocabulary, shape.tgt_vocabulary]
+        sizes = both[1:] if shape.one_vocabulary else both
+    else:
+        sizes = [shape.tgt_vocabulary] if isinstance(shape, CaptionShape) else []
+    return sum(n * d_model for n in sizes if n * d_model <= MOST_EMBEDDED)
