@@ -16,6 +16,9 @@ from benchmarks.report import Skipped, Table
 ATTACKS: tuple[str, ...] = (
     # processes are killed, stopped and doubled
     # files, links and uploads are not what they should be
+    "folders",
+    "links",
+    "uploads",
     # the disk is full, read-only or forbidden
     # more is asked for than there is
     # many visitors, and restless ones
