@@ -15,6 +15,10 @@ from benchmarks.report import Skipped, Table
 
 ATTACKS: tuple[str, ...] = (
     # processes are killed, stopped and doubled
+    "kills",
+    "power",
+    "clocks",
+    "servers",
     # files, links and uploads are not what they should be
     "folders",
     "links",

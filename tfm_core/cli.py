@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import os
 import signal
 import sys
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; return its exit code."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch: threads that don't spin
     options = _parser().parse_args(arguments)
+    if not logging.root.handlers:  # what goes wrong is one sentence, without its traceback
+        logging.getLogger("tfm_core").addHandler(logging.NullHandler())
     try:
         if options.command is not _doctor:
             settings.read()  # a bad one is said before anything begins

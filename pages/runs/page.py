@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.i18n import _
-from pages.runs import filter, host, undo
+from pages.runs import filter, host, room, undo
 from pages.ui import run_list, show, visitors
 
 show.header("runs")
@@ -23,4 +23,5 @@ else:
         "home",
     )
 
+room.line()
 host.part()

@@ -14,6 +14,8 @@ from pages.ui.fields import Setting, settings_of
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
 from tfm_core.config.advice import advice_on
+from tfm_core.facts import storage
+from tfm_core.runs import settings
 
 _DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
 _LOOK_AGAIN = 0.4  # seconds
@@ -99,8 +101,9 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     words = _(
         "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
-        "{steps} steps in about **{time}**"
+        "{steps} steps in about **{time}** · about **{disk}** on the disk"
     )
+    most = settings.read().max_attention
     return (
         words.format(
             n=show.count(estimate.n_parameters),
@@ -108,6 +111,7 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
             step=show.size(estimate.step_bytes),
             steps=f"{experiment.training.steps:,}",
             time=show.duration(estimate.seconds),
+            disk=show.size(storage.run_bytes(experiment, estimate.n_parameters, most)),
         )
         + slow
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import _, ngettext
 from pages.ui import page_table, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
@@ -41,7 +41,7 @@ def begin(
             owner=owner,
         )
         try:
-            runs_access.queue().submit(run)
+            _say_what_went(runs_access.queue().submit(run))
         except ValueError:
             store.discard(run)
             raise
@@ -108,7 +108,7 @@ def train_further(run: Run, steps: int, *, stays_low: bool = False) -> Run | Non
         _check_in_hand(owner)
         copy = runs_access.store().fork(run.id, steps=steps, stays_low=stays_low, owner=owner)
         try:
-            runs_access.queue().resume(copy)
+            _say_what_went(runs_access.queue().resume(copy))
         except ValueError:
             runs_access.store().discard(copy)
             raise
@@ -142,10 +142,27 @@ def undelete(run_id: str) -> None:
         state.notify(_(error))
 
 
+def empty_trash() -> None:
+    """Remove all deleted runs for good; on a public server the host alone may."""
+    if visitors.visitor().may_all:
+        runs_access.store().empty_trash()
+
+
 def _resume(run: Run) -> None:
     owned = _owned(run.id)
     _check_in_hand(visitors.visitor().owner)
-    runs_access.queue().resume(owned)
+    _say_what_went(runs_access.queue().resume(owned))
+
+
+def _say_what_went(n: int) -> None:
+    """Say how many runs were deleted to keep within what the host lets the runs take."""
+    if n:
+        words = ngettext(
+            "To make room for this run, the oldest one that was over was deleted.",
+            "To make room for this run, the {n} oldest ones that were over were deleted.",
+            n,
+        )
+        state.notify(words.format(n=n))
 
 
 def _say_briefly(error: Exception) -> None:

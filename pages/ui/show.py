@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -111,6 +112,26 @@ def percent(share: float) -> str:
     if share < 1 and round(share * 100, 1) == 100:
         return "99.9 %"
     return f"{share * 100:.0f} %" if share in (0, 1) else f"{share * 100:.1f} %"
+
+
+def clock(moment: float) -> str:
+    """Return a time (Unix) to come on the reader's clock: ``14:30``, ``14:30 tomorrow``, a date."""
+    zone = _zone()
+    then, now = datetime.fromtimestamp(moment, zone), datetime.now(zone)
+    if then.date() == now.date():
+        return f"{then:%H:%M}"
+    if then.date() == (now + timedelta(days=1)).date():
+        return _("{time} tomorrow").format(time=f"{then:%H:%M}")
+    return f"{then:%Y-%m-%d %H:%M}"
+
+
+def _zone() -> tzinfo | None:
+    """Return the time zone of the reader's browser, or else of this machine."""
+    try:
+        name = st.context.timezone
+        return ZoneInfo(name) if name else None
+    except (KeyError, OSError, ValueError):  # one that this machine does not know
+        return None
 
 
 def ago(created: str) -> str:

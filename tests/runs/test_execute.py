@@ -128,6 +128,25 @@ def test_snapshots_from_beyond_the_checkpoint_are_taken_again(store):
     assert run.snapshot_steps()[-1] == 7
 
 
+def test_what_a_killed_worker_left_half_written_is_swept_by_the_next(store):
+    run = store.create(tiny())
+    execute(run, *stopping_at(2, run))
+    left = [
+        ".status.json.0a1b2c3d",
+        ".best.json.0a1b2c3d",
+        "snapshots/.00000003.safetensors.0a1b2c3d",
+        "checkpoints/last/checkpoint.safetensors.new",
+        "checkpoints/last/.tmpAbC123",
+        "claims/.claim.0a1b2c3d",
+    ]
+    others = [".meta.json.0a1b2c3d", "requests/.17-pause.0a1b2c3d"]  # may just be being written
+    for name in left + others:
+        (run.folder / name).write_text("half")
+    assert execute(run).state == "finished"
+    assert [name for name in left if (run.folder / name).exists()] == []
+    assert [name for name in others if (run.folder / name).exists()] == others
+
+
 def test_a_run_on_pictures_is_resumed_bit_for_bit(store):
     experiment = Experiment.parse(
         {

@@ -8,7 +8,8 @@ from tests.runs.waiting import tiny
 from tfm_core import machine
 from tfm_core.config import from_query
 from tfm_core.facts.memory import PROCESS_BYTES
-from tfm_core.runs import fits
+from tfm_core.facts.storage import snapshots_bytes
+from tfm_core.runs import fits, room
 from tfm_core.runs.fits import TooLarge, always, needed
 from tfm_core.runs.queue import RunQueue
 from tfm_core.sentences import in_bytes
@@ -112,3 +113,16 @@ def test_a_process_that_is_confined_has_no_more_than_that():
         assert machine.memory(swap=True) <= least
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def test_snapshots_that_the_disk_has_no_room_for_are_refused_before_the_start(store, monkeypatch):
+    experiment = tiny()
+    needs = snapshots_bytes(experiment, 20_000_000)
+    fits.check_disk(experiment, needs)
+    with pytest.raises(TooLarge, match=f"5 snapshots of this run take {in_bytes(needs)} of the"):
+        fits.check_disk(experiment, needs - 1)
+    monkeypatch.setattr(room, "_free", lambda _root: needs - 1)
+    run = store.create(experiment)
+    with pytest.raises(TooLarge, match="delete runs that nobody needs"):
+        RunQueue(store, warm=0).submit(run)
+    assert run.status.state == "stopped"

@@ -1,13 +1,14 @@
 """What is written down of a run, and that its worker lives."""
 
 import json
+import os
 
 import pytest
 
 from tests.runs.waiting import wait_until
 from tfm_core.runs import claim
 from tfm_core.runs.recorder import FIRST_STEPS, LINES, Recorder, keeps
-from tfm_core.runs.status import Status
+from tfm_core.runs.status import Status, read_status
 
 
 @pytest.mark.parametrize("total", [7, 600, 5000, 1_000_003])
@@ -16,6 +17,30 @@ def test_about_six_hundred_steps_beyond_the_first_hundred_are_written_down(total
     assert kept[:FIRST_STEPS] == list(range(1, min(total, FIRST_STEPS) + 1))
     assert len(kept) <= FIRST_STEPS + 2 * LINES
     assert keeps(total, total)
+
+
+def test_a_change_of_state_outlives_a_power_cut_and_a_heartbeat_need_not(tmp_path, monkeypatch):
+    synced, fsync = [], os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(file) or fsync(file))
+    with Recorder(claim.Hold(tmp_path), Status("running")) as writer:
+        writer.change("running")
+        assert len(synced) == 2, "the content, then the name"
+        uptime = read_status(tmp_path).uptime
+        wait_until(lambda: read_status(tmp_path).uptime > uptime, "the heart beats")
+    assert len(synced) == 2
+
+
+def test_a_worker_whose_run_was_taken_over_while_it_slept_writes_no_more(tmp_path, neighbour):
+    with Recorder(claim.Hold(tmp_path), Status("running")) as writer:
+        writer.change("running")
+        claims = sorted((tmp_path / "claims").glob("*.json"))
+        values = {"pid": neighbour.pid, "host": "another-machine"}
+        claims[-1].with_name("000002.json").write_text(json.dumps(values))
+        writer.record({"event": "step", "step": 1})
+        writer.clock._asleep += 60.0  # as after a SIGSTOP
+        with pytest.raises(claim.RunHeld, match="another one took the run over"):
+            writer.record({"event": "step", "step": 2})
+    assert (tmp_path / "events.jsonl").read_text().count("\n") == 1
 
 
 def test_the_heart_beats_while_nothing_happens(tmp_path):

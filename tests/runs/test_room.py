@@ -12,7 +12,7 @@ from tfm_core.runs.room import Bounds
 pytestmark = pytest.mark.quick
 
 
-def made(store, end, state="finished", *, owner="a", n_bytes=0):
+def made(store, end, state="finished", *, owner="a" * 64, n_bytes=0):
     """Return a run that a visitor began and that is over."""
     run = end(store.create(tiny(), owner=owner, name=f"Run {len(store.list())}"), state)
     (run.folder / "probe.json").write_bytes(b"x" * n_bytes)
@@ -46,9 +46,9 @@ def test_runs_and_trash_are_counted_apart(store, end):
 def test_too_many_runs_send_the_oldest_of_a_visitor_into_the_trash(store, end):
     hosts = made(store, end, owner=None)
     first, second = made(store, end), made(store, end)
-    new = store.create(tiny(), owner="b")
-    gone = room.make_way(store.root, store.list(), Bounds(runs=3), keeps=new.id)
-    assert gone == ("Run 1",)
+    new = store.create(tiny(), owner="b" * 64)
+    gone = room.make_way(store.root, store.kept(), Bounds(runs=3), keeps=new.id)
+    assert gone == 1
     assert ids(store) == {hosts.id, second.id, new.id}
     assert store.undelete(first.id).id == first.id
 
@@ -56,36 +56,36 @@ def test_too_many_runs_send_the_oldest_of_a_visitor_into_the_trash(store, end):
 def test_too_much_disk_takes_the_trash_first_then_the_oldest_runs_for_good(store, end):
     trashed = made(store, end, n_bytes=40_000)
     store.delete(trashed.id)
-    old, young = made(store, end, n_bytes=400_000), made(store, end)
-    name = old.meta.name
-    new = store.create(tiny(), owner="b")
-    taken = sum(room.size(run.folder) for run in store.list())
-    assert room.make_way(store.root, store.list(), Bounds(disk=taken), keeps=new.id) == ()
+    made(store, end, n_bytes=400_000)
+    young = made(store, end)
+    new = store.create(tiny(), owner="b" * 64)
+    taken = sum(room.size(run.folder) for run in store.kept())
+    assert room.make_way(store.root, store.kept(), Bounds(disk=taken), keeps=new.id) == 0
     assert trash.deleted(store.root) == []
-    gone = room.make_way(store.root, store.list(), Bounds(disk=taken - 1), keeps=new.id)
-    assert gone == (name,)
+    gone = room.make_way(store.root, store.kept(), Bounds(disk=taken - 1), keeps=new.id)
+    assert gone == 1
     assert ids(store) == {young.id, new.id}
     assert trash.deleted(store.root) == []
 
 
 @pytest.mark.parametrize("bounds", [Bounds(runs=2), Bounds(disk=5_000)])
 def test_where_none_may_go_a_start_is_refused_and_nothing_went(store, end, bounds):
-    waits = store.create(tiny(), owner="a")
+    waits = store.create(tiny(), owner="a" * 64)
     hosts = made(store, end, owner=None)
-    new = store.create(tiny(), owner="b")
+    new = store.create(tiny(), owner="b" * 64)
     with pytest.raises(LimitReached, match="Delete one of yours, or try again"):
-        room.make_way(store.root, store.list(), bounds, keeps=new.id)
+        room.make_way(store.root, store.kept(), bounds, keeps=new.id)
     assert ids(store) == {waits.id, hosts.id, new.id}
 
 
 def test_what_would_not_be_enough_is_not_deleted(store, end):
-    old, new = made(store, end), store.create(tiny(), owner="b")
+    old, new = made(store, end), store.create(tiny(), owner="b" * 64)
     with pytest.raises(LimitReached):
-        room.make_way(store.root, store.list(), Bounds(disk=1), keeps=new.id)
+        room.make_way(store.root, store.kept(), Bounds(disk=1), keeps=new.id)
     assert ids(store) == {old.id, new.id}
 
 
 def test_without_a_bound_nothing_goes(store, end):
     old = made(store, end)
-    assert room.make_way(store.root, store.list(), Bounds(), keeps="") == ()
+    assert room.make_way(store.root, store.kept(), Bounds(), keeps="") == 0
     assert os.path.isdir(old.folder)

@@ -28,6 +28,31 @@ def test_the_model_alone_can_be_read_back(tmp_path):
         assert torch.equal(model.state_dict()[name], value)
 
 
+def test_a_checkpoint_is_on_the_disk_before_its_name_relies_on_it(tmp_path, monkeypatch):
+    done = []
+    for module, name in (
+        (checkpoints, "sync_file"),
+        (checkpoints, "sync_folder"),
+        (checkpoints.os, "replace"),
+    ):
+        monkeypatch.setattr(module, name, _noting(done, name, getattr(module, name)))
+    checkpoints.save(build(experiment()), tmp_path / "last")
+    assert done[-3:] == [
+        ("sync_file", f"{FILE}.new"),
+        ("replace", f"{FILE}.new"),
+        ("sync_folder", "last"),
+    ]
+    assert ("sync_folder", tmp_path.name) in done[:-3], "nor is its folder's own name forgotten"
+
+
+def _noting(done, name, function):
+    def noted(path, *rest):
+        done.append((name, Path(path).name))
+        return function(path, *rest)
+
+    return noted
+
+
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"\xff" * 64])
 def test_a_damaged_checkpoint_is_said(tmp_path, content):
     (tmp_path / FILE).write_bytes(content)

@@ -5,23 +5,26 @@ Whoever trains a run, worker or command line, does it here, so every run has the
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import math
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import claim, leftovers, requests, settings, snapshots, tickets
+from tfm_core.runs import claim, leftovers, requests, room, settings, snapshots, spare, tickets
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
-from tfm_core.runs.process import is_same
+from tfm_core.runs.process import is_same, mark_of
 from tfm_core.runs.recorder import Recorder, keeps
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import State, Status
+from tfm_core.runs.status import State, Status, write_status
 from tfm_core.sentences import N_, joined
 from tfm_core.training.events import Event, Finished, Measured, SnapshotDue, Step, to_record
 
@@ -45,9 +48,24 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
     ``listener`` is called with every event. Raises claim.RunHeld where another process works on
     the run, and OSError where not even the status can be written; all else ends as a status.
     """
+    try:
+        return _executed(run, control, listener)
+    except OSError as error:  # it could not even begin
+        _log(run, error)
+        ended = dataclasses.replace(run.status, state="failed", reason=_why(run, error))
+        if ended.pid not in {None, mark_of().pid} and run.status.is_alive:
+            raise  # somebody else's by now
+        last_word = partial(write_status, run.folder, ended)
+        room.with_room(run.folder.parent, last_word, last_word_of=run.folder)
+        return ended
+
+
+def _executed(run: Run, control: Control | None, listener: Listener | None) -> Status:
     hold = claim.Hold(run.folder)
     try:
         leftovers.clear(run.folder)
+        with contextlib.suppress(OSError):  # on a full disk it trains for as long as it can
+            spare.keep(run.folder)
         status = run.status
         if status.mark is None or not is_same(status.mark, hold.mark):
             # else the queue has prepared all for this process
@@ -59,10 +77,15 @@ def execute(run: Run, control: Control | None = None, listener: Listener | None 
             tickets.remove(run.folder.parent, run.id)
             state, reason = _trained(run, control, recorder, listener)
             recorder.stop_heartbeat()
-            hold.release()  # before the last word: who reads it may go on at once
+            _let_go(hold)  # before the last word: who reads it may go on at once
             recorder.change(state, reason)
             return recorder.status
     finally:
+        _let_go(hold)
+
+
+def _let_go(hold: claim.Hold) -> None:
+    with contextlib.suppress(OSError):  # a full disk: the claim ends with this process
         hold.release()
 
 
@@ -166,7 +189,8 @@ class _Execution:
     def _snapshot(self, trainer: Trainer) -> None:
         from tfm_core.probe import snapshot
 
-        snapshots.write(self.run.folder, snapshot.take(trainer, self.n_attended))
+        taken = snapshot.take(trainer, self.n_attended)
+        self._keep(partial(snapshots.write, self.run.folder, taken))
 
     def _choose_examples(self, trainer: Trainer) -> None:
         """Write the probe; a resumed run goes on with the attention of no more examples."""
@@ -180,16 +204,16 @@ class _Execution:
         probe = snapshot.probe_of(trainer)
         if self.n_attended < len(probe["items"]):
             probe["n_attended"] = self.n_attended
-        snapshots.write_probe(self.run.folder, probe)
+        self._keep(partial(snapshots.write_probe, self.run.folder, probe))
 
     def _keep_best(self, loss: float, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints
 
         if loss < self._best_loss:
             self._best_loss = loss
-            checkpoints.save(trainer, self.best)
+            self._keep(partial(checkpoints.save, trainer, self.best))
             best = {"loss": loss, "step": trainer.step}
-            write_json(self.run.folder / "best.json", best, lasting=True)
+            self._keep(partial(write_json, self.run.folder / "best.json", best, lasting=True))
 
     def _is_save_due(self) -> bool:
         wait = max(CHECKPOINT_SECONDS, CHECKPOINT_SHARE * self._save_took)
@@ -201,10 +225,14 @@ class _Execution:
         if trainer.step != self._saved_step:
             begin = time.monotonic()
             self.recorder.sync()  # no checkpoint without the curve that leads to it
-            checkpoints.save(trainer, self.last)
+            self._keep(partial(checkpoints.save, trainer, self.last))
             self._save_took = time.monotonic() - begin
             self._saved_step = trainer.step
         self._saved_at = time.monotonic()
+
+    def _keep(self, write: Callable[[], object]) -> None:
+        """Write something whole; what was deleted goes for it where the disk is full."""
+        room.with_room(self.run.folder.parent, write)
 
     def _download(self, done: int, total: int, words: str) -> None:
         share = f", {done / total:.0%}" if total else ""

@@ -87,7 +87,6 @@ REFUSALS: dict[int, Sentence] = {
 }
 """What the operating system refuses, by its error number. Nothing else says it anywhere."""
 
-OTHERWISE = N_("A file of the runs could not be read or written; the log of this server says why.")
 _NUMBERED = re.compile(r"\(os error (\d+)\)")
 _IN_WORDS = ("no space left", "disk quota")
 
@@ -101,9 +100,11 @@ class Refused(StudentError):
 def refusal(error: OSError) -> Sentence:
     """Return what the operating system refused, and what would help; without a path."""
     number = _number(error)
-    if number is None:
-        return OTHERWISE
-    return REFUSALS.get(number, OTHERWISE)
+    known = None if number is None else REFUSALS.get(number)
+    if known is not None:
+        return known
+    answer = type(error).__name__ if number is None else os.strerror(number)
+    return N_("A file of the runs could not be read or written ({answer}).", answer=answer)
 
 
 @contextlib.contextmanager
@@ -121,10 +122,10 @@ def obstacle(folder: Path) -> Sentence | None:
     try:
         if shutil.disk_usage(folder).free < _BLOCK:
             return _FULL
+        if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+            return REFUSALS[errno.EROFS]
     except OSError as error:
         return refusal(error)
-    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return REFUSALS[errno.EROFS]
     return None if os.access(folder, os.W_OK) else _FORBIDDEN
 
 

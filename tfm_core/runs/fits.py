@@ -1,4 +1,4 @@
-"""Whether a run fits in the memory of its device, and what would help where it does not.
+"""Whether a run fits in the memory of its device and on the disk, and what helps where it does not.
 
 A training step keeps weights, their gradients and the state of the optimiser, whatever the batch,
 and activations, which grow with it (see ``facts.memory``). So half the batch helps only where the
@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 from tfm_core import machine
 from tfm_core.config import Experiment, RecurrentConfig
+from tfm_core.facts import storage
 from tfm_core.facts.compute import layers
 from tfm_core.facts.memory import BYTES, PROCESS_BYTES, Memory, of_run
+from tfm_core.runs import settings
 from tfm_core.sentences import N_, StudentError, in_bytes
 from tfm_core.variants.optimisers import OPTIMISERS
 
@@ -21,7 +23,7 @@ _ENOUGH = 0.8  # of the memory: activations and the process need some too
 
 
 class TooLarge(StudentError):
-    """A model is larger than the memory of its device."""
+    """A model is larger than the memory of its device, or its snapshots than the disk."""
 
 
 def check(experiment: Experiment, device: str) -> None:
@@ -39,6 +41,23 @@ def check(experiment: Experiment, device: str) -> None:
     needs = needed(experiment)
     if there is not None and always(needs) > there:
         raise TooLarge(_too_large(experiment, needs, device, there))
+
+
+def check_disk(experiment: Experiment, free: int) -> None:
+    """Raise TooLarge, in a sentence, where the snapshots of a new run alone take more than is free.
+
+    free: bytes on the disk of the runs.
+    """
+    needs = storage.snapshots_bytes(experiment, settings.read().max_attention)
+    if needs > free:
+        n_snapshots = experiment.training.snapshots
+        raise TooLarge(
+            "The {n} snapshots of this run take {needs} of the disk, and {free} are free. Take "
+            "fewer snapshots, larger patches or shorter texts, or delete runs that nobody needs.",
+            n=n_snapshots,
+            needs=in_bytes(needs),
+            free=in_bytes(free),
+        )
 
 
 def ran_out(experiment: Experiment, device: str) -> str:

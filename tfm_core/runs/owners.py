@@ -34,6 +34,11 @@ class Visitor:
     is_host: bool = False
     is_public: bool = False
 
+    @property
+    def may_all(self) -> bool:
+        """Whether this is the host, or one's own machine."""
+        return self.is_host or not self.is_public
+
     def began(self, run: Run) -> bool:
         """Return whether this browser began the run; on one's own machine, or no browser did."""
         owner = run.meta.owner
@@ -43,7 +48,7 @@ class Visitor:
 
     def may_change(self, run: Run) -> bool:
         """Return whether this visitor may pause, stop, resume, rename, delete or bring back."""
-        return not self.is_public or self.is_host or self.began(run)
+        return self.may_all or self.began(run)
 
     def check(self, run: Run) -> None:
         """Raise NotYours, in a sentence, where the run is another visitor's."""

@@ -33,12 +33,13 @@ import threading
 import time
 from collections.abc import Iterator
 
-from tfm_core.runs import claim, fits, locks, requests, settings, sweep, tickets, troubles
+from tfm_core.runs import claim, fits, locks, requests, room, settings, sweep, tickets, troubles
 from tfm_core.runs.atomic import read_json
 from tfm_core.runs.failures import refusal, told
 from tfm_core.runs.fits import TooLarge
 from tfm_core.runs.limits import LimitReached, Limits
 from tfm_core.runs.pool import WarmPool, WorkerProcess, default_size
+from tfm_core.runs.room import Bounds
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import ALIVE, write_status
 from tfm_core.runs.store import RunNotFound, RunStore
@@ -81,6 +82,7 @@ class RunQueue:
             max_running = said.max_running
         self.max_running = max(1, usable_cores() - 1) if max_running is None else max_running
         self.limits = limits or Limits.of(said)
+        self.bounds = Bounds.of(said)
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._refill_at = self._sweep_at = self._mend_at = self._refused_at = 0.0
         self._lost: set[str] = set()
@@ -105,10 +107,11 @@ class RunQueue:
         self.pool.close()
 
     @told()
-    def submit(self, run: Run) -> None:
-        """Let a new run wait for its turn. Raises LimitReached or ValueError, in a sentence.
+    def submit(self, run: Run) -> int:
+        """Let a new run wait for its turn; return how many runs were deleted for it.
 
-        A run that is refused is stopped, with the reason.
+        Raises LimitReached or ValueError, in a sentence. A run that is refused is stopped, with the
+        reason.
         """
         status = run.status
         if status.state != "queued":
@@ -119,6 +122,9 @@ class RunQueue:
         try:
             self.limits.check(run.experiment, n_queued=len(waiting))
             fits.check(run.experiment, run.meta.device)
+            there = room.look(self.store.root, ())
+            fits.check_disk(run.experiment, there.free + there.deleted)
+            gone = self._make_way(run)
         except (LimitReached, TooLarge) as error:
             stopped = dataclasses.replace(status, state="stopped", reason=error.sentence)
             with contextlib.suppress(OSError):  # a full disk is not what it is refused for
@@ -126,10 +132,13 @@ class RunQueue:
             raise
         tickets.add(self.store.root, run.id)
         self._wake.set()
+        return gone
 
     @told()
-    def resume(self, run: Run) -> None:
+    def resume(self, run: Run) -> int:
         """Let a run that ended early go on from its last checkpoint, or else from the beginning.
+
+        Returns how many runs were deleted for it.
 
         Raises LimitReached or ValueError, in a sentence.
         """
@@ -145,6 +154,7 @@ class RunQueue:
         self.limits.check(run.experiment, n_queued=len(tickets.waiting(self.store.root)))
         self.limits.check_trained(status.seconds - status.parent_seconds)
         fits.check(run.experiment, run.meta.device)
+        gone = self._make_way(run)
         words = None if run.has_checkpoint else N_("It starts again from the beginning.")
         with claim.moment(run.folder):
             if run.status.can_resume:  # nobody was quicker
@@ -152,6 +162,7 @@ class RunQueue:
                 write_status(run.folder, dataclasses.replace(status, state="queued", reason=words))
         tickets.add(self.store.root, run.id)
         self._wake.set()
+        return gone
 
     def position(self, run_id: str) -> int | None:
         """Return the place of a run in the line, from 1, or None where it doesn't wait."""
@@ -166,6 +177,9 @@ class RunQueue:
     def n_running(self) -> int:
         """Return how many runs of the store have a worker, whoever started it."""
         return sum(run.status.is_alive for run in self.store.list() if not run.meta.recorded)
+
+    def _make_way(self, run: Run) -> int:
+        return room.make_way(self.store.root, self.store.kept(), self.bounds, keeps=run.id)
 
     def _work(self) -> None:
         while not self._closed.is_set():

@@ -8,9 +8,10 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from tfm_core.runs import claim
+from tfm_core.runs import claim, room
 from tfm_core.runs.awake import AwakeClock
 from tfm_core.runs.status import State, Status, write_status
 
@@ -81,9 +82,16 @@ class Recorder:
         self.status = dataclasses.replace(self.status, step=step, epoch=epoch, seconds=seconds)
 
     def change(self, state: State, reason: str | None = None, **facts: Any) -> None:
-        """Write another state at once, and for after a power cut. Raises OSError."""
+        """Write another state at once, and for after a power cut. Raises OSError.
+
+        How a run ended is written on a full disk, too, in the room kept back for it.
+        """
         self.status = dataclasses.replace(self.status, state=state, reason=reason, **facts)
-        self._write(lasting=True)
+        room.with_room(
+            self.folder.parent,
+            partial(self._write, lasting=True),
+            last_word_of=None if self.status.is_alive else self.folder,
+        )
 
     def sync(self) -> None:
         """Wait until all events are on the disk: a checkpoint relies on them. Raises OSError."""
@@ -101,7 +109,8 @@ class Recorder:
     def _append(self, line: bytes) -> None:
         self._check()
         while line:  # a nearly full disk takes a part and refuses the rest
-            line = line[os.write(self._events, line) :]
+            written = room.with_room(self.folder.parent, partial(os.write, self._events, line))
+            line = line[written:]
 
     def _check(self) -> None:
         """Raise RunHeld where another process has the run by now: one that slept looks first."""

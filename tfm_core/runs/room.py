@@ -18,6 +18,7 @@ from tfm_core.runs import spare, trash
 from tfm_core.runs.failures import is_disk_full
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.run import Run
+from tfm_core.runs.settings import Settings
 from tfm_core.sentences import in_bytes
 
 _BLOCK = 4096  # bytes in which most disks give out room
@@ -43,6 +44,11 @@ class Bounds:
 
     disk: int | None = None
     runs: int | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> Bounds:
+        """Return what the host of a server decided."""
+        return cls(disk=settings.max_disk, runs=settings.max_runs)
 
 
 def with_room(
@@ -80,15 +86,15 @@ def look(root: Path, runs: Sequence[Run], bounds: Bounds | None = None) -> Room:
     return Room(len(runs), taken, len(waiting), deleted, free)
 
 
-def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str) -> tuple[str, ...]:
-    """Keep the runs within what the host lets them take; return the names of those that went.
+def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str) -> int:
+    """Keep the runs within what the host lets them take; return how many went.
 
     runs: those that lie in ``root``. keeps: the id of the run that way is made for, which counts.
     What goes for the number of runs goes into the trash, what goes for its room is gone for good.
     Raises LimitReached, in a sentence, where nothing is left that may go; then nothing went.
     """
     if bounds == Bounds():
-        return ()
+        return 0
     oldest = sorted(
         (run for run in runs if run.id != keeps and _may_go(run)), key=lambda run: run.meta.created
     )
@@ -97,13 +103,12 @@ def make_way(root: Path, runs: Sequence[Run], bounds: Bounds, *, keeps: str) -> 
     for one in trash.deleted(root)[:n_emptied]:
         trash.remove(one.folder)
     going = oldest[: max(n_too_many, n_gone)]
-    names = tuple(run.meta.name for run in going)
     for place, run in enumerate(going):
         if place < n_gone:
             trash.remove(run.folder)
         else:
             trash.put(root, run.id)
-    return names
+    return len(going)
 
 
 def _n_too_many(n_runs: int, n_may_go: int, bounds: Bounds) -> int:

@@ -241,7 +241,7 @@ VARIABLES = (
     Variable(
         "TFM_MAX_SECONDS",
         "max_seconds",
-        "how long a run may train before it is stopped",
+        "how long a run may train, over all its resumes, before it is stopped",
         "seconds",
         "no limit; public: 3600",
         "only shows",
@@ -251,10 +251,10 @@ VARIABLES = (
     Variable(
         "TFM_MAX_PAUSE",
         "max_pause",
-        "how long a paused run keeps its place among those that train",
+        "how long a paused run keeps its place while others wait; then it is stopped",
         "seconds",
         "600; public: 60",
-        "it gives its place up at once",
+        "it is stopped as soon as others wait",
         whole,
         public=60,
     ),

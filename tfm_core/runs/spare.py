@@ -17,7 +17,11 @@ def keep(folder: Path) -> None:
     """Lay the spare room in, unless it is there. Raises OSError."""
     if not (folder / FILE).exists():
         # random: a disk that compresses would keep no room for zeros
-        (folder / FILE).write_bytes(os.urandom(_BYTES))
+        try:
+            (folder / FILE).write_bytes(os.urandom(_BYTES))
+        except OSError:
+            give_up(folder)
+            raise
 
 
 def give_up(folder: Path) -> bool:

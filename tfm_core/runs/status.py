@@ -21,8 +21,9 @@ from tfm_core.reading import (
     object_of,
 )
 from tfm_core.runs.atomic import write_json
+from tfm_core.runs.failures import obstacle
 from tfm_core.runs.process import ProcessMark, is_alive, silence
-from tfm_core.sentences import N_, Sentence
+from tfm_core.sentences import N_, Sentence, joined
 
 State = Literal[
     "queued", "starting", "running", "paused", "finished", "stopped", "failed", "interrupted"
@@ -137,11 +138,26 @@ def read_status(folder: Path) -> Status:
     return dataclasses.replace(
         status,
         state="interrupted",
-        reason=N_(
-            "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
-            "or the machine was restarted.",
-            step=status.step,
-        ),
+        reason=_unexplained(folder, status.step),
+    )
+
+
+def _unexplained(folder: Path, step: int) -> str:
+    """Return what can be known of a process that ended without a word, in a sentence."""
+    hindrance = obstacle(folder)
+    if hindrance is not None:
+        return joined(
+            N_(
+                "Its process ended at step {step:,} and could not say why: nothing can be written "
+                "in its folder.",
+                step=step,
+            ),
+            hindrance,
+        )
+    return N_(
+        "Its process ended without a word at step {step:,}: it was killed, the memory ran out, "
+        "or the machine was restarted.",
+        step=step,
     )
 
 

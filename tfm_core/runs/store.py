@@ -69,8 +69,7 @@ class RunStore:
 
         Behind them stand the recorded ones, in the order in which they were added to the app.
         """
-        runs = [Run(folder) for folder in _folders(self.root)]
-        runs.sort(key=lambda run: run.meta.created, reverse=True)
+        runs = sorted(self.kept(), key=lambda run: run.meta.created, reverse=True)
         if self.recorded is not None:
             kept = [Run(folder, recorded=True) for folder in _folders(self.recorded)]
             runs += sorted(kept, key=lambda run: run.meta.created)
@@ -78,8 +77,11 @@ class RunStore:
 
     def n_active(self, owner: str) -> int:
         """Return how many runs that this owner began train or wait. Never raises."""
-        runs = (Run(folder) for folder in _folders(self.root))
-        return sum(run.meta.owner == owner and run.status.is_active for run in runs)
+        return sum(run.meta.owner == owner and run.status.is_active for run in self.kept())
+
+    def kept(self) -> tuple[Run, ...]:
+        """Return the runs that were made here, in no order. Never raises."""
+        return tuple(Run(folder) for folder in _folders(self.root))
 
     def get(self, run_id: str) -> Run:
         """Return the run with an id. Raises RunNotFound, in a sentence."""

@@ -11,11 +11,13 @@ import json
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 
 from tfm_core.runs.claim import RunHeld
 from tfm_core.runs.control import Control
 from tfm_core.runs.execute import execute, settle
+from tfm_core.runs.failures import refusal
 from tfm_core.runs.run import Run
 from tfm_core.sentences import N_
 
@@ -70,7 +72,22 @@ def warm_up() -> None:
 
 
 def work(folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None) -> int:
-    """Train the run in a folder; return 0 when it ended as its status says."""
+    """Train the run in a folder; return 0 when it ended as its status says.
+
+    What it says last where it ended otherwise is why, in a sentence.
+    """
+    try:
+        return _work(folder, max_seconds=max_seconds, max_pause=max_pause)
+    except RunHeld as error:
+        print(error, file=sys.stderr)
+        return 3
+    except OSError as error:
+        traceback.print_exc()
+        print(refusal(error), file=sys.stderr)
+        return 1
+
+
+def _work(folder: Path, *, max_seconds: float | None, max_pause: float | None) -> int:
     _log_to(folder / "worker.log")
     control = Control(folder, max_seconds=max_seconds, max_pause=max_pause)
 
@@ -79,11 +96,7 @@ def work(folder: Path, *, max_seconds: float | None = None, max_pause: float | N
 
     signal.signal(signal.SIGTERM, asked_to_end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the server
-    try:
-        execute(Run(folder), control)
-    except RunHeld as error:
-        print(error, file=sys.stderr)
-        return 3
+    execute(Run(folder), control)
     return 0
 
 

@@ -55,11 +55,14 @@ def save(trainer: Trainer, folder: Path) -> None:
     beside = folder / f"{FILE}.new"
     try:
         save_file(tensors, beside, {"trainer": json.dumps(facts)})
+        sync_file(beside)
+        os.replace(beside, folder / FILE)
     except SafetensorError as error:  # the writer wraps a full disk in its own error
         beside.unlink(missing_ok=True)
         raise OSError(f"The checkpoint could not be written: {error}") from error
-    sync_file(beside)
-    os.replace(beside, folder / FILE)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
     sync_folder(folder)
 
 

@@ -250,6 +250,7 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
     app.run()
     assert not app.exception
     assert f"of memory, **{expected}** of it a step" in said(app)
+    assert "on the disk" in said(app)
 
 
 def test_what_a_step_costs_follows_checkpointing_patience_and_the_cls_token(open_page):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
+import re
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +15,9 @@ from pages.runs.filter import matches
 from pages.ui import run_words
 from pages.ui.typed import escape
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
+from tests.refusing import refusing
+from tfm_core.runs import trash
+from tfm_core.runs.failures import REFUSALS
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
@@ -28,6 +34,10 @@ def names(app: AppTest) -> str:
     return "\n".join(element.value for element in app.main.markdown)
 
 
+def captions(app: AppTest) -> str:
+    return "\n".join(element.value for element in app.main.caption)
+
+
 def test_without_runs_a_button_leads_to_home(open_page: Open) -> None:
     app = open_page(PAGE)
     app.button(key="empty-home").click().run()
@@ -40,11 +50,76 @@ def test_a_deleted_run_is_gone_and_undo_brings_it_back(store: RunStore, open_pag
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
-    assert "Deleted **Backwards**" in names(app)
+    assert "Deleted **Backwards**. It can be brought back until" in names(app)
+    assert ", or until room is needed" in names(app)
     app.button(key="undo-delete").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
     assert "undo-delete" not in keys(app)
     assert f"open-{run.id}" in keys(app)
+
+
+def test_the_trash_is_counted_and_emptied(store: RunStore, open_page: Open) -> None:
+    made_run(store), made_run(store, name="Backwards")
+    app = open_page(PAGE)
+    assert re.search(r"2 runs take [\d.]+ KiB; .* are free\.$", captions(app), re.MULTILINE)
+    assert "empty-trash" not in keys(app)
+    app.button(key=f"delete-{store.list()[0].id}").click().run()
+    assert "1 run takes" in captions(app)
+    assert "1 deleted run takes" in captions(app)
+    app.button(key="empty-trash").click().run()
+    assert trash.deleted(store.root) == []
+    assert "deleted" not in captions(app)
+    assert not {"empty-trash", "undo-delete"} & keys(app)
+
+
+def test_a_run_that_made_way_for_another_is_told(
+    store: RunStore,
+    open_page: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setenv("TFM_MAX_RUNS", "2")
+    request.getfixturevalue("busy_queue")
+    oldest = made_run(store, name="Oldest")
+    oldest.write_meta(dataclasses.replace(oldest.meta, owner="a" * 64))
+    run = made_run(store, state="stopped")
+    app = open_page(PAGE)
+    assert "Where room is needed for a new run, the oldest that is over goes." in captions(app)
+    app.button(key=f"resume-{run.id}").click().run()
+    assert "the oldest one that was over was deleted" in app.info[0].value
+    assert "Oldest" not in {kept.meta.name for kept in store.list()}
+
+
+def test_a_refused_start_leaves_nothing(
+    store: RunStore,
+    open_page: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    monkeypatch.setenv("TFM_MAX_STEPS", "100")
+    request.getfixturevalue("busy_queue")
+    run = with_checkpoint(made_run(store, step=97))
+    before = [path for path in store.root.rglob("*") if ".queue" not in path.parts]
+    app = open_page(PAGE)
+    app.number_input(key=f"further-steps-{run.id}").set_value(131).run()
+    app.button(key=f"further-{run.id}").click().run()
+    assert "at most 100 are allowed here" in app.error[0].value
+    home = open_page("home/page.py")
+    home.button(key="start-copy").click().run()
+    assert "at most 100 are allowed here" in home.error[0].value
+    assert [path for path in store.root.rglob("*") if ".queue" not in path.parts] == before
+
+
+def test_a_disk_that_refuses_is_said_without_its_path(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Backwards")
+    app = open_page(PAGE)
+    app.text_input(key=f"name-{run.id}").set_value("Another").run()
+    with refusing(store.root, errno.EROFS):
+        app.button(key=f"rename-{run.id}").click().run()
+        assert app.info[0].value == REFUSALS[errno.EROFS]
+        app.button(key=f"delete-{run.id}").click().run()
+        assert app.info[0].value == REFUSALS[errno.EROFS]
+    assert store.get(run.id).meta.name == "Backwards"
 
 
 def test_a_run_that_trains_cannot_be_deleted(store: RunStore, open_page: Open) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -17,7 +19,9 @@ from tests.pages.learned_runs import learned_run
 from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.config import to_json
 from tfm_core.presets import PRESETS
-from tfm_core.runs.status import STATES
+from tfm_core.runs import troubles
+from tfm_core.runs.process import mark_of
+from tfm_core.runs.status import STATES, write_status
 
 TRAIN = "train/page.py"
 BUTTONS = {
@@ -123,6 +127,31 @@ def test_a_waiting_run_says_its_place_and_who_holds_the_others(busy_queue, open_
     app.button(key="run-stop").click().run()
     assert run.status.state == "stopped"
     assert "Stopped while it waited in the queue" in said(app).replace("\\", "")
+
+
+def test_a_run_that_could_not_begin_says_why(busy_queue, open_page) -> None:
+    run = made_run(busy_queue.store, state="queued", step=7)
+    busy_queue.submit(run)
+    troubles.note(run.folder, "The disk is full. It begins by itself once it can.", seconds=60)
+    app = open_page(TRAIN, run=run.id)
+    assert "begins by itself once it can" in said(app)
+    troubles.forget(run.folder)
+
+
+def test_a_worker_that_is_not_heard_of_is_said(store, watch) -> None:
+    run = made_run(store, state="running")
+    suspended = {"started": mark_of().started, "uptime": time.monotonic() - 61}
+    write_status(run.folder, dataclasses.replace(run.status, **suspended))
+    assert "has not been heard of for 61 s" in said(watch(run.id))
+    write_status(run.folder, dataclasses.replace(run.status, uptime=time.monotonic()))
+    assert "not been heard of" not in said(watch(run.id))
+
+
+def test_a_pause_says_how_long_it_keeps_its_place(store, watch, monkeypatch) -> None:
+    run = made_run(store, state="paused")
+    assert "After 10 minutes it is stopped where others wait" in said(watch(run.id))
+    monkeypatch.setenv("TFM_MAX_PAUSE", "0")
+    assert "It is stopped as soon as others wait" in said(watch(run.id))
 
 
 def test_pressing_start_makes_a_run_and_watches_it(busy_queue, open_page) -> None:

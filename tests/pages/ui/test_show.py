@@ -80,3 +80,11 @@ def test_pages_have_a_title_and_at_most_two_sentences(name: str) -> None:
     title, _, words = content(name).partition("\n")
     assert title.startswith("# ")
     assert words.count(". ") <= 2
+
+
+def test_a_time_to_come_is_told_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(show, "_zone", lambda: UTC)
+    noon = datetime.now(UTC).replace(hour=12, minute=30, second=0, microsecond=0)
+    assert show.clock(noon.timestamp()) == "12:30"
+    assert show.clock((noon + timedelta(days=1)).timestamp()) == "12:30 tomorrow"
+    assert show.clock(datetime(2031, 3, 7, 9, 5, tzinfo=UTC).timestamp()) == "2031-03-07 09:05"

@@ -1,0 +1,302 @@
+"""Servers and workers that are forked from one process which has torch imported: cheap to kill.
+
+Their parent has one thread and has trained nothing itself, so a child begins like a process of its
+own. What a worker does is the app's own code; only how its process is made differs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import json
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NoReturn
+
+from benchmarks.attacks._writes import Call, watched
+from tfm_core.config import Experiment
+from tfm_core.runs import Run, RunStore, execute, recorder
+from tfm_core.runs.control import Control
+from tfm_core.runs.limits import Limits
+from tfm_core.runs.process import ProcessMark, mark_of
+from tfm_core.runs.queue import RunQueue
+
+DEADLINE_SECONDS = 60.0
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
+
+
+def tiny(steps: int = 7) -> Experiment:
+    """Return an experiment whose steps take about two milliseconds."""
+    return Experiment.parse(
+        {
+            "model": {
+                "family": "encoder-decoder",
+                "d_model": 8,
+                "n_heads": 2,
+                "d_ff": 11,
+                "dropout": 0.1,
+            },
+            "task": {
+                "kind": "text",
+                "name": "copy",
+                "size": 3,
+                "n_train": 40,
+                "n_validation": 11,
+                "n_test": 13,
+            },
+            "training": {"steps": steps, "batch_size": 5, "validate_every": 2, "snapshots": 5},
+        }
+    )
+
+
+def adopt() -> None:
+    """Let the workers of a server that was killed become children of this process."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    import torch
+
+    torch.set_num_threads(1)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def prepare(run: Run, *, hurried: bool = True) -> None:
+    """Train a run in a child, and import all that it imported: no other child has to.
+
+    This process itself never trains: what autograd starts in it would not survive a fork.
+    Raises RuntimeError where the run isn't finished.
+    """
+    names = run.folder.parent / "modules.txt"
+
+    def work() -> None:
+        train(run, hurried=hurried)
+        names.write_text("\n".join(list(sys.modules)))
+
+    fork(work)
+    if any(wait_for_all().values()) or run.status.state != "finished":
+        raise RuntimeError(f"the run to compare with is {run.status}")
+    for name in names.read_text().split():
+        with contextlib.suppress(Exception):  # some are made by the modules that use them
+            importlib.import_module(name)
+
+
+def fork(work: Callable[[], object]) -> int:
+    """Do something in a child; return its process number. It exits with 0, or 1 where it raised."""
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        return pid
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def wait_for_all() -> dict[int, int]:
+    """Wait until this process has no children, adopted ones too; return how each ended.
+
+    A negative number is the signal that killed it. Raises TimeoutError where one goes on and on.
+    """
+    ended, end = {}, time.monotonic() + DEADLINE_SECONDS
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return ended
+        if pid:
+            ended[pid] = os.waitstatus_to_exitcode(status)
+        elif time.monotonic() > end:
+            raise TimeoutError(f"a child still runs; {len(ended)} have ended")
+        else:
+            time.sleep(0.002)
+
+
+class Killer:
+    """A watcher of calls that kills its process at one of them: before it, half done, or after."""
+
+    def __init__(self, number: int, when: str, note: Path) -> None:
+        """Kill at call ``number``, from 1. note: a file to which the call is appended before."""
+        self.number, self.when, self.note, self.count = number, when, note, 0
+
+    def __call__(self, call: Call, do: Callable[[], object], half: Callable[[], object]) -> object:
+        """Make a call, or die of it."""
+        self.count += 1
+        if self.count != self.number:
+            # what is written stays when a process is killed: only a power cut needs more
+            return None if call.name == "fsync" else do()
+        if self.when == "half":
+            half()
+        elif self.when == "after":
+            do()
+        with self.note.open("a") as file:
+            file.write(f"{self.when} {call.name} {Path(call.path).name}\n")
+        return _die()
+
+
+def _die() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("a process outlived its SIGKILL")
+
+
+def hurry() -> None:
+    """Let this process write all that it can: a checkpoint a step, and many heartbeats."""
+    execute.CHECKPOINT_SECONDS, execute.CHECKPOINT_SHARE = 0.0, 0
+    recorder.STATUS_SECONDS, recorder.HEARTBEAT_SECONDS = 0.005, 0.01
+
+
+def train(run: Run, control: Control | None = None, *, hurried: bool = True) -> None:
+    """Train a run in this process; hurried: it writes all that it can (see ``hurry``)."""
+    if hurried:
+        hurry()
+    execute.execute(Run(run.folder), control)
+
+
+def train_until_killed(run: Run, killer: Killer) -> None:
+    """Train a run in this process, watched by a killer."""
+    with watched(run.folder.parent, killer):
+        train(run)
+
+
+class ForkedWorker:
+    """A worker as the queue knows it (see ``pool.WorkerProcess``), forked."""
+
+    def __init__(self, work: Callable[[Run, Control], None]) -> None:
+        """Fork it; it waits for its order, and leaves where its server dies before that."""
+        reading, self._order = os.pipe()
+        self._then: Callable[[], None] | None = None
+        self.process = SimpleNamespace(pid=0, returncode=None)
+
+        def wait() -> None:
+            os.close(self._order)
+            os.setsid()
+            with os.fdopen(reading, "rb") as file:
+                line = file.readline()
+            if line.endswith(b"\n"):
+                order = json.loads(line)
+                limits = {name: order[name] for name in ("max_seconds", "max_pause")}
+                folder = Path(order["folder"])
+                work(Run(folder), Control(folder, **limits))
+
+        self.process.pid = fork(wait)
+        os.close(reading)
+        self.mark: ProcessMark = mark_of(self.process.pid)
+
+    def said(self) -> list[str]:
+        """Return nothing: it writes to where its server does."""
+        return []
+
+    def send(
+        self, folder: Path, *, max_seconds: float | None = None, max_pause: float | None = None
+    ) -> None:
+        """Assign a run."""
+        order = {"folder": str(folder), "max_seconds": max_seconds, "max_pause": max_pause}
+        os.write(self._order, json.dumps(order).encode() + b"\n")
+        os.close(self._order)
+
+    def wait_then(self, call: Callable[[], None]) -> None:
+        """Call once it has ended; ``reap`` looks whether it has."""
+        self._then = call
+
+    def reap(self) -> bool:
+        """Say whether the process has ended, and call what waits for that."""
+        if self.process.returncode is None:
+            pid, status = os.waitpid(self.process.pid, os.WNOHANG)
+            if not pid:
+                return False
+            self.process.returncode = os.waitstatus_to_exitcode(status)
+            if self._then is not None:
+                self._then()
+        return True
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs."""
+        return not self.reap()
+
+    def end(self) -> None:
+        """End a process that has no run yet."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        os.waitpid(self.process.pid, 0)
+
+    def close(self) -> None:
+        """Forget nothing: it has no log of its own."""
+
+
+class ForkPool:
+    """A pool of workers as the queue knows it (see ``pool.WarmPool``): none waits warm."""
+
+    def __init__(self, work: Callable[[Run, Control], None] = train) -> None:
+        """Let each worker do some work with its run."""
+        self._work, self._spare, self._given = work, list[ForkedWorker](), list[ForkedWorker]()
+
+    def take(self) -> ForkedWorker:
+        """Return a worker, kept until ``reap`` finds that it has ended."""
+        worker = self._spare.pop() if self._spare else ForkedWorker(self._work)
+        self._given.append(worker)
+        return worker
+
+    def put_back(self, worker: ForkedWorker) -> None:
+        """Let a worker that was taken wait again."""
+        self._given.remove(worker)
+        self._spare.append(worker)
+
+    def reap(self) -> None:
+        """Do what is due for workers that have ended."""
+        self._given = [worker for worker in self._given if not worker.reap()]
+
+    def fill(self) -> None:
+        """Keep none waiting."""
+
+    def close(self) -> None:
+        """End those that wait."""
+        for worker in self._spare:
+            worker.end()
+
+
+def queue_of(
+    store: RunStore, work: Callable[[Run, Control], None] = train, *, max_running: int = 1
+) -> RunQueue:
+    """Return a queue that forks its workers; ``turn`` is its thread."""
+    queue = RunQueue(store, max_running=max_running, warm=0, limits=Limits())
+    queue.pool = ForkPool(work)  # type: ignore[assignment]
+    return queue
+
+
+def turn(queue: RunQueue) -> None:
+    """Let a queue do what its thread does at one look."""
+    pool = queue.pool
+    assert isinstance(pool, ForkPool)
+    pool.reap()
+    queue._turn()
+
+
+def serve(queue: RunQueue, run_id: str) -> None:
+    """Be a server until a run is finished; one that is interrupted is resumed, as by a visitor.
+
+    Raises TimeoutError where the run waits for ever.
+    """
+    queue._mend(at_once=True)
+    end = time.monotonic() + DEADLINE_SECONDS / 2
+    while True:
+        turn(queue)
+        run = queue.store.get(run_id)
+        state = run.status.state
+        if state == "finished":
+            break
+        if run.status.can_resume and queue.position(run_id) is None:
+            queue.resume(run)
+        if time.monotonic() > end:
+            raise TimeoutError(f"the run is {run.status}")
+        time.sleep(0.002)
+    queue.pool.close()

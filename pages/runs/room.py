@@ -1,0 +1,53 @@
+"""Room: what the runs take of the disk, what is free, and the trash to empty."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.i18n import _, ngettext
+from pages.ui import run_actions, runs_access, show, visitors
+from tfm_core.runs import room, settings
+from tfm_core.runs.room import Bounds, Room
+
+
+def line() -> None:
+    """Say in one line how much room there is; on a public server only what concerns a visitor."""
+    store, bounds = runs_access.store(), Bounds.of(settings.read())
+    if not visitors.visitor().may_all:
+        if bounds != Bounds():
+            st.caption(_rule())
+        return
+    found = room.look(store.root, store.kept(), bounds)
+    if not found.n_runs and not found.n_deleted:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="room-line"):
+        words = [_taken(found), *([] if bounds == Bounds() else [_rule()])]
+        st.caption(" ".join(words), width="stretch" if found.n_deleted else "content")
+        if found.n_deleted:
+            st.button(
+                _("Empty the trash"),
+                key="empty-trash",
+                icon=":material/delete_forever:",
+                type="tertiary",
+                help=_("What was deleted cannot be brought back then."),
+                on_click=run_actions.empty_trash,
+            )
+
+
+def _taken(found: Room) -> str:
+    runs, free = show.size(found.runs), show.size(found.free)
+    words = ngettext(
+        "{n} run takes {size}; {free} are free.",
+        "{n} runs take {size}; {free} are free.",
+        found.n_runs,
+    ).format(n=f"{found.n_runs:,}", size=runs, free=free)
+    if not found.n_deleted:
+        return words
+    trash = ngettext(
+        "{n} deleted run takes {size}.", "{n} deleted runs take {size}.", found.n_deleted
+    )
+    return f"{words} {trash.format(n=f'{found.n_deleted:,}', size=show.size(found.deleted))}"
+
+
+def _rule() -> str:
+    return _("Where room is needed for a new run, the oldest that is over goes.")

@@ -1,0 +1,64 @@
+"""Runs are killed, cut off, suspended, raced for and told the wrong time; nothing is lost.
+
+The attacks of ``benchmarks/attacks``, a few blows each, in one process of their own that forks.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks as Linux does")
+
+ATTACKS = """
+import json
+from benchmarks.attacks import clocks, kills, power, servers
+
+print(json.dumps({
+    "kills": [[case.kills, case.failures] for case in kills.attack(12, seed=3)],
+    "power": [[cut.way, wrong] for cut, wrong in power.attack(6, seed=3)[1]],
+    "clocks": clocks.attack(steps=(-3600, 60)),
+    "suspended": clocks.suspend(3.0)[3],
+    "servers": [servers.attack(5, seed=3, with_cli=with_cli).most for with_cli in (False, True)],
+    "served": servers.attack(5, seed=4, with_cli=True).failures,
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What the attacks came to."""
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACKS],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_run_that_is_killed_at_any_writing_call_ends_bit_for_bit_the_same(found):
+    assert sum(len(kills) for kills, _ in found["kills"]) >= 12
+    assert [(kills, wrong) for kills, wrong in found["kills"] if wrong] == []
+
+
+def test_a_run_goes_on_from_whatever_a_power_cut_leaves(found):
+    assert len(found["power"]) == 18
+    assert [(way, wrong) for way, wrong in found["power"] if wrong] == []
+
+
+def test_a_clock_that_is_set_lets_no_second_worker_in(found):
+    assert len(found["clocks"]) == 6
+    assert [(whose, step, wrong) for whose, step, wrong in found["clocks"] if wrong] == []
+
+
+def test_a_suspended_worker_goes_on_and_its_sleep_is_not_counted(found):
+    assert found["suspended"] == []
+
+
+def test_servers_of_one_folder_train_each_run_once_and_respect_their_limit_together(found):
+    assert found["servers"] == [1, 1]
+    assert found["served"] == []

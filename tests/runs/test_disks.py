@@ -1,0 +1,175 @@
+"""Disks that fail: nothing is lost, each refusal is one sentence, and all goes on afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.refusing import refusing
+from tests.runs.comparing import stopping_at
+from tests.runs.waiting import tiny
+from tfm_core import cli
+from tfm_core.runs import RunStore, spare, status
+from tfm_core.runs.execute import execute
+from tfm_core.runs.failures import REFUSALS, Refused
+from tfm_core.runs.process import this_host
+from tfm_core.runs.queue import RunQueue
+
+NUMBERS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EMFILE, errno.EIO)
+TRAIN = ["train", "--preset", "copy", "--set", "training.steps=30", "--quiet"]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def tmpfs(tmp_path):
+    """A disk of so many KiB of one's own, which can be made larger or read-only."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def mount(options: str) -> Path:
+        command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("no disk can be mounted here")
+        return folder
+
+    if not sys.platform.startswith("linux") or shutil.which("mount") is None:
+        pytest.skip("no disk can be mounted here")
+    yield mount
+    subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_whatever_is_asked_of_a_failing_disk_is_one_sentence_and_nothing_is_lost(
+    store, end, number
+):
+    ended, waits = end(store.create(tiny(), name="Before")), store.create(tiny())
+    deleted = end(store.create(tiny()))
+    store.delete(deleted.id)
+    queue = RunQueue(store, warm=0)
+    before = content(store.root)
+    asked = {
+        "start": lambda: store.create(tiny()),
+        "submit": lambda: queue.submit(waits),
+        "resume": lambda: queue.resume(ended),
+        "rename": lambda: store.rename(ended.id, "After"),
+        "delete": lambda: store.delete(ended.id),
+        "stop": lambda: waits.request("stop"),
+        "train further": lambda: store.fork(ended.id, steps=19),
+    }
+    if number not in {errno.ENOSPC, errno.EDQUOT}:  # then what was deleted makes room
+        asked["undo"] = lambda: store.undelete(deleted.id)
+    with refusing(store.root, number):
+        for act in asked.values():
+            with pytest.raises(Refused) as refused:
+                act()
+            assert refused.value.sentence == REFUSALS[number]
+    assert content(store.root) == before
+    assert store.rename(ended.id, "After").meta.name == "After"
+    assert execute(waits).state == "finished"
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_the_command_line_says_it_in_one_sentence(store, end, number, monkeypatch, capfd):
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    run = store.create(tiny(), state="stopped")
+    for arguments in (TRAIN, ["resume", run.id, "--quiet"]):
+        with refusing(store.root, number):
+            assert cli.main(arguments) in {cli.FAILED, cli.WRONG_INPUT}
+        said = capfd.readouterr()
+        assert said.err.strip() == REFUSALS[number]
+        assert said.out == ""
+    assert cli.main(["resume", run.id, "--quiet"]) == 0
+
+
+def test_a_run_that_a_full_disk_stopped_says_so_and_goes_on(tmpfs):
+    store = RunStore(tmpfs("size=1m"), recorded=None)
+    run = store.create(tiny(steps=400))
+
+    def fill(event):
+        if getattr(event, "step", 0) == 3:
+            with contextlib.suppress(OSError), (store.root / "filler").open("ab") as file:
+                while True:
+                    file.write(b"x" * 512)
+                    file.flush()
+
+    ended = execute(run, listener=fill)
+    assert ended.state == run.status.state == "failed"
+    assert run.status.reason.startswith("The disk is full: make room")
+    (store.root / "filler").unlink()
+    assert execute(run).state == "finished"
+    assert (run.folder / spare.FILE).exists()
+
+
+def test_a_training_takes_the_room_of_what_was_deleted(tmpfs):
+    store = RunStore(tmpfs("size=1m"), recorded=None)
+    deleted = store.create(tiny(), state="stopped")
+    (deleted.folder / "events.jsonl").write_bytes(b"x" * 900_000)
+    store.delete(deleted.id)
+    run = store.create(tiny(steps=40))
+    assert execute(run).state == "finished"
+    assert store.kept_until(deleted.id) is None
+
+
+def test_deleting_on_a_full_disk_makes_room_for_a_start(tmpfs):
+    store = RunStore(tmpfs("size=256k"), recorded=None)
+    old = store.create(tiny(), state="stopped")
+    with pytest.raises(OSError, match="No space left"):
+        (old.folder / "events.jsonl").write_bytes(b"x" * 300_000)
+    with pytest.raises(Refused, match="The disk is full: make room"):
+        store.create(tiny())
+    store.delete(old.id, by="a" * 64)
+    assert [run.id for run in store.deleted_by("a" * 64)] == [old.id]  # still to be undone
+    assert store.create(tiny()).problem is None
+    assert store.deleted_by("a" * 64) == ()
+
+
+def test_a_disk_that_became_read_only_is_what_ended_a_run(tmpfs, end):
+    folder = tmpfs("size=1m")
+    store = RunStore(folder, recorded=None)
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        pass
+    run = end(store.create(tiny()), "running", pid=dead.pid, host=this_host())
+    assert "it was killed" in run.status.reason
+    tmpfs("remount,ro")
+    assert "could not say why" in run.status.reason
+    assert run.status.reason.endswith(REFUSALS[errno.EROFS])
+
+
+def test_a_folder_that_disappears_is_said(store, monkeypatch, capfd):
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    run = store.create(tiny(steps=400))
+    execute(run, *stopping_at(3, run))
+    written = status.write_status
+
+    def gone(folder, *rest, **more):
+        shutil.rmtree(folder, ignore_errors=True)
+        written(folder, *rest, **more)
+
+    monkeypatch.setattr("tfm_core.runs.recorder.write_status", gone)
+    assert cli.main(["resume", run.id, "--quiet"]) == cli.FAILED
+    assert capfd.readouterr().err.strip() == REFUSALS[errno.ENOENT]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such permissions")
+def test_a_forbidden_folder_lists_nothing_and_breaks_nothing(store):
+    run = store.create(tiny())
+    with pytest.MonkeyPatch.context() as patch:
+
+        def forbidden(path, *_, **__):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+
+        patch.setattr(os, "scandir", forbidden)
+        patch.setattr(os, "listdir", forbidden)
+        assert store.list() == []
+        store.empty_trash()
+    assert [kept.id for kept in store.list()] == [run.id]
