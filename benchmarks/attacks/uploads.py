@@ -145,5 +145,6 @@ def _strange_picture(rng: random.Random) -> bytes:
 
 
 def _sentences(app: AppTest) -> list[str]:
-    return [one.value for kind in ("caption", "error", "markdown", "warning") for one in app.get(kind)
-            if "was not taken" in one.value]  # fmt: skip
+    kinds = ("caption", "error", "markdown", "warning")
+    said = [str(one.value) for kind in kinds for one in app.get(kind)]
+    return [words for words in said if "was not taken" in words]
