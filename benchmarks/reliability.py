@@ -25,7 +25,11 @@ ATTACKS: tuple[str, ...] = (
     "uploads",
     # the disk is full, read-only or forbidden
     # more is asked for than there is
+    "memory",
     # many visitors, and restless ones
+    "sessions",
+    "visits",
+    "clicks",
 )
 """Names of modules of ``benchmarks/attacks``."""
 
