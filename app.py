@@ -25,6 +25,7 @@ from pages import health
 from pages.i18n import _
 from pages.ui import runs_access
 from pages.ui.cookies import Cookies
+from pages.uploads import Uploads
 from tfm_core.machine import slowness
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
@@ -98,6 +99,6 @@ app = st.App(
     "pages/frame.py",
     lifespan=lifespan,
     routes=[*vendor_routes(), *health_routes()],
-    middleware=[Middleware(Cookies, path=base_path() or "/")],
+    middleware=[Middleware(Uploads), Middleware(Cookies, path=base_path() or "/")],
     on_script_error=on_script_error,
 )

@@ -24,6 +24,7 @@ ATTACKS: tuple[str, ...] = (
     "links",
     "uploads",
     # the disk is full, read-only or forbidden
+    "disks",
     # more is asked for than there is
     "memory",
     # many visitors, and restless ones

@@ -7,6 +7,7 @@ Ctrl-C keeps a checkpoint and is exit code 130.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
@@ -197,8 +198,10 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
 
 def _runs(options: argparse.Namespace) -> int:
-    rows = []
-    for run in RunStore().list():
+    rows, store = [], RunStore()
+    with contextlib.suppress(FileNotFoundError):  # no run was made yet
+        os.listdir(store.root)  # a folder that nobody may look into is not one without runs
+    for run in store.list():
         status = run.status
         rows.append(
             {

@@ -157,7 +157,7 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], CheckpointFacts]:
         raise CheckpointDamaged(
             "The checkpoint {name} is damaged and cannot be read ({error}).",
             name=folder.name,
-            error=error,
+            error=getattr(error, "strerror", None) or error,  # without the path
         ) from None
 
 
