@@ -25,6 +25,7 @@ from pages.headers import Headers
 from pages.i18n import _
 from pages.ui import runs_access
 from pages.ui.cookies import Cookies
+from pages.uploads import Uploads
 from tfm_core.machine import slowness
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
@@ -91,6 +92,7 @@ app = st.App(
     middleware=[
         Middleware(Headers, page=PAGE),
         Middleware(Closed),
+        Middleware(Uploads),
         Middleware(Cookies, path=base_path() or "/"),
     ],
     on_script_error=on_script_error,
