@@ -20,6 +20,9 @@ ATTACKS: tuple[str, ...] = (
     "clocks",
     "servers",
     # files, links and uploads are not what they should be
+    "folders",
+    "links",
+    "uploads",
     # the disk is full, read-only or forbidden
     "disks",
     # more is asked for than there is

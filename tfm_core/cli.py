@@ -211,7 +211,7 @@ def _runs(options: argparse.Namespace) -> int:
                 "total_steps": status.total_steps,
                 "name": run.meta.name,
                 "created": run.meta.created,
-                "problem": run.problem,
+                "problem": run.damage,
             }
         )
     if options.json:
@@ -220,6 +220,8 @@ def _runs(options: argparse.Namespace) -> int:
     for row in rows:
         progress = f"{row['step']}/{row['total_steps']}"
         print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {row['name']}")
+        if row["problem"]:
+            print(f"{'':<18} {row['problem']}")
     if not rows:
         print("There are no runs yet: python -m tfm_core train --preset copy")
     return 0

@@ -126,6 +126,11 @@ def load_weights(model: Model, folder: Path) -> int:
     """Fill a model with the weights of a checkpoint; return its step. Raises CheckpointDamaged."""
     tensors, facts = _read(folder)
     _load_weights(model, tensors, folder)
+    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        raise CheckpointDamaged(
+            "The checkpoint {name} holds weights that are no numbers, so it can answer nothing.",
+            name=folder.name,
+        )
     return facts.step
 
 
