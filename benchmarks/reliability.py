@@ -22,7 +22,11 @@ ATTACKS: tuple[str, ...] = (
     # files, links and uploads are not what they should be
     # the disk is full, read-only or forbidden
     # more is asked for than there is
+    "memory",
     # many visitors, and restless ones
+    "sessions",
+    "visits",
+    "clicks",
 )
 """Names of modules of ``benchmarks/attacks``."""
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,19 +58,29 @@ def wait_until(is_so: Callable[[], object], what: str) -> None:
 
 
 @contextlib.contextmanager
-def serve(folder: Path) -> Iterator[Served]:
-    """Start the app with one warm worker; its runs and its log lie in ``folder``."""
+def serve(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[Served]:
+    """Start the app with one warm worker; its runs, its log and what it writes for a while
+    (``tmp``) lie in ``folder``.
+
+    environment: variables beside ours, or in their place.
+    """
     port = _free_port()
     store = RunStore(folder / "runs", recorded=None)
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    environment = {
+    (folder / "tmp").mkdir(exist_ok=True)
+    ours = {
         "TFM_RUNS_DIR": str(store.root),
         "TFM_WARM_WORKERS": "1",
         "TFM_MAX_RUNNING": "1",
+        "TMPDIR": str(folder / "tmp"),
     }
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env=os.environ | environment, stdout=log, stderr=log
+            command,
+            cwd=ROOT,
+            env={**os.environ, **ours, **(environment or {})},
+            stdout=log,
+            stderr=log,
         )
     served = Served(f"http://localhost:{port}", store, psutil.Process(process.pid))
     try:

@@ -6,15 +6,26 @@ server's time; this client only listens.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import ClientConnection, connect
 
 PATIENCE = 30.0  # seconds
+_LOOK = 0.25  # seconds
+
+
+@dataclass(slots=True)
+class Watched:
+    """What a visitor waited for, in seconds: pages drawn anew, and parts that tick."""
+
+    pages: list[float] = field(default_factory=list)
+    ticks: list[float] = field(default_factory=list)
 
 
 class Visitor:
@@ -23,25 +34,98 @@ class Visitor:
     def __init__(self, connection: ClientConnection) -> None:
         """Speak over an open connection."""
         self._connection = connection
+        self._page, self._query, self._script = "", "", ""
+        self._every: dict[str, float] = {}  # parts of the page that tick, and how often
 
     def visit(self, page: str, query: str = "") -> float:
         """Ask for a page by its url path; return seconds until its script has ended well.
 
         Raises TimeoutError, and RuntimeError where the script failed.
         """
-        message = BackMsg()
-        message.rerun_script.page_name = page
-        message.rerun_script.query_string = query
+        self._page, self._query = page, query
         begin = time.perf_counter()
-        self._connection.send(message.SerializeToString())
-        while True:
-            answer = ForwardMsg.FromString(self._connection.recv(PATIENCE, decode=False))
-            if answer.WhichOneof("type") != "script_finished":
+        self._ask_for_page()
+        while not self._is_end_of_page(self._next(PATIENCE)):
+            pass
+        return time.perf_counter() - begin
+
+    def watch(self, ends: threading.Event, *, acts_at: Iterator[float]) -> Watched:
+        """Let the page tick as a browser does until ``ends`` is set.
+
+        acts_at: at which times (``time.perf_counter``) to do what draws the page anew, as the press
+        of any button does.
+        """
+        watched = Watched()
+        now = time.perf_counter()
+        due = {part: now + every for part, every in self._every.items()}
+        asked: dict[str, float] = {}
+        acts, acted = next(acts_at), None
+        while not ends.is_set():
+            now = time.perf_counter()
+            if acts <= now:
+                acts = next(acts_at)
+                if acted is None:
+                    acted = now
+                    self._ask_for_page()
+            for part in [part for part, when in due.items() if when <= now]:
+                due[part] = now + self._every[part]
+                asked.setdefault(part, now)
+                self._ask_for_part(part)
+            try:
+                message = self._next(min(now + _LOOK, acts, *due.values()) - now)
+            except TimeoutError:
                 continue
-            if answer.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
-                return time.perf_counter() - begin
-            if answer.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
-                raise RuntimeError(f"The page “{page}” could not be compiled.")
+            now = time.perf_counter()
+            kind, parts = message.WhichOneof("type"), message.metadata.run.fragment_ids
+            if kind == "new_session" and not parts:
+                due.clear()
+                asked.clear()
+            elif kind == "auto_rerun":
+                due[message.auto_rerun.fragment_id] = now + message.auto_rerun.interval
+            elif kind == "stop_auto_rerun":
+                for part in message.stop_auto_rerun.fragment_ids:
+                    due.pop(part, None)
+            elif kind == "script_finished":
+                watched.ticks += [now - asked.pop(part) for part in parts if part in asked]
+                if acted is not None and self._is_end_of_page(message):
+                    watched.pages.append(now - acted)
+                    acted = None
+        return watched
+
+    def _next(self, patience: float) -> ForwardMsg:
+        """Return the next message. Raises TimeoutError."""
+        data = self._connection.recv(max(0.0, patience), decode=False)
+        message = ForwardMsg.FromString(data)
+        kind = message.WhichOneof("type")
+        if kind == "new_session" and not message.metadata.run.fragment_ids:
+            self._every.clear()
+        elif kind == "navigation":
+            self._script = message.navigation.page_script_hash
+        elif kind == "auto_rerun":
+            self._every[message.auto_rerun.fragment_id] = message.auto_rerun.interval
+        return message
+
+    def _is_end_of_page(self, message: ForwardMsg) -> bool:
+        """Say whether the page's script has ended. Raises RuntimeError where it could not begin."""
+        if message.WhichOneof("type") != "script_finished":
+            return False
+        if message.script_finished == ForwardMsg.FINISHED_WITH_COMPILE_ERROR:
+            raise RuntimeError(f"The page “{self._page}” could not be compiled.")
+        return bool(message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY)
+
+    def _ask_for_page(self) -> None:
+        message = BackMsg()
+        message.rerun_script.page_name = self._page
+        message.rerun_script.query_string = self._query
+        self._connection.send(message.SerializeToString())
+
+    def _ask_for_part(self, part: str) -> None:
+        message = BackMsg()
+        message.rerun_script.query_string = self._query
+        message.rerun_script.page_script_hash = self._script
+        message.rerun_script.fragment_id = part
+        message.rerun_script.is_auto_rerun = True
+        self._connection.send(message.SerializeToString())
 
 
 @contextmanager

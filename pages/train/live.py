@@ -8,7 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.train import live_keys, live_predictions, run_buttons
+from pages.train import crowd, live_keys, live_predictions, run_buttons
 from pages.ui import live_curves, run_words, runs_access, show, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.runs import settings, troubles
@@ -36,14 +36,15 @@ def page(run: Run) -> None:
         return
     state.set_current_run(run.id)  # also after a change of page, so that a reload finds it again
     was_active = run.status.is_active
-    pace = _pace(run.status)
+    calm = _pace(run.status)
+    pace = None if calm is None else crowd.pace(calm, crowd.look())
     later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
-    st.fragment(_pulse, run_every=pace)(run, was_active, pace)
+    st.fragment(_pulse, run_every=pace)(run, was_active, calm)
     st.fragment(live_predictions.part, run_every=later)(run)
 
 
 def _pace(status: Status) -> float | None:
-    """Return the seconds to the next look; None when nothing will change any more."""
+    """Return the seconds to the next look, if few look; None when nothing will change any more."""
     if not status.is_active:
         return None
     if status.state != "running":
@@ -53,6 +54,7 @@ def _pace(status: Status) -> float | None:
 
 def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
     """Draw header, buttons, keys and curves; draw the whole page again when pace or end ask it."""
+    crowd.look()
     if not run.folder.is_dir():
         state.set_current_run(None)
         st.rerun()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,9 +18,9 @@ from tfm_core.cli import main
 from tfm_core.doctor import machine, pictures
 from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
-from tfm_core.doctor.runs import check_leftovers, check_line, check_runs
+from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
 from tfm_core.doctor.variables import check_variables
-from tfm_core.runs import RunStore, tickets
+from tfm_core.runs import RunStore, claim, tickets
 from tfm_core.runs.process import mark_of
 from tfm_core.runs.status import Status, write_status
 
@@ -36,10 +39,17 @@ def store(tmp_path, monkeypatch):
 def alive(store):
     """A run that trains: in this very process."""
     run = store.create(tiny())
-    mark = mark_of()
-    values = {name: getattr(mark, name) for name in ("pid", "host", "created")}
+    values = dataclasses.asdict(mark_of())
     write_status(run.folder, Status("running", total_steps=7, heartbeat=time.time(), **values))
     return run
+
+
+@pytest.fixture
+def neighbour():
+    """The mark of another process that lives."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield mark_of(process.pid)
+    process.communicate(b"\n")
 
 
 def test_a_sound_folder_is_ok_on_one_line_a_check(store, capsys):
@@ -48,7 +58,7 @@ def test_a_sound_folder_is_ok_on_one_line_a_check(store, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[1] for line in lines] == [
         *("variables", "versions", "torchvision", "devices", "MNIST"),
-        *("folder", "disk", "runs", "line", "leftovers"),
+        *("folder", "disk", "runs", "line", "claims", "leftovers"),
     ]
     assert {line.split()[0] for line in lines} <= {"ok", "warning"}  # the disk may be short
 
@@ -113,6 +123,13 @@ def test_a_folder_that_takes_nothing_is_a_problem():
     assert check_folder(RunStore(UNWRITABLE)).level == "problem"
 
 
+def test_a_folder_without_locks_is_said(store, monkeypatch):
+    store.create(tiny(), state="stopped")
+    assert check_folder(store).words.endswith("its locks work.")
+    monkeypatch.setattr("tfm_core.runs.locks.is_locked", lambda path: False)
+    assert (check_folder(store).level, os.listdir(store.root)) == ("warning", [store.list()[0].id])
+
+
 def test_a_short_disk_is_said(store, monkeypatch):
     monkeypatch.setattr("tfm_core.doctor.folder.SHORT_BYTES", 2**60)
     store.create(tiny())
@@ -141,6 +158,25 @@ def test_the_line_is_put_in_order_and_no_other_run_is_touched(store, alive):
     assert sum(stopped.id in done for done in mended.mended) == 1
     assert len(mended.mended) == 3
     assert check_line(store).level == "ok"
+
+
+def test_stale_claims_are_released_but_not_those_of_living_processes(store, alive, neighbour):
+    held, stale = store.create(tiny(), state="stopped"), store.create(tiny(), state="stopped")
+    assert claim.take(held.folder, neighbour)
+    assert claim.take(alive.folder, mark_of())
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    assert claim.take(stale.folder, mark_of(gone.pid))
+    gone.wait()
+    before = check_claims(store)
+    assert before.level == "warning"
+    assert stale.id in before.words
+    assert held.id not in before.words
+    assert check_claims(store, mends=True).mended == (f"released {stale.id}.",)
+    assert not claim.is_stale(stale.folder)
+    assert not claim.is_held(stale.folder)
+    assert claim.is_held(held.folder)
+    assert claim.is_held(alive.folder)
+    assert check_claims(store).level == "ok"
 
 
 def test_leftovers_are_removed_but_not_of_a_run_that_lives(store, alive, monkeypatch):

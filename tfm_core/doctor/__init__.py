@@ -8,7 +8,7 @@ from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
 from tfm_core.doctor.machine import check_devices, check_torchvision, check_versions
 from tfm_core.doctor.pictures import check_mnist
-from tfm_core.doctor.runs import check_leftovers, check_line, check_runs
+from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
 from tfm_core.doctor.variables import check_variables
 from tfm_core.runs.store import RunStore
 
@@ -30,4 +30,5 @@ def examine(*, mends: bool) -> Iterator[Finding]:
     yield check_disk(store)
     yield check_runs(store)
     yield check_line(store, mends=mends)
+    yield check_claims(store, mends=mends)
     yield check_leftovers(store, mends=mends)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+from pathlib import Path
 
 from tfm_core.doctor.finding import Finding, Level, count
-from tfm_core.runs import room
+from tfm_core.runs import locks, room, sweep
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import in_bytes
@@ -17,17 +18,24 @@ _TRIED = b"\0" * 4096
 
 
 def check_folder(store: RunStore) -> Finding:
-    """Write into the folder."""
+    """Write into the folder, and lock what was written."""
     root = store.root
     if not root.is_dir():
         return Finding("folder", "ok", f"{root} is not there yet; the first run makes it.")
     try:
-        with tempfile.TemporaryFile(dir=root, buffering=0) as file:
-            file.write(_TRIED)
+        with tempfile.TemporaryDirectory(dir=root, prefix=sweep.DRAFT) as folder:
+            file = Path(folder) / "tried"
+            file.write_bytes(_TRIED)
+            lock = locks.lock(file)
+            is_locked = locks.is_locked(file)
+            locks.unlock(lock)
     except OSError as error:
         words = f"{root} takes no file. {refusal(error)}"
         return Finding("folder", "problem", words)
-    return Finding("folder", "ok", f"{root} can be written.")
+    if not is_locked:
+        words = f"{root} can be written, but its file system has no locks."
+        return Finding("folder", "warning", words, "Let one server at a time use it.")
+    return Finding("folder", "ok", f"{root} can be written, and its locks work.")
 
 
 def check_disk(store: RunStore) -> Finding:

@@ -7,7 +7,7 @@ holds, is left alone.
 from __future__ import annotations
 
 from tfm_core.doctor.finding import Finding, count, some
-from tfm_core.runs import sweep, tickets
+from tfm_core.runs import claim, leftovers, sweep, tickets
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
@@ -44,6 +44,19 @@ def check_line(store: RunStore, *, mends: bool = False) -> Finding:
     return Finding("line", "problem" if forgotten else "warning", " ".join(words), _MEND)
 
 
+def check_claims(store: RunStore, *, mends: bool = False) -> Finding:
+    """Look for claims of processes that are gone; who takes one over sweeps up behind it, too."""
+    stale = [run for run in _own(store) if not run.status.is_active and claim.is_stale(run.folder)]
+    if not stale:
+        return Finding("claims", "ok", "None of processes that are gone.")
+    if mends:
+        done = tuple(f"released {run.id}." for run in stale if _is_released(run))
+        return Finding("claims", "ok", "None of processes that are gone any more.", mended=done)
+    words = f"{count(len(stale), 'run')} claimed by a process that is gone: "
+    words += f"{some(run.id for run in stale)}. The next worker takes over by itself."
+    return Finding("claims", "warning", words, f"Or: {_MEND.removeprefix('Do: ')}")
+
+
 def check_leftovers(store: RunStore, *, mends: bool = False) -> Finding:
     """Look for folders and files that were never finished, and that nobody touches any more."""
     left = list(sweep.left_over(store.root))
@@ -67,6 +80,16 @@ def _own(store: RunStore) -> list[Run]:
 def _is_alive(store: RunStore, run_id: str) -> bool:
     """Say whether a worker has just been given a run whose ticket goes in the next moment."""
     return Run(store.root / run_id).status.is_alive
+
+
+def _is_released(run: Run) -> bool:
+    """Take a run over from a dead process and let it go; say whether nobody was quicker."""
+    try:
+        with claim.moment(run.folder):
+            leftovers.clear(run.folder)
+    except claim.RunHeld:
+        return False
+    return True
 
 
 def _mend_line(store: RunStore, lost: list[str], forgotten: list[str]) -> tuple[str, ...]:

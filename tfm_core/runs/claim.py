@@ -139,6 +139,12 @@ def _take_or_raise(folder: Path, owner: ProcessMark) -> None:
         time.sleep(_LOOK_SECONDS)
 
 
+def is_stale(folder: Path) -> bool:
+    """Say whether the claim that counts is of a process that lives no more. Never raises."""
+    holder = _holder(folder)
+    return holder is not None and not _is_alive(holder, folder)
+
+
 def _is_alive(holder: ProcessMark, folder: Path) -> bool:
     return locks.is_locked(_lock(folder)) or is_alive(
         holder, heartbeat=read_status(folder).heartbeat, folder=folder

@@ -1,0 +1,156 @@
+"""Many sessions on one live run: twenty watch it tick and press buttons, and it trains on.
+
+They are websocket clients that ask for each tick as a browser does, and draw nothing: what is
+measured is the server and the training, not twenty browsers on the same machine.
+"""
+
+from __future__ import annotations
+
+import random
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import psutil
+
+from benchmarks.paired import Spread, milliseconds, ratio
+from benchmarks.report import Skipped, Table, Target
+from benchmarks.served import Served, serve, wait_until
+from benchmarks.visitor import PATIENCE, Watched, visitor
+from tfm_core.presets import PRESETS
+from tfm_core.runs import tickets
+from tfm_core.runs.run import Run
+
+PRESET = "vit-digits"
+SESSIONS = 20
+SEED = 20
+ACTS_EVERY = 10.0
+"""Seconds between two things that one session does, on average; people read in between."""
+
+ANSWER = Target(0.5, " s", at_least=False)
+SLOWDOWN = Target(5, " %", at_least=False)
+
+
+def tables(*, quick: bool) -> Iterator[Table | Skipped]:
+    """Watch a run with twenty sessions and with none, there and back, several times."""
+    rounds, seconds = (1, 10.0) if quick else (5, 20.0)
+    with tempfile.TemporaryDirectory() as folder, serve(Path(folder)) as served:
+        run = _start_long_run(served)
+        worker = psutil.Process(run.status.pid)
+        generator = random.Random(SEED)
+        paces: dict[str, list[tuple[float, float]]] = {"alone": [], "watched": []}
+        watched = Watched()
+        for number in range(2 * rounds):
+            for kind in ("alone", "watched") if number % 2 == 0 else ("watched", "alone"):
+                seen = _sessions(served, run, generator, watched)
+                with seen if kind == "watched" else nullcontext():
+                    paces[kind].append(_pace(run, worker, seconds))
+        if not run.status.is_alive:
+            raise RuntimeError(f"The run ended while it was watched: {run.status}")
+    yield _answers(watched)
+    yield _slowdown(paces, 2 * rounds, seconds)
+
+
+def _start_long_run(served: Served) -> Run:
+    """Put a preset with far more steps than will be trained into the line of the server."""
+    experiment = PRESETS[PRESET].experiment
+    longer = experiment.training.replace(steps=100_000)
+    served.await_warm_worker()
+    run = served.store.create(experiment.replace(training=longer.model_dump()))
+    tickets.add(served.store.root, run.id)
+    wait_until(lambda: run.status.step > 0, "the first step")
+    return run
+
+
+@contextmanager
+def _sessions(served: Served, run: Run, generator: random.Random, into: Watched) -> Iterator[None]:
+    """Let sessions watch a run for the length of the block, which begins when all have drawn it."""
+    drawn, ends = threading.Barrier(SESSIONS + 1), threading.Event()
+
+    def watch(seed: float) -> Watched:
+        with visitor(served.url) as session:
+            session.visit("train", f"run={run.id}")
+            drawn.wait(PATIENCE)
+            return session.watch(ends, acts_at=_times(random.Random(seed)))
+
+    with ThreadPoolExecutor(SESSIONS) as pool:
+        found = [pool.submit(watch, generator.random()) for _ in range(SESSIONS)]
+        try:
+            drawn.wait(PATIENCE)
+            yield
+        finally:
+            ends.set()
+    for one in found:
+        watched = one.result()
+        into.pages += watched.pages
+        into.ticks += watched.ticks
+
+
+def _times(generator: random.Random) -> Iterator[float]:
+    """Yield when a session does something, as times of ``time.perf_counter``."""
+    now = time.perf_counter() + generator.uniform(0, ACTS_EVERY)
+    while True:
+        yield now
+        now += generator.uniform(0.5, 1.5) * ACTS_EVERY
+
+
+def _pace(run: Run, worker: psutil.Process, seconds: float) -> tuple[float, float]:
+    """Return seconds a step in ``seconds`` of training: wall clock, and the worker's processor."""
+
+    def now() -> tuple[int, float, float]:
+        before = run.status.step
+        wait_until(lambda: run.status.step != before, "the next status")
+        spent = worker.cpu_times()
+        return run.status.step, time.perf_counter(), spent.user + spent.system
+
+    step, wall, spent = now()
+    time.sleep(seconds)
+    step_after, wall_after, spent_after = now()
+    steps = step_after - step
+    return (wall_after - wall) / steps, (spent_after - spent) / steps
+
+
+def _answers(watched: Watched) -> Table:
+    rows = []
+    for name, taken, target in (
+        ("the page, after a press", watched.pages, ANSWER),
+        ("a part that ticks", watched.ticks, None),
+    ):
+        worst = statistics.quantiles(taken, n=20)[-1]
+        verdict = "" if target is None else f"{target}, {target.verdict(worst)}"
+        rows.append(
+            [
+                name,
+                f"{len(taken):,}",
+                *(f"{value:.2f}" for value in (statistics.median(taken), worst, max(taken))),
+                verdict,
+            ]
+        )
+    return Table(
+        f"What {SESSIONS} sessions wait for while they watch one run train",
+        ["", "answers", "median, s", "p95, s", "longest, s", "target for p95"],
+        rows,
+        [f"Each presses about every {ACTS_EVERY:g} seconds; seed {SEED}."],
+    )
+
+
+def _slowdown(paces: dict[str, list[tuple[float, float]]], pairs: int, seconds: float) -> Table:
+    rows = []
+    for row, clock in enumerate(("wall clock", "CPU of the worker")):
+        alone, watched = ([pair[row] for pair in paces[kind]] for kind in ("alone", "watched"))
+        slower = ratio(watched, alone)
+        spread = Spread(*(100 * (value - 1) for value in (slower.median, slower.low, slower.high)))
+        verdict = f"{SLOWDOWN}, {SLOWDOWN.verdict(spread.median)}" if row == 0 else ""
+        rows.append([clock, *(milliseconds(values).show() for values in (alone, watched)),
+                     spread.show(" %", 1), verdict])  # fmt: skip
+    return Table(
+        f"A training step of {PRESET}, alone and watched by {SESSIONS} sessions",
+        ["", "alone, ms", "watched, ms", "slower by", "target"],
+        rows,
+        [f"{pairs} pairs of {seconds:g} seconds, there and back; the sessions take cores, too."],
+    )

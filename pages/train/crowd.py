@@ -1,0 +1,57 @@
+"""The crowd: how many sessions look at runs that train. One process draws for all of them.
+
+Two looks of a session, at the curves and at the predictions, cost some 55 ms; the more sessions
+look, the more seldom each does, so that presses are answered and the training keeps its core.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+import time
+from collections.abc import Callable
+
+import streamlit as st
+
+A_SECOND = 7
+"""Sessions that may look within a second; together they take less than half a core."""
+
+AWAY_SECONDS = 30.0
+"""Who did not look for so long has left, or looks at something else."""
+
+_SESSION = "crowd-session"
+
+
+class Crowd:
+    """Who looked when. Safe in threads."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin with nobody."""
+        self._clock, self._lock = clock, threading.Lock()
+        self._looked: dict[str, float] = {}
+
+    def look(self, session: str) -> int:
+        """Note that a session looks now; return how many do."""
+        now = self._clock()
+        with self._lock:
+            self._looked[session] = now
+            gone = [name for name, when in self._looked.items() if now - when > AWAY_SECONDS]
+            for name in gone:
+                del self._looked[name]
+            return len(self._looked)
+
+
+def pace(seconds: float, n_sessions: int) -> float:
+    """Return the seconds between two looks in a crowd: as many as said, or more."""
+    return max(seconds, float(math.ceil(n_sessions / A_SECOND)))
+
+
+def look() -> int:
+    """Note that this session looks now; return how many do."""
+    return _crowd().look(st.session_state.setdefault(_SESSION, secrets.token_hex(8)))
+
+
+@st.cache_resource(show_spinner=False)
+def _crowd() -> Crowd:
+    return Crowd()
