@@ -20,7 +20,11 @@ ATTACKS: tuple[str, ...] = (
     "clocks",
     "servers",
     # files, links and uploads are not what they should be
+    "folders",
+    "links",
+    "uploads",
     # the disk is full, read-only or forbidden
+    "disks",
     # more is asked for than there is
     "memory",
     # many visitors, and restless ones

@@ -37,15 +37,16 @@ class Visitor:
         self._page, self._query, self._script = "", "", ""
         self._every: dict[str, float] = {}  # parts of the page that tick, and how often
 
-    def visit(self, page: str, query: str = "") -> float:
+    def visit(self, page: str, query: str = "", *, patience: float = PATIENCE) -> float:
         """Ask for a page by its url path; return seconds until its script has ended well.
 
-        Raises TimeoutError, and RuntimeError where the script failed.
+        patience: seconds without a word from the server. Raises TimeoutError, and RuntimeError
+        where the script failed.
         """
         self._page, self._query = page, query
         begin = time.perf_counter()
         self._ask_for_page()
-        while not self._is_end_of_page(self._next(PATIENCE)):
+        while not self._is_end_of_page(self._next(patience)):
             pass
         return time.perf_counter() - begin
 

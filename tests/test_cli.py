@@ -10,6 +10,7 @@ import pytest
 
 from tests.runs.waiting import DEADLINE_SECONDS, wait_until
 from tfm_core.cli import main
+from tfm_core.config import from_query
 from tfm_core.runs import RunStore
 
 TINY = [
@@ -132,3 +133,14 @@ def test_presets_and_devices_are_listed(capsys):
     assert "cpu" in capsys.readouterr().out
     assert main(["devices", "--json"]) == 0
     assert {device["name"] for device in json.loads(capsys.readouterr().out)} >= {"cpu", "mps"}
+
+
+def test_a_damaged_run_says_so_in_the_list_and_is_not_resumed(runs, capsys):
+    store = RunStore()
+    run = store.create(from_query({"task.name": "copy"}), state="stopped")
+    (run.folder / "experiment.json").write_text('{"seed": ' + "1" * 5_000 + "}")
+    sentence = "This run is damaged: experiment.json holds no experiment."
+    assert main(["runs"]) == 0
+    assert sentence in capsys.readouterr().out
+    assert main(["resume", run.id]) == 2
+    assert capsys.readouterr().err.startswith(sentence)

@@ -7,6 +7,7 @@ Ctrl-C keeps a checkpoint and is exit code 130.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import logging
 import os
@@ -197,8 +198,10 @@ def _execute(run: Run, options: argparse.Namespace) -> int:
 
 
 def _runs(options: argparse.Namespace) -> int:
-    rows = []
-    for run in RunStore().list():
+    rows, store = [], RunStore()
+    with contextlib.suppress(FileNotFoundError):  # no run was made yet
+        os.listdir(store.root)  # a folder that nobody may look into is not one without runs
+    for run in store.list():
         status = run.status
         rows.append(
             {
@@ -208,7 +211,7 @@ def _runs(options: argparse.Namespace) -> int:
                 "total_steps": status.total_steps,
                 "name": run.meta.name,
                 "created": run.meta.created,
-                "problem": run.problem,
+                "problem": run.damage,
             }
         )
     if options.json:
@@ -217,6 +220,8 @@ def _runs(options: argparse.Namespace) -> int:
     for row in rows:
         progress = f"{row['step']}/{row['total_steps']}"
         print(f"{row['id']:<18} {row['state']:<12} {progress:>13}  {row['name']}")
+        if row["problem"]:
+            print(f"{'':<18} {row['problem']}")
     if not rows:
         print("There are no runs yet: python -m tfm_core train --preset copy")
     return 0

@@ -48,6 +48,14 @@ def open_plain(path: Path) -> int:
     return file
 
 
+def is_plain(path: Path) -> bool:
+    """Say whether there is a plain file, and not a link to one."""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:  # none, or in a folder that lets nobody look
+        return False
+
+
 def content_of(path: Path, *, most: int) -> bytes:
     """Return what stands in a plain file of at most ``most`` bytes.
 

@@ -57,6 +57,7 @@ VIEWS = (
 )
 AT_MOST = Target(1_200, " MB", at_least=False)
 SAMPLE_SECONDS = 0.02
+PATIENCE = 300.0  # seconds: explanations of 784 patches take their time
 
 
 @dataclass
@@ -128,7 +129,7 @@ def visits(served: Served, run: Run) -> tuple[float, str]:
     taken = []
     with visitor(served.url) as asks:
         for page, query in VIEWS:
-            seconds = asks.visit(page, f"run={run.id}&{query}".rstrip("&"))
+            seconds = asks.visit(page, f"run={run.id}&{query}".rstrip("&"), patience=PATIENCE)
             taken.append((seconds, f"{page}?{query}".rstrip("?")))
     return max(taken)
 

@@ -133,12 +133,12 @@ def _carried(run_id: str, _run: Run) -> Carried:
 
 
 def _checkpoint(run: Run) -> Path:
-    return (run.folder / "checkpoints" / "last" / "checkpoint.safetensors").resolve()
+    return run.folder.absolute() / "checkpoints" / "last" / "checkpoint.safetensors"
 
 
 def _more_to_take(run: Run, data: Carried) -> None:
     """Offer the run's weights, and a picture to try them on."""
-    if _checkpoint(run).is_file():
+    if run.has_checkpoint:
         st.download_button(
             _("Weights ({size})").format(size=show.size(_checkpoint(run).stat().st_size)),
             _checkpoint(run).read_bytes,
@@ -180,7 +180,7 @@ def _command(run: Run, data: Carried, *, has_weights: bool) -> None:
     has_weights: whether the file has a function that shows its attention.
     """
     path = _checkpoint(run)
-    if not path.is_file():
+    if not run.has_checkpoint:
         st.caption(_(no_checkpoint(run)))
         return
     tried = "picture.png" if data.mean else data.example

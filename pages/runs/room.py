@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import os
+
 import streamlit as st
 
 from pages.i18n import _, ngettext
 from pages.ui import run_actions, runs_access, show, visitors
 from tfm_core.runs import room, settings
+from tfm_core.runs.failures import obstacle
 from tfm_core.runs.room import Bounds, Room
 
 
 def line() -> None:
-    """Say in one line how much room there is; on a public server only what concerns a visitor."""
+    """Say in one line how much room there is; on a public server only what concerns a visitor.
+
+    Where nothing can be written at all, that is said first.
+    """
     store, bounds = runs_access.store(), Bounds.of(settings.read())
+    hindrance = obstacle(store.root) if os.path.isdir(store.root) else None
+    if hindrance is not None:
+        show.problem(hindrance)
     if not visitors.visitor().may_all:
         if bounds != Bounds():
             st.caption(_rule())

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.i18n import _
 from pages.ui import controls, drafts, state
 from pages.ui.drafts import Checked
-from tfm_core.config.corpus_tasks import cut_text
+from tfm_core.config.corpus_tasks import MOST_CHARACTERS, cut_text
 from tfm_core.data.corpus.book import read_text
 
 _PATH = "task.text"
@@ -58,5 +58,7 @@ def _counts(text: str, unit: str, *, is_own: bool) -> str:
 
 def _take() -> None:
     text = st.session_state[_KEY]
+    if len(text) > MOST_CHARACTERS:  # the page says so, and forgets it
+        return
     state.set_own_text(text)
     state.set_draft(drafts.put(state.draft(), _PATH, text))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import PAGES_DIR, _
-from pages.ui import page_table, run_words, runs_access, show, state
+from pages.ui import page_table, run_words, runs_access, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
@@ -57,6 +57,8 @@ def notices() -> None:
                 _("The link asks for a run that is not here; it may have been deleted."),
                 icon=":material/link_off:",
             )
+        for sentence in typed.let_go():
+            st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.take_notices():
             st.info(sentence, icon=":material/info:")
 

@@ -11,6 +11,7 @@ import streamlit as st
 from pages.components import served
 from pages.ui import page_table, runs_access, view_link
 from tfm_core.config.codec import values_to_query
+from tfm_core.config.corpus_tasks import MOST_CHARACTERS
 from tfm_core.presets import PRESETS
 from tfm_core.runs.store import RunNotFound
 
@@ -92,8 +93,12 @@ def own_text() -> str:
 
 
 def set_own_text(text: str) -> None:
-    """Remember a pasted text, so that another task and back does not lose it."""
-    st.session_state[_OWN_TEXT] = text
+    """Remember a pasted text, so that another task and back does not lose it.
+
+    One that is longer than a run may learn from is not kept.
+    """
+    if len(text) <= MOST_CHARACTERS:
+        st.session_state[_OWN_TEXT] = text
 
 
 def theme() -> Literal["light", "dark"]:

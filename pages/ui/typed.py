@@ -1,13 +1,17 @@
 """Texts that people type or paste: how long they may be, and how they are shown as they stand.
 
 A widget with ``max_chars`` refuses a longer paste without a word; a page keeps it and says why.
+What no page could read is not kept: it would come back with every press.
 """
 
 from __future__ import annotations
 
 import re
 
+import streamlit as st
+
 from pages.i18n import _
+from tfm_core.config.corpus_tasks import MOST_CHARACTERS
 
 ALPHABET = "\\`*_[]$~<>#:&|{}"
 """Marks that mean something wherever they stand in a line."""
@@ -30,7 +34,34 @@ def escape(text: str) -> str:
 def within(text: str | None, most: int) -> str:
     """Return a text of at most so many characters. Raises ValueError, in a sentence, for more."""
     text = text or ""
+    if len(text) > MOST_CHARACTERS and _too_long():
+        st.rerun()  # of a part of the page: the whole page lets go of it
     if len(text) > most:
         words = _("The text has {n} characters; at most {most} are read here: leave some out.")
         raise ValueError(words.format(n=f"{len(text):,}", most=f"{most:,}"))
     return text
+
+
+def let_go() -> list[str]:
+    """Forget texts of this session that are longer than anything reads, and say so, each once.
+
+    Called before the widgets are drawn: their fields are then empty.
+    """
+    words = _(
+        "The text had {n} characters, and at most {most} are read anywhere here, so it was not "
+        "kept. Paste a part of it."
+    )
+    sentences = []
+    for key, length in _too_long().items():
+        st.session_state[key] = ""
+        sentences.append(words.format(n=f"{length:,}", most=f"{MOST_CHARACTERS:,}"))
+    return sentences
+
+
+def _too_long() -> dict[str, int]:
+    """Return the keys and lengths of the texts in this session that are too long to keep."""
+    return {
+        str(key): len(value)
+        for key, value in st.session_state.items()
+        if isinstance(value, str) and len(value) > MOST_CHARACTERS
+    }

@@ -24,7 +24,11 @@ def page() -> None:
         layer = tensor.layer_picker(subject)
     from tfm_core.inspect.walk.build import walk
 
-    steps = walk(subject, layer=layer, example=example)
+    try:
+        steps = walk(subject, layer=layer, example=example)
+    except ValueError as error:
+        show.problem(error)
+        return
     names = [step.name for step in steps]
     number, problem = walk_state.current(names, old_links.steps_of(subject.config))
     view_link.warn(problem)

@@ -1,8 +1,9 @@
 import io
+import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageFile
 
 from tfm_core.config import IMAGE_TASKS
 from tfm_core.data.own_picture import picture_to_input
@@ -105,8 +106,67 @@ def test_a_huge_file_is_refused():
 
 
 def test_a_small_file_of_very_many_pixels_is_refused():
-    with pytest.raises(ValueError, match="7000 x 7000 pixels, but at most 40 million"):
-        picture_to_input(as_png(np.zeros((7000, 7000), np.uint8)), DIGITS)
+    with pytest.raises(ValueError, match="4000 x 4000 pixels, but at most 12 million"):
+        picture_to_input(as_png(np.zeros((4000, 4000), np.uint8)), DIGITS)
+
+
+@pytest.mark.parametrize(
+    ("side", "sentence"),
+    [
+        (9_000, "9000 x 9000 pixels, but at most 12 million"),
+        (50_000, "far more pixels than are read, 12 million"),
+    ],
+)
+def test_pixels_are_counted_before_any_is_decoded(monkeypatch, side, sentence):
+    forged = bytearray(as_png(stroke()))
+    forged[16:24] = side.to_bytes(4, "big") * 2
+    forged[29:33] = zlib.crc32(forged[12:29]).to_bytes(4, "big")
+    monkeypatch.setattr(ImageFile.ImageFile, "load", lambda _image: pytest.fail("it was decoded"))
+    with pytest.raises(ValueError, match=sentence):
+        picture_to_input(bytes(forged), DIGITS)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+def test_a_photograph_is_made_small_at_once_and_its_notes_say_how_large_it_was(kind, monkeypatch):
+    seen = []
+    convert = Image.Image.convert
+
+    def counted(image, *rest, **more):
+        seen.append(image.size)
+        return convert(image, *rest, **more)
+
+    monkeypatch.setattr(Image.Image, "convert", counted)
+    file, photo = io.BytesIO(), Image.fromarray(stroke()).resize((2400, 3200))
+    exif = photo.getexif()
+    exif[0x0112] = 6  # taken with the camera on its side
+    photo.save(file, kind, exif=exif)
+    fitted, notes = picture_to_input(file.getvalue(), DIGITS)
+    assert fitted.shape == (1, 28, 28)
+    assert "Resized from 3200 x 2400 to 28 x 28" in notes[-1]
+    assert max(max(size) for size in seen) <= 1600
+
+
+@pytest.mark.parametrize("kind", ["TIFF", "EPS", "PPM", "ICO"])
+def test_formats_that_nobody_uploads_are_not_tried(kind):
+    file = io.BytesIO()
+    Image.fromarray(stroke()).save(file, kind)
+    with pytest.raises(ValueError, match="cannot be read as a picture"):
+        picture_to_input(file.getvalue(), DIGITS)
+
+
+def test_of_a_moving_picture_the_first_is_read():
+    frames = [Image.fromarray(stroke()), *(Image.new("L", (120, 90), n) for n in range(200))]
+    file = io.BytesIO()
+    frames[0].save(file, "GIF", save_all=True, append_images=frames[1:])
+    still = picture_to_input(as_png(stroke()), DIGITS)[0]
+    read = picture_to_input(file.getvalue(), DIGITS)[0]
+    assert np.abs(read.astype(int) - still).mean() < 2
+
+
+def test_a_forged_exif_is_no_error_of_the_server():
+    file = io.BytesIO()
+    Image.fromarray(stroke()).save(file, "JPEG", exif=b"Exif\x00\x00II*\x00" + bytes(60_000))
+    assert picture_to_input(file.getvalue(), DIGITS)[0].shape == (1, 28, 28)
 
 
 @pytest.mark.parametrize("shape", [(5,), (5, 5, 2), (0, 5), (2, 5, 5, 3)])

@@ -161,7 +161,7 @@ def test_a_folder_that_disappears_is_said(store, monkeypatch, capfd):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="there are no such permissions")
-def test_a_forbidden_folder_lists_nothing_and_breaks_nothing(store):
+def test_a_forbidden_folder_lists_nothing_and_breaks_nothing(store, monkeypatch, capfd):
     run = store.create(tiny())
     with pytest.MonkeyPatch.context() as patch:
 
@@ -172,4 +172,7 @@ def test_a_forbidden_folder_lists_nothing_and_breaks_nothing(store):
         patch.setattr(os, "listdir", forbidden)
         assert store.list() == []
         store.empty_trash()
+        monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+        assert cli.main(["runs"]) == cli.FAILED
+        assert capfd.readouterr().err.strip() == REFUSALS[errno.EACCES]
     assert [kept.id for kept in store.list()] == [run.id]

@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 import re
+import shutil
 from typing import NamedTuple
 
 import pytest
@@ -31,6 +32,10 @@ from tfm_core.training.loop import TrainingDiverged
         (
             OSError("The checkpoint could not be written: I/O error: Disk quota (os error 122)"),
             "room that this server may use on its disk is used up",
+        ),
+        (
+            shutil.Error([("a", "b", "[Errno 30] Read-only file system: '/srv/a' -> '/srv/b'")]),
+            "can only be read just now",
         ),
         (OSError(errno.EFBIG, "File too large"), "larger than this machine lets a file be"),
         (RuntimeError("CUDA error: device-side assert triggered\nmore"), "cuda:0 stopped working"),

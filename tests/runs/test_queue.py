@@ -14,7 +14,9 @@ from tests.runs.waiting import tiny, wait_until
 from tfm_core.runs import claim, tickets, troubles
 from tfm_core.runs.execute import execute
 from tfm_core.runs.limits import Limits
+from tfm_core.runs.process import this_host
 from tfm_core.runs.queue import RunQueue
+from tfm_core.runs.status import Status, write_status
 from tfm_core.runs.store import RunStore
 
 LONG = 1_000_000
@@ -221,3 +223,22 @@ def test_a_run_held_by_another_process_is_not_started(shared, neighbour):
     assert wait_for(run, "finished", "failed").state == "finished"
     assert troubles.why(run.folder) is None
     assert tickets.waiting(store.root) == []
+
+
+def test_damaged_runs_keep_neither_the_queue_from_starting_nor_sound_runs_waiting(store):
+    """A worker without a number, a queued run without an experiment, a file for its claims."""
+    forged = store.create(tiny(), state="running")
+    write_status(forged.folder, Status("running", pid=-1, host=this_host(), created=1.0))
+    broken, barred, sound = (store.create(tiny()) for _ in range(3))
+    (broken.folder / "experiment.json").write_text("{")
+    (barred.folder / "claims").write_text("?")
+    queue = RunQueue(store, max_running=1, warm=0, limits=Limits())
+    queue.start()
+    try:
+        assert queue.n_running() == 0
+        wait_until(lambda: sound.status.state == "finished", "the sound run trains")
+        wait_until(lambda: broken.status.state == "failed", "the broken one was tried")
+        assert broken.status.reason == broken.problem
+        assert forged.status.reason.startswith("This run is damaged: status.json")
+    finally:
+        queue.close()

@@ -129,3 +129,32 @@ def test_a_checkpoint_that_was_loaded_is_no_longer_open(tmp_path):
     checkpoints.load_best(again, tmp_path)
     assert again.best is not None
     assert str(tmp_path) not in MAPS.read_text(encoding="utf-8")
+
+
+def test_weights_that_are_no_numbers_answer_nothing(tmp_path):
+    trainer = build(experiment())
+    with torch.no_grad():
+        next(trainer.model.parameters()).fill_(torch.nan)
+    checkpoints.save(trainer, tmp_path)
+    with pytest.raises(CheckpointDamaged, match="holds weights that are no numbers"):
+        checkpoints.load_model(trainer.experiment, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "facts", ["[]", '{"step": 1e400, "seconds": 1, "scaler": {}}', '{"step": -1}', "1" * 5_000, "["]
+)
+def test_what_a_checkpoint_says_of_itself_is_checked(tmp_path, facts):
+    save_file({"x": torch.zeros(1)}, tmp_path / FILE, {"trainer": facts})
+    with pytest.raises(CheckpointDamaged, match="is damaged and cannot be read"):
+        checkpoints.load(build(experiment()), tmp_path)
+
+
+def test_the_state_of_another_optimiser_is_said(tmp_path):
+    trainer = build(experiment())
+    checkpoints.save(trainer, tmp_path)
+    with safe_open(tmp_path / FILE, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        facts = file.metadata()
+    save_file({**tensors, "optimizer/nobody/exp_avg": torch.zeros(1)}, tmp_path / FILE, facts)
+    with pytest.raises(CheckpointDamaged, match="does not hold the state of this optimiser"):
+        checkpoints.load(build(experiment()), tmp_path)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import struct
 import warnings
 import zlib
 from typing import TYPE_CHECKING
@@ -23,11 +24,16 @@ if TYPE_CHECKING:
     from PIL import Image
 
 MOST_BYTES = 10_000_000
-_MOST_PIXELS = 40_000_000
+_MOST_PIXELS = 12_000_000
+_MOST_PIXELS_JPEG = 60_000_000  # it is read at a fraction of its size
+_LARGE = 1_024  # pixels of the shorter side, beyond which a picture is made smaller at once
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF")  # some others start programs to be read
 _FAINT = 30  # of 255: paler than this is background
 _INK_SHARE = 20 / 28  # of the side of a picture, that the longer side of a digit fills
 
 Grey = npt.NDArray[np.uint8]
+Size = tuple[int, int]
+"""Width and height."""
 
 
 def picture_to_input(
@@ -38,11 +44,11 @@ def picture_to_input(
     picture: the bytes of a PNG, JPEG or other file, or uint8 (H, W), (H, W, 3) or (H, W, 4). Raises
     ValueError, in a sentence: not a picture, more than 10 MB, blank.
     """
-    image = _opened(picture)
+    image, size = _opened(picture)
     notes: list[str] = []
     side = facts.image_size
     if facts.channels == 3:
-        colours = _square(_flattened(image).convert("RGB"), side, notes)
+        colours = _square(_flattened(image).convert("RGB"), side, notes, size)
         return np.asarray(colours).transpose(2, 0, 1).copy(), notes
     flat = _flattened(image)
     if flat.mode != "L":
@@ -57,10 +63,10 @@ def picture_to_input(
     if grey.shape == (side, side):
         return grey[None].copy(), notes
     if is_digit:
-        return _like_mnist(grey, side, notes)[None], notes
+        return _like_mnist(grey, side, notes, size)[None], notes
     from PIL import Image
 
-    return np.asarray(_square(Image.fromarray(grey), side, notes))[None].copy(), notes
+    return np.asarray(_square(Image.fromarray(grey), side, notes, size))[None].copy(), notes
 
 
 def to_text(picture: npt.NDArray[np.uint8]) -> str:
@@ -85,8 +91,11 @@ def from_text(text: str, facts: ImageTaskFacts) -> npt.NDArray[np.uint8]:
     return np.frombuffer(raw, np.uint8).reshape(shape).copy()
 
 
-def _opened(picture: bytes | npt.NDArray[np.uint8]) -> Image.Image:
-    """Return the picture opened and turned upright. Raises ValueError."""
+def _opened(picture: bytes | npt.NDArray[np.uint8]) -> tuple[Image.Image, Size]:
+    """Return the picture opened and turned upright, and its size before it was made smaller.
+
+    Raises ValueError.
+    """
     from PIL import Image, ImageOps
 
     if isinstance(picture, np.ndarray):
@@ -98,7 +107,8 @@ def _opened(picture: bytes | npt.NDArray[np.uint8]) -> Image.Image:
                 dtype=picture.dtype,
                 shape=picture.shape,
             )
-        return Image.fromarray(picture)
+        image = Image.fromarray(picture)
+        return image, image.size
     if len(picture) > MOST_BYTES:
         raise StudentError(
             "The file has {size:.1f} MB, but at most {most} are read; make the picture smaller.",
@@ -108,22 +118,52 @@ def _opened(picture: bytes | npt.NDArray[np.uint8]) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a picture that Pillow finds large: judged below
-            image = Image.open(io.BytesIO(picture))
-            if image.width * image.height > _MOST_PIXELS:
-                raise StudentError(
-                    "The picture has {width} x {height} pixels, but at most {most_pixels} "
-                    "million are read; make it smaller.",
-                    width=image.width,
-                    height=image.height,
-                    most_pixels=_MOST_PIXELS // 10**6,
-                )
+            image = Image.open(io.BytesIO(picture), formats=_FORMATS)
+            _check_size(image)  # the header is read, no pixel yet
+            size = image.size
+            image.draft(None, (_LARGE, _LARGE))  # of a JPEG, as small as it may be decoded
             image.load()
-            upright = ImageOps.exif_transpose(image)
-    except (OSError, SyntaxError, EOFError, Image.DecompressionBombError):
+            shrunk = _shrunk(image)
+            upright = ImageOps.exif_transpose(shrunk)
+            if (upright.width > upright.height) != (shrunk.width > shrunk.height):
+                size = size[::-1]  # it lay on its side
+    except StudentError:
+        raise
+    except Image.DecompressionBombError:
+        raise StudentError(
+            "The picture has far more pixels than are read, {most_pixels} million; make it "
+            "smaller.",
+            most_pixels=_MOST_PIXELS // 10**6,
+        ) from None
+    except _DAMAGE:
         raise StudentError(
             "This file cannot be read as a picture; a PNG or JPEG file would be right."
         ) from None
-    return upright if upright.mode in {"L", "RGB", "RGBA"} else upright.convert("RGBA")
+    is_plain = upright.mode in {"L", "RGB", "RGBA"}
+    return upright if is_plain else upright.convert("RGBA"), size
+
+
+_DAMAGE = (OSError, SyntaxError, EOFError, ValueError, TypeError, KeyError, struct.error)
+"""What Pillow raises on a file that is damaged or forged."""
+
+
+def _check_size(image: Image.Image) -> None:
+    """Raise StudentError for more pixels than are decoded."""
+    most = _MOST_PIXELS_JPEG if image.format == "JPEG" else _MOST_PIXELS
+    if image.width * image.height > most:
+        raise StudentError(
+            "The picture has {width} x {height} pixels, but at most {most_pixels} million are "
+            "read; make it smaller.",
+            width=image.width,
+            height=image.height,
+            most_pixels=most // 10**6,
+        )
+
+
+def _shrunk(image: Image.Image) -> Image.Image:
+    """Return a large picture at a fraction of its size; no task's pictures are nearly as large."""
+    factor = min(image.size) // _LARGE
+    return image.reduce(factor) if factor > 1 and image.mode not in {"P", "1"} else image
 
 
 def _flattened(image: Image.Image) -> Image.Image:
@@ -146,8 +186,8 @@ def _background(grey: Grey) -> int:
     return int(np.median(border))
 
 
-def _square(image: Image.Image, side: int, notes: list[str]) -> Image.Image:
-    """Cut the middle square out and resize it."""
+def _square(image: Image.Image, side: int, notes: list[str], size: Size) -> Image.Image:
+    """Cut the middle square out and resize it; ``size`` is that of the picture as it came."""
     from PIL import ImageOps
 
     if image.size == (side, side):
@@ -157,27 +197,29 @@ def _square(image: Image.Image, side: int, notes: list[str]) -> Image.Image:
     notes.append(
         N_(
             "Resized from {width} x {height} to {side} x {side} pixels.",
-            width=image.width,
-            height=image.height,
+            width=size[0],
+            height=size[1],
             side=side,
         )
     )
     return ImageOps.fit(image, (side, side))
 
 
-def _like_mnist(grey: Grey, side: int, notes: list[str]) -> Grey:
-    """Scale what stands out into the middle box, and centre it by its mass."""
+def _like_mnist(grey: Grey, side: int, notes: list[str], size: Size) -> Grey:
+    """Scale what stands out into the middle box, and centre it by its mass.
+
+    size: of the picture as it came.
+    """
     from PIL import Image
 
-    height, width = grey.shape
     ground = _background(grey)
     ink = (grey.astype(np.float32) - ground).clip(0) * (255 / (int(grey.max()) - ground))
     rows, columns = (np.flatnonzero((ink > _FAINT).any(axis)) for axis in (1, 0))
     cut = ink[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     box = round(side * _INK_SHARE)
     factor = box / max(cut.shape)
-    size = (max(1, round(cut.shape[1] * factor)), max(1, round(cut.shape[0] * factor)))
-    small = np.asarray(Image.fromarray(cut.astype(np.uint8)).resize(size, Image.Resampling.BOX))
+    fitted = (max(1, round(cut.shape[1] * factor)), max(1, round(cut.shape[0] * factor)))
+    small = np.asarray(Image.fromarray(cut.astype(np.uint8)).resize(fitted, Image.Resampling.BOX))
     mass = small.astype(np.float64)
     result = np.zeros((side, side), np.uint8)
     starts = []
@@ -190,8 +232,8 @@ def _like_mnist(grey: Grey, side: int, notes: list[str]) -> Grey:
         N_(
             "Resized from {width} x {height} to {side} x {side} pixels, the digit {box} pixels "
             "long and centred, as in MNIST.",
-            width=width,
-            height=height,
+            width=size[0],
+            height=size[1],
             side=side,
             box=box,
         )

@@ -87,7 +87,7 @@ REFUSALS: dict[int, Sentence] = {
 }
 """What the operating system refuses, by its error number. Nothing else says it anywhere."""
 
-_NUMBERED = re.compile(r"\(os error (\d+)\)")
+_NUMBERED = re.compile(r"(?:\(os error |\[errno )(\d+)")
 _IN_WORDS = ("no space left", "disk quota")
 
 logger = logging.getLogger(__name__)
@@ -157,7 +157,7 @@ def is_disk_full(error: OSError) -> bool:
 
 
 def _number(error: OSError) -> int | None:
-    """Return the error number, which the writer of safetensors says in its words alone."""
+    """Return the error number, which safetensors and shutil say in their words alone."""
     if error.errno is not None:
         return error.errno
     words = str(error).lower()

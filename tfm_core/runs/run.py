@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +25,7 @@ from tfm_core.reading import (
     is_device,
     is_line,
     is_moment,
+    is_plain,
     is_whole,
     object_of,
     open_plain,
@@ -159,10 +159,7 @@ class Run:
     @property
     def has_checkpoint(self) -> bool:
         """Whether there is a state of the training to go on from."""
-        try:
-            return stat.S_ISREG(os.lstat(self._checkpoint).st_mode)
-        except OSError:  # none, or in a folder that lets nobody look
-            return False
+        return is_plain(self._checkpoint)
 
     @property
     def checkpoint_step(self) -> int | None:

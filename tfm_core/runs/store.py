@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import sync_file, sync_folder
+from tfm_core.reading import is_plain
 from tfm_core.runs import room, settings, spare, trash
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.failures import told
@@ -247,15 +248,16 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
 
 
 def _copy(source: Path, folder: Path) -> None:
-    """Copy what a run has learned and shown so far."""
-    for name in ("events.jsonl", "probe.json", "probe.safetensors"):
-        if (source / name).exists():
-            shutil.copyfile(source / name, folder / name)
+    """Copy what a run has learned and shown so far; what is no plain file of it stays behind."""
+    found = [source / name for name in ("events.jsonl", "probe.json", "probe.safetensors")]
     for name in ("snapshots", "checkpoints/last", "checkpoints/best"):
-        if (source / name).is_dir():
-            shutil.copytree(source / name, folder / name, dirs_exist_ok=True)
-    if (source / "best.json").exists():
-        shutil.copyfile(source / "best.json", folder / "best.json")
+        if os.path.isdir(source / name):
+            found += (source / name).iterdir()
+    for path in (*found, source / "best.json"):
+        if is_plain(path):
+            target = folder / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
     for path in folder.rglob("*"):
         sync_folder(path) if path.is_dir() else sync_file(path)
 

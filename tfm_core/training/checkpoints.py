@@ -126,6 +126,11 @@ def load_weights(model: Model, folder: Path) -> int:
     """Fill a model with the weights of a checkpoint; return its step. Raises CheckpointDamaged."""
     tensors, facts = _read(folder)
     _load_weights(model, tensors, folder)
+    if not all(bool(weight.isfinite().all()) for weight in model.parameters()):
+        raise CheckpointDamaged(
+            "The checkpoint {name} holds weights that are no numbers, so it can answer nothing.",
+            name=folder.name,
+        )
     return facts.step
 
 
@@ -152,7 +157,7 @@ def _read(folder: Path) -> tuple[dict[str, Tensor], CheckpointFacts]:
         raise CheckpointDamaged(
             "The checkpoint {name} is damaged and cannot be read ({error}).",
             name=folder.name,
-            error=error,
+            error=getattr(error, "strerror", None) or error,  # without the path
         ) from None
 
 

@@ -9,7 +9,7 @@ from tests.facts.test_storage import PATCH_1
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import small, vit_experiment
 from tfm_core.facts.storage import attention_numbers
-from tfm_core.inspect.attention import budget, token_roles, validation
+from tfm_core.inspect.attention import budget, explanations, token_roles, validation
 from tfm_core.inspect.walk.subject import subject
 from tfm_core.layers.attention import MultiHeadAttention
 from tfm_core.presets import PRESETS
@@ -68,3 +68,12 @@ def test_the_walk_goes_over_as_many_pictures_as_fit(run, few_at_once) -> None:
     walked = subject(run.experiment)
     assert walked.n_examples == len(walked.pictures) == len(walked.truth) == 3
     assert set(few_at_once) == {3}
+
+
+def test_an_explanation_takes_more_patches_at_a_time_where_every_pass_is_long(
+    run, few_at_once
+) -> None:
+    picture = np.random.default_rng(5).integers(0, 256, (1, 28, 28), dtype=np.uint8)
+    found = explanations.explained(run, picture)
+    n_patches = (28 // run.experiment.model.patch_size) ** 2
+    assert len(found.deletion.removed) == min(n_patches, 24) + 1

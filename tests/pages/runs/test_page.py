@@ -110,6 +110,16 @@ def test_a_refused_start_leaves_nothing(
     assert [path for path in store.root.rglob("*") if ".queue" not in path.parts] == before
 
 
+def test_a_disk_that_can_only_be_read_is_said_beside_its_runs(
+    store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made_run(store)
+    monkeypatch.setattr("pages.runs.room.obstacle", lambda folder: REFUSALS[errno.EROFS])
+    app = open_page(PAGE)
+    assert app.error[0].value == REFUSALS[errno.EROFS]
+    assert f"open-{run.id}" in keys(app)
+
+
 def test_a_disk_that_refuses_is_said_without_its_path(store: RunStore, open_page: Open) -> None:
     run = made_run(store, name="Backwards")
     app = open_page(PAGE)

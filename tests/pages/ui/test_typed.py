@@ -32,6 +32,33 @@ def test_a_long_paste_is_kept_and_answered(open_page, page, query, key):
     assert "2,500 characters" not in said(app)
 
 
+LARGE = [
+    ("gpt/page.py", {"part": "train"}, "text_area", "gpt-own-text"),
+    (
+        "train/page.py",
+        {"model.family": "decoder-only", "task.name": "own-text"},
+        "text_area",
+        "corpus-text",
+    ),
+    ("words/page.py", {}, "text_area", "words-text"),
+    ("masks/page.py", {}, "text_input", "masks-text-own-one"),
+]
+
+
+@pytest.mark.parametrize(("page", "query", "kind", "key"), LARGE)
+def test_a_text_that_nothing_reads_is_not_kept_and_the_page_says_so(
+    open_page, page, query, kind, key
+):
+    app = open_page(page, **query)
+    getattr(app, kind)(key=key).set_value("word " * 60_000).run()
+    assert not app.exception
+    assert "The text had 300,000 characters" in said(app)
+    assert getattr(app, kind)(key=key).value == ""
+    assert len(repr(app.session_state)) < 100_000
+    app.run()
+    assert "300,000" not in said(app)
+
+
 READ = re.compile(r"\\([!-/:-@\[-`{-~])")  # what CommonMark makes of a backslash and a mark
 
 

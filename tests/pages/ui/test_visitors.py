@@ -144,6 +144,19 @@ def test_runs_in_hand_are_the_browsers_not_the_sessions(
     assert not app.error
 
 
+def test_what_is_resumed_counts_as_in_hand(store: RunStore, busy_queue: RunQueue) -> None:
+    for _ in range(busy_queue.limits.max_per_session - 1):
+        owned(made_run(store, state="queued"), ANN)
+    first, second = (owned(made_run(store, state="stopped", step=9), ANN) for _ in range(2))
+    app = opened_at(RUNS, token=ANN)
+    app.button(key=f"resume-{first.id}").click().run()
+    assert first.status.state == "queued"
+    app = opened_at(RUNS, token=ANN)  # another session of the same browser
+    app.button(key=f"resume-{second.id}").click().run()
+    assert "for you already" in app.error[0].value
+    assert second.status.state == "stopped"
+
+
 def test_undo_is_for_every_tab_of_the_browser_that_deleted(store: RunStore) -> None:
     run = owned(made_run(store, name="Gone"), ANN)
     opened_at(RUNS, token=ANN).button(key=f"delete-{run.id}").click().run()

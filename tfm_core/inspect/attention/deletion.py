@@ -56,13 +56,15 @@ def deletion(
     *,
     fill: Floats | float = 0.0,
     n_random: int = RANDOM_ORDERS,
+    most_stages: int = MOST_STAGES,
     seed: int = 0,
 ) -> Deletion:
     """Return the deletion curves of several explanations of one picture.
 
     picture: (C, height, width). explanations: name -> (side, side), one value a patch. fill: what
-    stands where a patch was, a number or (C,): 0 is the mean of normalised pixels. Raises
-    ValueError where the patches do not divide the picture or have different numbers.
+    stands where a patch was, a number or (C,): 0 is the mean of normalised pixels. most_stages:
+    points of a curve behind its first. Raises ValueError where the patches do not divide the
+    picture or have different numbers.
     """
     sides = {values.shape for values in explanations.values()}
     if len(sides) != 1:
@@ -74,7 +76,7 @@ def deletion(
     orders = [most_first(values) for values in explanations.values()]
     rng = np.random.default_rng(seed)
     orders += [rng.permutation(shape[0] * shape[1]) for _ in range(n_random)]
-    stages = stages_of(shape[0] * shape[1])
+    stages = stages_of(shape[0] * shape[1], most_stages)
     pictures = np.concatenate([deleted(picture, order, shape, fill, stages) for order in orders])
     probabilities = np.asarray(predict(pictures), np.float64).reshape(len(orders), -1)
     removed = stages / stages[-1]
@@ -93,9 +95,9 @@ def deletion(
     )
 
 
-def stages_of(n_patches: int) -> npt.NDArray[np.int_]:
+def stages_of(n_patches: int, most: int = MOST_STAGES) -> npt.NDArray[np.int_]:
     """Return how many patches are gone at each point of a curve, from none to all."""
-    return np.linspace(0, n_patches, min(n_patches, MOST_STAGES) + 1).round().astype(np.int_)
+    return np.linspace(0, n_patches, min(n_patches, most) + 1).round().astype(np.int_)
 
 
 def most_first(values: Floats) -> npt.NDArray[np.int_]:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tfm_core.config import Choice, ImageTaskConfig
-from tfm_core.inspect.attention.deletion import Deletion, deletion
+from tfm_core.inspect.attention.budget import in_all
+from tfm_core.inspect.attention.deletion import MOST_STAGES, RANDOM_ORDERS, Deletion, deletion
 from tfm_core.inspect.attention.rollout import rollout, to_patches
 from tfm_core.inspect.attention.trained import data_of, inputs_of, model_of
 from tfm_core.probe.labels import has_cls, modules_by_kind
@@ -47,6 +48,7 @@ EXPLANATIONS: dict[str, Choice] = {
         ),
     ),
 }
+_LEAST_STAGES = 24  # points of a deletion curve, where every pass is long
 _BATCH = 256  # pictures at once: small patches make thousands of them
 _TEXT = N_("This run reads text; only pictures are explained by their patches.")
 FILLS: dict[str, Choice] = {
@@ -123,7 +125,15 @@ def explained(
         result: Floats = shares.numpy()
         return result
 
-    curves = deletion(predict, images[0].numpy(), maps, fill=_fill(run, fill))
+    n_orders = len(maps) + RANDOM_ORDERS
+    passes = in_all(run.experiment, n_orders * MOST_STAGES, n_orders * _LEAST_STAGES)
+    curves = deletion(
+        predict,
+        images[0].numpy(),
+        maps,
+        fill=_fill(run, fill),
+        most_stages=passes // n_orders,
+    )
     return Explained(step, target, probabilities, maps, curves)
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.floating[Any]]
 N_FIT, N_TRIED = 1000, 400
-N_LEAST = 100  # where maps are so large that all would take minutes
+N_LEAST = 40  # where maps are so large that all would take minutes
 RIDGE = 1e-2
 CLS, MEAN, PATCH = "cls", "mean", "patch"
 

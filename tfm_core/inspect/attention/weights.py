@@ -35,7 +35,7 @@ class Histogram:
 
 def has_weights(run: Run) -> bool:
     """Return whether a run left a checkpoint."""
-    return (run.folder / "checkpoints" / "last" / "checkpoint.safetensors").is_file()
+    return run.has_checkpoint
 
 
 def weight_histograms(run: Run, bins: int = 61) -> dict[str, Histogram]:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tfm_core.inspect.attention.trained import data_of
 from tfm_core.inspect.practice.intervals import wilson
+from tfm_core.reading import is_plain
 from tfm_core.runs.run import Run
 from tfm_core.sentences import StudentError
 
@@ -73,7 +74,7 @@ class Evaluation:
 
 def has_weights(run: Run) -> bool:
     """Return whether the run has kept the weights that count."""
-    return _file(run).is_file()
+    return is_plain(_file(run))
 
 
 def weights_mark(run: Run) -> int:

@@ -23,7 +23,7 @@ from tfm_core.inspect.walk.steps import (
 )
 from tfm_core.inspect.walk.tokens import ids_seen
 from tfm_core.layers.masks import is_token
-from tfm_core.sentences import N_, Sentence, joined
+from tfm_core.sentences import N_, Sentence, StudentError, joined
 
 
 def pooling(view: BlockView) -> WalkStep:
@@ -180,6 +180,8 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     """Ask which of the four names with the largest scores (V,) is the best."""
     assert isinstance(names, list | tuple)
     possible = int((scores > torch.finfo(scores.dtype).min).sum())
+    if not possible:
+        raise StudentError("This model answers with no numbers: its training had broken down.")
     top = scores.topk(min(4, possible)).indices.tolist()
     share = float(scores.softmax(-1)[top[0]])
     because: Sentence = N_(

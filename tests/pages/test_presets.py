@@ -1,0 +1,104 @@
+"""Every page that shows a run opens with a run of every preset, and of a text that was pasted.
+
+The runs are made once, of two steps on a little data; the models are those of the presets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pages.training_step.link import STAGE
+from pages.ui.page_table import PAGES
+from tests.pages.opening import opened_at
+from tfm_core.config import Experiment
+from tfm_core.presets import PRESETS
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+
+LITTLE = {"n_train": 64, "n_validation": 16, "n_test": 16}
+PASTED = "it was the best of times it was the worst of times " * 40
+Runs = dict[str, str]
+
+
+def short(experiment: Experiment) -> Experiment:
+    """Return the experiment on a little data, over after two steps; MNIST is the part that comes
+    with the app, so that nothing is downloaded."""
+    task = experiment.task
+    sizes = {name: n for name, n in LITTLE.items() if name in type(task).model_fields}
+    name = "mnist-5000" if task.name == "mnist" else task.name
+    return experiment.replace(
+        task=task.replace(**sizes, name=name).model_dump(),
+        training=experiment.training.replace(steps=2, batch_size=8).model_dump(),
+    )
+
+
+def experiments() -> dict[str, Experiment]:
+    """Return what is trained: each preset, and one on a pasted text of words."""
+    found = {name: short(preset.experiment) for name, preset in PRESETS.items()}
+    text = found["gpt-text"].task.replace(text=PASTED, unit="words", context=16)
+    found["pasted"] = found["gpt-text"].replace(task=text.model_dump())
+    return found
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunStore, Runs]]:
+    """A store with a trained run of each, and their ids by name."""
+    store = RunStore(tmp_path_factory.mktemp("presets"), recorded=None)
+    made = {}
+    for name, experiment in experiments().items():
+        run = store.create(experiment, name=name, preset=None if name == "pasted" else name)
+        status = execute(run)
+        assert status.state == "finished", (name, status.reason)
+        made[name] = run.id
+    return store, made
+
+
+@pytest.fixture
+def ids(runs: tuple[RunStore, Runs], monkeypatch: pytest.MonkeyPatch) -> Runs:
+    """The same, and the pages look into their store."""
+    store, made = runs
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    monkeypatch.setenv("TFM_WARM_WORKERS", "0")
+    return made
+
+
+def one_of_each_kind() -> list[str]:
+    """Return a name for each kind of model and task that there is."""
+    kinds = {
+        (experiment.model.family, experiment.task.kind, experiment.task.facts.answer): name
+        for name, experiment in experiments().items()
+    }
+    return sorted(kinds.values())
+
+
+FOLLOWS = [page for page in PAGES.values() if page.name not in {"home", "runs", "training-step"}]
+QUICK, SLOW = ("batch", "loss", "backward", "update"), ("after", "ways", "mistakes")
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "pasted"])
+def test_every_page_opens_with_a_run_of_every_preset(ids: Runs, name: str) -> None:
+    for page in FOLLOWS:
+        app = opened_at(page.file, run=ids[name], **({"show": "run"} if page.has_view else {}))
+        assert not app.exception, page.name
+        assert not app.error, page.name
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "pasted"])
+def test_a_training_step_is_taken_apart_with_every_preset(ids: Runs, name: str) -> None:
+    stages = [*QUICK, *(SLOW if name in one_of_each_kind() else ())]
+    assert set(QUICK + SLOW) == set(STAGE.names)
+    for stage in stages:
+        query = {"show": "run", "stage": stage, "run": ids[name]}
+        app = opened_at(PAGES["training-step"].file, **query)
+        assert not app.exception, stage
+        assert not app.error, stage
+
+
+@pytest.mark.parametrize("page", ["home", "runs"])
+def test_runs_of_all_presets_stand_in_one_list(ids: Runs, page: str) -> None:
+    app = opened_at(PAGES[page].file)
+    assert not app.exception
+    assert not app.error
+    assert len(ids) == len(PRESETS) + 1
