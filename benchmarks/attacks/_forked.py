@@ -28,7 +28,7 @@ from tfm_core.runs.limits import Limits
 from tfm_core.runs.process import ProcessMark, mark_of
 from tfm_core.runs.queue import RunQueue
 
-DEADLINE_SECONDS = 60.0
+DEADLINE_SECONDS = 240.0
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
 
 

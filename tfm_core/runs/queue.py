@@ -86,6 +86,7 @@ class RunQueue:
         self.pool = WarmPool(default_size() if warm is None else warm)
         self._refill_at = self._sweep_at = self._mend_at = self._refused_at = 0.0
         self._lost: set[str] = set()
+        self._over: dict[str, tuple[int, int]] = {}  # the statuses of runs that do not wait
         self._wake, self._closed = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -216,15 +217,27 @@ class RunQueue:
         """
         self._mend_at = time.monotonic() + MEND_SECONDS
         waiting = tickets.waiting(self.store.root)
-        lost = [
-            run.id
-            for run in reversed(self.store.list())
-            if not run.meta.recorded and run.id not in waiting and run.status.state == "queued"
-        ]
-        for run_id in lost:
-            if at_once or run_id in self._lost:
-                tickets.add(self.store.root, run_id)
-        self._lost = set(lost)
+        lost = [run for run in self._queued() if run.id not in waiting]
+        for run in sorted(lost, key=lambda run: run.meta.created):
+            if at_once or run.id in self._lost:
+                tickets.add(self.store.root, run.id)
+        self._lost = {run.id for run in lost}
+
+    def _queued(self) -> list[Run]:
+        """Return the runs in the state "queued"; of those that were over only news are read."""
+        waiting, over = list[Run](), dict[str, tuple[int, int]]()
+        for run in self.store.kept():
+            try:
+                facts = (run.folder / "status.json").stat()
+            except OSError:
+                continue
+            changed = (facts.st_mtime_ns, facts.st_ino)  # each status is a new file
+            if self._over.get(run.id) != changed and run.status.state == "queued":
+                waiting.append(run)
+            else:
+                over[run.id] = changed
+        self._over = over
+        return waiting
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[bool]:
