@@ -15,13 +15,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-import plotly
 import streamlit as st
 from starlette.middleware import Middleware
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 
-from pages import health
+from pages import health, vendors
+from pages.closed import Closed
+from pages.headers import Headers
 from pages.i18n import _
 from pages.ui import runs_access
 from pages.ui.cookies import Cookies
@@ -30,10 +30,9 @@ from tfm_core.machine import slowness
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
-VENDORS = {
-    "plotly": Path(plotly.__file__).parent / "package_data",
-    "viz": Path(__file__).parent / "pages" / "components" / "vendor" / "viz",
-}
+PAGE = Path(st.__file__).parent / "static" / "index.html"
+"""What Streamlit answers whatever page is asked for."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -58,15 +57,6 @@ def on_script_error(error: Exception) -> bool:
         icon=":material/error:",
     )
     return True
-
-
-def vendor_routes() -> list[Mount]:
-    """Serve the scripts of plotly and Graphviz at /vendor/..., below the app's base path too."""
-    return [
-        Mount(f"{prefix}/vendor/{name}", StaticFiles(directory=folder))
-        for prefix in prefixes()
-        for name, folder in VENDORS.items()
-    ]
 
 
 def health_routes() -> list[Route]:
@@ -98,7 +88,12 @@ check_settings()
 app = st.App(
     "pages/frame.py",
     lifespan=lifespan,
-    routes=[*vendor_routes(), *health_routes()],
-    middleware=[Middleware(Uploads), Middleware(Cookies, path=base_path() or "/")],
+    routes=[*vendors.routes(prefixes()), *health_routes()],
+    middleware=[
+        Middleware(Headers, page=PAGE),
+        Middleware(Closed),
+        Middleware(Uploads),
+        Middleware(Cookies, path=base_path() or "/"),
+    ],
     on_script_error=on_script_error,
 )

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchmarks.attacks.visits import addresses
 from benchmarks.report import Skipped, Table, Target
 from benchmarks.served import serve
 from tfm_core.presets import PRESETS
@@ -57,6 +58,7 @@ _PRESSED = (
 PRESSED = ", ".join(f"{_PLACES} {one}" for one in _PRESSED)
 FIELDS = f"{_PLACES} :is(input[type=text], input[type=number], textarea):not([role=combobox])"
 LISTS = f"{_PLACES} [role=combobox]"
+NAVIGATION = "[data-testid=stSidebar] a[href]"
 SLIDERS = f"{_PLACES} [role=slider]"
 OPTIONS = "[role=option]"
 
@@ -80,8 +82,8 @@ _PICK = """([selector, share]) => {
     }) ?? null;
 }"""
 """The element at a share of those that are there to be pressed and that nothing covers."""
-_LABEL = """one => (one.getAttribute('aria-label') || one.textContent || one.className || '')
-    .toString().trim().replace(/\\s+/g, ' ').slice(0, 60)"""
+_LABEL = """one => (one.getAttribute('aria-label') || one.textContent || one.tagName)
+    .trim().replace(/\\s+/g, ' ').slice(0, 60)"""
 _AT_REST = """() => document.querySelector('[data-testid=stApp]')
     ?.dataset.testScriptState === 'notRunning'"""
 
@@ -98,9 +100,11 @@ class Restless:
     def __post_init__(self) -> None:
         """Begin with the seed; dialogs and further windows are closed."""
         self._random = random.Random(self.seed)
+        self._addresses = addresses()
         self.tab.page.on("dialog", lambda dialog: dialog.dismiss())
         self._ways: tuple[tuple[int, str, Callable[[], str | None]], ...] = (
-            (60, "press", self._press),
+            (55, "press", self._press),
+            (8, "go to", self._go),
             (12, "type", self._type),
             (10, "slide", self._slide),
             (8, "choose", self._choose),
@@ -176,6 +180,15 @@ class Restless:
             return f"nothing of {label}"
         option[0].click(timeout=TRY_MILLISECONDS)
         return f"{option[1]} of {label}"
+
+    def _go(self) -> str:
+        """Follow the navigation, or else a link from elsewhere, to a page with a run or without."""
+        if self._random.random() < 0.5 and (found := self._pick(NAVIGATION)) is not None:
+            found[0].click(timeout=TRY_MILLISECONDS)
+            return found[1]
+        path, query = self._random.choice(self._addresses)
+        self.tab.page.goto(f"{self.tab.url}/{path}?{query}")
+        return f"{path}?{query}"
 
     def _back(self) -> str:
         self.tab.page.go_back()

@@ -121,7 +121,7 @@ def _answers(watched: Watched) -> Table:
         ("the page, after a press", watched.pages, ANSWER),
         ("a part that ticks", watched.ticks, None),
     ):
-        worst = statistics.quantiles(taken, n=20)[-1]
+        worst = statistics.quantiles(taken, n=20, method="inclusive")[-1]
         verdict = "" if target is None else f"{target}, {target.verdict(worst)}"
         rows.append(
             [

@@ -11,7 +11,8 @@ import streamlit as st
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
 from pages.i18n import _
-from pages.ui import runs_access, show
+from pages.ui import show
+from tfm_core import byte_cache
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
@@ -25,7 +26,7 @@ _TABLE = "attention-alignment-table"
 
 def scores(run: Run, selection: Selection, step: int) -> None:
     """Show the score of every head over the training, and name the one that learned to align."""
-    frame = _scores(run.folder, tuple(run.snapshot_steps()), run.id)
+    frame = _scores(run.folder, tuple(run.snapshot_steps()))
     best = alignment.best_head(frame, step)
     if best is None:
         show.problem(_("The heads of this step cannot be scored."))
@@ -128,7 +129,7 @@ def _table(run: Run, frame: pd.DataFrame) -> None:
     st.caption(_("A click beside a row opens that head; the true cells are outlined on its map."))
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
-def _scores(folder: Path, steps: tuple[int, ...], run_id: str) -> pd.DataFrame:
+@byte_cache.kept
+def _scores(folder: Path, steps: tuple[int, ...]) -> pd.DataFrame:
     """Return the scores at every snapshot. The steps are in the key: a live run gets new ones."""
-    return alignment.score_over_training(runs_access.store().get(run_id))
+    return alignment.score_over_training(Run(folder))

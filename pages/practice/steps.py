@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import streamlit as st
 
@@ -20,6 +21,7 @@ from pages.ui import (
     way_back,
 )
 from pages.ui.typed import escape
+from tfm_core import byte_cache
 from tfm_core.inspect.practice import evaluation, lesson
 from tfm_core.inspect.practice.evaluation import Evaluation
 from tfm_core.inspect.practice.lesson import Kind
@@ -147,12 +149,12 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
 def evaluated(run: Run, split: str) -> Evaluation:
     """Return the answers of a run's weights on a split; kept. Raises ValueError."""
     with st.spinner(_("Answering every picture …")):
-        return _evaluated(run.id, evaluation.weights_mark(run), split, run)
+        return _evaluated(run.folder, evaluation.weights_mark(run), split)
 
 
-@st.cache_data(show_spinner=False, max_entries=16)
-def _evaluated(run_id: str, mark: int, split: str, _run: Run) -> Evaluation:
-    return evaluation.evaluate(_run, split)
+@byte_cache.kept
+def _evaluated(folder: Path, mark: int, split: str) -> Evaluation:
+    return evaluation.evaluate(Run(folder), split)
 
 
 def _is_done(name: str, runs: Runs) -> bool:

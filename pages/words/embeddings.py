@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -11,6 +12,7 @@ from pages.i18n import _
 from pages.ui import offers, runs_access, show, state, view_link, visitors
 from pages.ui.typed import escape
 from pages.words.link import TABLE
+from tfm_core import byte_cache
 from tfm_core.inspect.attention.trained import checkpoint_mark
 from tfm_core.inspect.conclusions import classes_apart
 from tfm_core.inspect.positions.tables import cosines
@@ -50,7 +52,7 @@ def table_to_show() -> EmbeddingTable | None:
             table_of = replace(TABLE, names=tuple(names), first=name)
             name = view_link.choice(_("Table"), table_of)
         with st.spinner(_("Reading the table …")):
-            table = _table(run.id, checkpoint_mark(run), name, run)
+            table = _table(run.folder, checkpoint_mark(run), name)
     except ValueError as error:
         show.problem(error)
         return None
@@ -158,6 +160,6 @@ def _recorded() -> None:
             return
 
 
-@st.cache_data(show_spinner=False, max_entries=16)
-def _table(run_id: str, mark: int, name: str, _run: Run) -> EmbeddingTable:
-    return embeddings.table_of(_run, name)
+@byte_cache.kept
+def _table(folder: Path, mark: int, name: str) -> EmbeddingTable:
+    return embeddings.table_of(Run(folder), name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ import pytest
 from tests.runs.waiting import tiny
 from tfm_core import doctor
 from tfm_core.cli import main
-from tfm_core.doctor import machine, pictures
+from tfm_core.doctor import machine, pictures, variables
 from tfm_core.doctor.finding import Finding
 from tfm_core.doctor.folder import check_disk, check_folder
 from tfm_core.doctor.runs import check_claims, check_leftovers, check_line, check_runs
@@ -79,6 +80,11 @@ def test_a_bad_variable_is_said_and_what_hangs_on_it_left_out(store, monkeypatch
     found = list(doctor.examine(mends=True))
     assert "TFM_MAX_RUNNING is 'many'" in found[0].words
     assert "folder" not in {finding.name for finding in found}
+
+
+def test_every_variable_of_the_readme_is_known_to_be_read():
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(TFM_\w+)`", readme)) == variables.KNOWN
 
 
 def test_a_variable_that_nobody_reads_is_named_with_what_was_meant(store, monkeypatch):

@@ -6,15 +6,11 @@ import base64
 import json
 from pathlib import Path
 
-import anyio
 import numpy as np
-import plotly
 import plotly.graph_objects as go
 import pytest
-from starlette.applications import Starlette
 from streamlit.testing.v1 import AppTest
 
-import app as entry
 from pages.components import live_figure
 from tfm_core.sentences import N_
 
@@ -59,32 +55,6 @@ def test_values_arrive_as_they_were() -> None:
     line = json.loads(sent()["figure"])["data"][1]["y"]
     values = np.frombuffer(base64.b64decode(line["bdata"]), dtype=line["dtype"])
     assert values[400] == -400
-
-
-@pytest.mark.parametrize("base", ["", "some/base"])
-def test_plotly_is_served_below_the_base_path(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamlit.get_option", lambda name: base)
-    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
-    path = "/".join(["", *filter(None, [base]), "vendor", "plotly", "plotly.min.js"])
-    status, length = anyio.run(get, path)
-    assert status == 200
-    assert length == script.stat().st_size
-
-
-async def get(path: str) -> tuple[int, int]:
-    """Ask the routes of the app for a path; status and length of the answer."""
-    messages: list[dict] = []
-
-    async def receive() -> None:
-        await anyio.sleep_forever()  # the client stays connected
-
-    async def send(message) -> None:
-        messages.append(dict(message))
-
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
-    await Starlette(routes=entry.vendor_routes())(scope | {"query_string": b""}, receive, send)
-    body = b"".join(message.get("body", b"") for message in messages[1:])
-    return messages[0]["status"], len(body)
 
 
 def test_the_script_is_one_that_streamlit_takes_inline() -> None:

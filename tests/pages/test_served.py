@@ -1,0 +1,127 @@
+"""What the server says beside its pages: headers on every answer, scripts of others, no metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import plotly
+import pytest
+import streamlit as st
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from pages import vendors
+from pages.closed import Closed
+from pages.headers import Headers, headers
+
+PAGE = Path(st.__file__).parent / "static" / "index.html"
+NAMES = {
+    "content-security-policy",
+    "permissions-policy",
+    "referrer-policy",
+    "x-content-type-options",
+}
+
+
+async def fine(request: object) -> PlainTextResponse:
+    return PlainTextResponse("fine", headers={"X-Content-Type-Options": "anything"})
+
+
+def server() -> Starlette:
+    """The routes and the middleware of the app, without Streamlit between them."""
+    paths = ("/_stcore/metrics", "/some/base/_stcore/metrics", "/fine")
+    return Starlette(
+        routes=[*vendors.routes(["", "/some/base"]), *(Route(path, fine) for path in paths)],
+        middleware=[Middleware(Headers, page=PAGE), Middleware(Closed)],
+    )
+
+
+def get(path: str) -> tuple[int, dict[str, str], int]:
+    """Return status, headers and length of an answer."""
+    messages: list[dict] = []
+
+    async def receive() -> None:
+        await asyncio.Event().wait()  # the client stays connected
+
+    async def send(message) -> None:
+        messages.append(dict(message))
+
+    scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
+    asyncio.run(server()(scope | {"query_string": b""}, receive, send))
+    said = {name.decode(): text.decode() for name, text in messages[0]["headers"]}
+    return messages[0]["status"], said, sum(len(one.get("body", b"")) for one in messages[1:])
+
+
+@pytest.mark.parametrize("base", ["", "/some/base"])
+def test_plotly_is_served_below_the_base_path(base: str) -> None:
+    script = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+    status, said, length = get(f"{base}/vendor/plotly/plotly.min.js")
+    assert (status, length) == (200, script.stat().st_size)
+    assert said["content-type"].startswith("text/javascript")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/vendor",
+        "/vendor/",
+        "/vendor/plotly/",
+        "/vendor/plotly/widgetbundle.js",
+        "/vendor/plotly/datasets/iris.csv.gz",
+        "/vendor/plotly/templates/plotly.json",
+        "/vendor/plotly/../../../app.py",
+        "/vendor/plotly/x/../widgetbundle.js",
+        "/vendor/viz/NOTICE",
+        "/vendor/viz/../viz/NOTICE",
+    ],
+)
+def test_nothing_else_of_a_vendor_is_served(path: str) -> None:
+    assert get(path)[0] == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["/fine", "/vendor/viz/viz.js", "/vendor/nothing", "/_stcore/metrics", "/nowhere"]
+)
+def test_every_answer_has_the_headers(path: str) -> None:
+    _status, said, _length = get(path)
+    assert said.keys() >= NAMES
+    assert said["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("base", ["", "/some/base"])
+def test_metrics_are_closed(base: str) -> None:
+    assert get("/fine")[0] == 200
+    assert get(f"{base}/_stcore/metrics")[0] == 404
+    assert get(f"{base}/_stcore/metrics/")[0] == 404
+
+
+def policy(page: bytes = b"", frame_ancestors: str | None = None) -> dict[str, list[str]]:
+    said = headers(page, frame_ancestors)["content-security-policy"]
+    parts = [part.split() for part in said.split("; ")]
+    return {name: sources for name, *sources in parts}
+
+
+def test_no_script_but_the_servers_and_no_other_host() -> None:
+    said = policy(PAGE.read_bytes())
+    for name, sources in said.items():
+        assert not {"*", "https:", "http:", "'unsafe-eval'"} & set(sources), name
+        assert not re.search(r"\w\.\w", " ".join(sources)), name
+    assert "'unsafe-inline'" not in said["script-src"]
+    assert said["object-src"] == said["frame-src"] == ["'none'"]
+
+
+def test_the_pages_own_script_is_named_by_its_hash() -> None:
+    (hashed,) = [one for one in policy(b"<script>\n1\n</script>")["script-src"] if "sha" in one]
+    assert hashed == "'sha256-PBL+VNcqg2ezLpeQ7yj8J15XmnKAnnIb2qth9B/WTJ4='"
+    own = PAGE.read_bytes().count(b"<script>")
+    said = policy(PAGE.read_bytes())["script-src"]
+    assert sum(one.startswith("'sha256-") for one in said) == own > 0
+
+
+def test_frames_are_as_the_host_says() -> None:
+    assert "frame-ancestors" not in policy()
+    assert policy(b"", "'self' https://a.org")["frame-ancestors"] == ["'self'", "https://a.org"]
