@@ -98,8 +98,7 @@ def _case(root: Path, rng: random.Random, counts: dict[str, int], wanted: dict[s
             for _ in range(1 if rng.random() < 0.7 else 2):
                 killer = _forked.Killer(rng.randint(1, counts["worker"]), rng.choice(WHEN), note)
                 _forked.fork(lambda killer=killer: _forked.train_until_killed(run, killer))
-                _forked.wait_for_all()
-                case.failures += _unreadable(store)
+                case.failures += _broken(_forked.wait_for_all()) + _unreadable(store)
             _forked.fork(lambda: _forked.train(run))
         else:
             killers = {
@@ -108,15 +107,13 @@ def _case(root: Path, rng: random.Random, counts: dict[str, int], wanted: dict[s
                 if who in {name, "both"}
             }
             _forked.fork(lambda: _server(store, killers))
-            _forked.wait_for_all()
-            case.failures += _unreadable(store)
+            case.failures += _broken(_forked.wait_for_all()) + _unreadable(store)
             runs = store.list()
             if not runs:  # killed before the run was there: nobody was told of one
                 runs = [store.create(_forked.tiny())]
             run = runs[0]
             _forked.fork(lambda: _forked.serve(_forked.queue_of(store), run.id))
-        if any(_forked.wait_for_all().values()):
-            case.failures.append("going on failed")
+        case.failures += _broken(_forked.wait_for_all())
         case.failures += differences(contents(Run(run.folder)), wanted)
         case.failures += [f"left over: {name}" for name in leftovers(run.folder)]
     except (TimeoutError, OSError, ValueError) as error:
@@ -147,6 +144,11 @@ def _server(store: RunStore, killers: dict[str, _forked.Killer]) -> None:
         return
     with watched(store.root, killers["server"]):
         serve()
+
+
+def _broken(ended: dict[int, int]) -> list[str]:
+    """Return which processes broke down by themselves: those that were killed did not."""
+    return [f"a process ended with {code}" for code in ended.values() if code > 0]
 
 
 def _unreadable(store: RunStore) -> list[str]:

@@ -88,7 +88,11 @@ def attack(most: int | None, *, seed: int) -> tuple[int, list[tuple[Cut, list[st
         rng, found = random.Random(seed), []
         for way in WAYS:
             mine = [cut for cut in cuts if cut.way == way]
-            for cut in mine if most is None else rng.sample(mine, min(most, len(mine))):
+            # what is left at the very end has most to lose
+            few = (
+                [*rng.sample(mine[:-1], min(most or 0, len(mine)) - 1), mine[-1]] if most else mine
+            )
+            for cut in few:
                 found.append((cut, _wrong(cut, top / "left", contents(whole))))
         return n_calls, found
 

@@ -60,7 +60,7 @@ def notices() -> None:
         for sentence in typed.let_go():
             st.warning(sentence, icon=":material/content_cut:")
         for sentence in state.take_notices():
-            st.info(sentence, icon=":material/info:")
+            st.info(escape(sentence), icon=":material/info:")
 
 
 def _current_run(run: Run, *, was_active: bool) -> None:

@@ -34,7 +34,8 @@ from tfm_core.sentences import StudentError
 FOLDER = "claims"
 
 _WRITING_SECONDS = 0.25  # where links are not to be had, a claim is empty for a moment
-_LOCK_SECONDS = 2.0  # somebody may just be looking whether it is locked
+_LOCK_SECONDS = 1.0  # somebody may just be looking whether it is locked, or be dying
+_LOOK_SECONDS = 0.02
 _NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 _one_moment = threading.Lock()  # threads of one process share its claim
@@ -50,8 +51,7 @@ class Hold:
     def __init__(self, folder: Path) -> None:
         """Claim the run and lock it. Raises RunHeld, and OSError where no file can be written."""
         self.folder, self.mark = folder, mark_of()
-        if not take(folder, self.mark):
-            raise _held(folder)
+        _take_or_raise(folder, self.mark)
         try:
             self._lock: int | None = locks.lock(_lock(folder), patience=_LOCK_SECONDS)
         except BlockingIOError:
@@ -78,8 +78,7 @@ def moment(folder: Path) -> Iterator[None]:
     """Hold a run for as long as it takes to change its status. Raises RunHeld and OSError."""
     with _one_moment:
         mark = mark_of()
-        if not take(folder, mark):
-            raise _held(folder)
+        _take_or_raise(folder, mark)
         try:
             yield
         finally:
@@ -120,6 +119,24 @@ def is_held(folder: Path) -> bool:
     if holder is None:
         return locks.is_locked(_lock(folder))
     return _is_alive(holder, folder)
+
+
+def _take_or_raise(folder: Path, owner: ProcessMark) -> None:
+    """Claim a run. Raises RunHeld, and OSError.
+
+    The lock of a process that was killed goes with its last thread, a moment after the process
+    reads as dead.
+    """
+    end = time.monotonic() + _LOCK_SECONDS
+    while not take(folder, owner):
+        holder = _holder(folder)
+        is_dying = locks.is_locked(_lock(folder)) and not (
+            holder is not None
+            and is_alive(holder, heartbeat=read_status(folder).heartbeat, folder=folder)
+        )
+        if not is_dying or time.monotonic() >= end:
+            raise _held(folder)
+        time.sleep(_LOOK_SECONDS)
 
 
 def is_stale(folder: Path) -> bool:
@@ -208,7 +225,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     """Read a claim; one that is no claim gets the moment that it may take to be written."""
     end = time.monotonic() + _WRITING_SECONDS
     while (values := read_json(path)) is None and time.monotonic() < end and os.path.exists(path):
-        time.sleep(0.02)
+        time.sleep(_LOOK_SECONDS)
     return values
 
 

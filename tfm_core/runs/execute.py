@@ -222,9 +222,9 @@ class _Execution:
     def _save(self, trainer: Trainer) -> None:
         from tfm_core.training import checkpoints
 
+        begin = time.monotonic()
+        self.recorder.sync()  # no checkpoint, and no end, without the curve that leads to it
         if trainer.step != self._saved_step:
-            begin = time.monotonic()
-            self.recorder.sync()  # no checkpoint without the curve that leads to it
             self._keep(partial(checkpoints.save, trainer, self.last))
             self._save_took = time.monotonic() - begin
             self._saved_step = trainer.step

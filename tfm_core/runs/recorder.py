@@ -94,7 +94,7 @@ class Recorder:
         )
 
     def sync(self) -> None:
-        """Wait until all events are on the disk: a checkpoint relies on them. Raises OSError."""
+        """Wait until all events are on the disk. Raises OSError."""
         os.fsync(self._events)
 
     def stop_heartbeat(self) -> None:

@@ -1,6 +1,6 @@
 """What the host of a server decides: every ``TFM_`` variable of the environment that bounds it.
 
-They are read here and nowhere else. ``VARIABLES`` says of each what it means, in which unit, and
+They are read here and nowhere else. ``VARIABLES`` says of each what it means, its unit too, and
 what 0 means; the README's table is held to it. A value that cannot be read is one sentence, which
 the app and the command line say before they begin.
 """
@@ -74,7 +74,6 @@ class Variable:
     name: str
     field: str
     meaning: str
-    unit: str
     default: str
     zero: str
     read: Callable[[str, str], Any]
@@ -176,7 +175,6 @@ VARIABLES = (
         "TFM_RUNS_DIR",
         "runs_dir",
         "the folder of runs",
-        "",
         "`runs/`",
         "",
         folder,
@@ -185,7 +183,6 @@ VARIABLES = (
         "TFM_WARM_WORKERS",
         "warm_workers",
         "processes that wait with everything loaded, so that a start is felt at once",
-        "processes",
         "1; 0 on small machines",
         "none waits; a start takes some seconds",
         whole,
@@ -194,7 +191,6 @@ VARIABLES = (
         "TFM_MAX_RUNNING",
         "max_running",
         "trainings at the same time; the others queue",
-        "runs",
         "cores − 1",
         "only shows",
         whole,
@@ -203,7 +199,6 @@ VARIABLES = (
         "TFM_MAX_QUEUED",
         "max_queued",
         "runs that may wait",
-        "runs",
         "20",
         "only shows",
         whole,
@@ -212,7 +207,6 @@ VARIABLES = (
         "TFM_MAX_PER_SESSION",
         "max_per_session",
         "runs of one visitor that train or wait, resumed ones too",
-        "runs",
         "8; public: 2",
         "only shows",
         whole,
@@ -221,8 +215,7 @@ VARIABLES = (
     Variable(
         "TFM_MAX_STEPS",
         "max_steps",
-        "the longest run",
-        "steps",
+        "steps of the longest run",
         "no limit; public: 20000",
         "only shows",
         whole,
@@ -231,8 +224,7 @@ VARIABLES = (
     Variable(
         "TFM_MAX_PARAMETERS",
         "max_parameters",
-        "the largest model",
-        "parameters",
+        "parameters of the largest model",
         "no limit; public: 5000000",
         "only shows",
         whole,
@@ -241,8 +233,7 @@ VARIABLES = (
     Variable(
         "TFM_MAX_SECONDS",
         "max_seconds",
-        "how long a run may train, over all its resumes, before it is stopped",
-        "seconds",
+        "seconds that a run may train, over all its resumes, before it is stopped",
         "no limit; public: 3600",
         "only shows",
         whole,
@@ -251,8 +242,7 @@ VARIABLES = (
     Variable(
         "TFM_MAX_PAUSE",
         "max_pause",
-        "how long a paused run keeps its place while others wait; then it is stopped",
-        "seconds",
+        "seconds that a paused run keeps its place while others wait; then it is stopped",
         "600; public: 60",
         "it is stopped as soon as others wait",
         whole,
@@ -263,7 +253,6 @@ VARIABLES = (
         "max_attention",
         "attention weights (2 bytes each: layers × heads × tokens² × examples) that a snapshot "
         "keeps; beyond it fewer examples are kept, and a model with more on one is refused",
-        "numbers",
         "20000000",
         "only shows",
         whole,
@@ -272,7 +261,6 @@ VARIABLES = (
         "TFM_MAX_DISK",
         "max_disk",
         "room for all runs (`500MB`, `20GB`, `1.5TB`)",
-        "bytes",
         "no limit; public: 20GB",
         "only shows; nothing is deleted",
         size,
@@ -282,7 +270,6 @@ VARIABLES = (
         "TFM_MAX_RUNS",
         "max_runs",
         "runs that are kept",
-        "runs",
         "no limit; public: 1000",
         "only shows; nothing is deleted",
         whole,
@@ -293,7 +280,6 @@ VARIABLES = (
         "public",
         "1 for a server that strangers reach: runs belong to those who began them, and limits "
         "get the defaults said here",
-        "",
         "0",
         "",
         switch,
@@ -302,7 +288,6 @@ VARIABLES = (
         "TFM_OPEN",
         "open",
         "1 lists the runs of all visitors for everybody",
-        "",
         "1; public: 0",
         "one's own are listed, and another's opens by its link",
         switch,
@@ -312,7 +297,6 @@ VARIABLES = (
         "TFM_HOST_KEY",
         "host_key",
         "the key with which the host may do what only a run's owner may; 16 characters or more",
-        "",
         "none",
         "",
         key,
@@ -322,7 +306,6 @@ VARIABLES = (
         "frame_ancestors",
         "the sites that may show the app in a frame, as a Content-Security-Policy says it: "
         "`'self' https://example.org`",
-        "",
         "every site; public: `'self'`",
         "",
         sources,
