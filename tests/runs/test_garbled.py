@@ -79,7 +79,7 @@ def test_what_meta_lacks_is_made_up_and_said(store, field, odd):
     run = put(store.create(tiny()), "meta.json", **{field: ODD[odd]})
     assert_total(run)
     kept = getattr(run.meta, field) == ODD[odd] and type(getattr(run.meta, field)) is type(ODD[odd])
-    assert kept or "meta.json has a " + field in (run.damage or "")
+    assert kept or f"meta.json has a value of “{field}”" in (run.damage or "")
     assert [listed.id for listed in store.list()] == [run.id]
 
 
