@@ -8,6 +8,7 @@ from pages.ui import run_list, show, visitors
 
 show.header("runs")
 undo.bar()
+room.hindrance()
 
 runs = visitors.listed()
 if runs:

@@ -13,15 +13,17 @@ from tfm_core.runs.failures import obstacle
 from tfm_core.runs.room import Bounds, Room
 
 
-def line() -> None:
-    """Say in one line how much room there is; on a public server only what concerns a visitor.
+def hindrance() -> None:
+    """Say what keeps anything from being written; nothing where all is well."""
+    root = runs_access.store().root
+    found = obstacle(root) if os.path.isdir(root) else None
+    if found is not None:
+        show.problem(found)
 
-    Where nothing can be written at all, that is said first.
-    """
+
+def line() -> None:
+    """Say in one line how much room there is; on a public server only what concerns a visitor."""
     store, bounds = runs_access.store(), Bounds.of(settings.read())
-    hindrance = obstacle(store.root) if os.path.isdir(store.root) else None
-    if hindrance is not None:
-        show.problem(hindrance)
     if not visitors.visitor().may_all:
         if bounds != Bounds():
             st.caption(_rule())

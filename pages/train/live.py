@@ -84,9 +84,9 @@ def _word(run: Run, status: Status) -> None:
         if status.is_silent:
             st.warning(
                 _(
-                    "Its worker has not been heard of for {seconds} s. It may be suspended, or its "
+                    "Its worker has not been heard of for {time}. It may be suspended, or its "
                     "machine be very busy; it goes on by itself, and this time doesn’t count."
-                ).format(seconds=f"{status.silent:,.0f}"),
+                ).format(time=show.duration(status.silent)),
                 icon=":material/hourglass_disabled:",
             )
         if status.state == "queued":
@@ -137,9 +137,9 @@ def _paused() -> str:
         _("It is stopped as soon as others wait for their turn; Resume then goes on from here.")
         if longest == 0
         else _(
-            "After {minutes} minutes it is stopped where others wait for their turn; Resume then "
+            "After {time} of pause it is stopped where others wait for their turn; Resume then "
             "goes on from here."
-        ).format(minutes=f"{longest / 60:g}")
+        ).format(time=show.duration(longest))
     )
     return f"{words} {gives_way}"
 

@@ -132,6 +132,9 @@ def delete(run: Run) -> None:
         runs_access.store().delete(_owned(run.id).id, by=visitors.visitor().owner)
     except (ValueError, OSError) as error:
         state.notify(_(error))
+        return
+    if runs_access.store().kept_until(run.id) is None:
+        state.notify(_("The disk is so full that the run was deleted for good."))
 
 
 def undelete(run_id: str) -> None:

@@ -49,6 +49,12 @@ def test_when_no_mirror_has_it_the_sentence_names_each_and_nothing_stays(mirrors
     assert list(target.parent.iterdir()) == []
 
 
+def test_a_mirror_that_cannot_be_reached_is_told_in_words(tmp_path):
+    with pytest.raises(DataUnavailable, match="Connection refused") as caught:
+        get(["http://127.0.0.1:9/file.gz"], tmp_path / "file.gz")
+    assert "Errno" not in str(caught.value)
+
+
 @pytest.mark.parametrize("content", [b"not packed", gzip.compress(CONTENT)[:-20]])
 def test_a_damaged_archive_is_named(content, tmp_path):
     packed, target = tmp_path / "file.gz", tmp_path / "file"

@@ -45,7 +45,7 @@ def fetch(
             try:
                 _copy(address, file, path.name, progress)
             except (OSError, http.client.HTTPException) as error:
-                failures.append(f"{address}: {error}")
+                failures.append(f"{address}: {_why(error)}")
                 continue
             file.seek(0)
             if _digest(file) == md5:
@@ -84,6 +84,13 @@ def _copy(address: str, file: IO[bytes], name: str, progress: Progress) -> None:
             file.write(chunk)
             done += len(chunk)
             progress(done, total, f"Downloading {name}")
+
+
+def _why(error: Exception) -> str:
+    """Return what went wrong without a number: the system's words, which urllib wraps."""
+    reason = getattr(error, "reason", error)
+    words = reason.strerror if isinstance(reason, OSError) else None
+    return words or str(error)
 
 
 def _digest(file: IO[bytes]) -> str:

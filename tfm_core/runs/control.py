@@ -112,7 +112,7 @@ class Control:
         if tickets.waiting(self.folder.parent):
             self.stop_reason = N_(
                 "Stopped after a pause of {seconds:,.0f} seconds, because others wait for their "
-                "turn.",
+                "turn; Resume goes on from here.",
                 seconds=limit,
             )
 

@@ -90,6 +90,17 @@ def test_a_run_that_made_way_for_another_is_told(
     assert "Oldest" not in {kept.meta.name for kept in store.list()}
 
 
+def test_a_run_that_no_trash_could_take_is_said_to_be_gone(
+    store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made_run(store)
+    monkeypatch.setattr(trash, "put", lambda root, run_id: trash.remove(root / run_id))
+    app = open_page(PAGE)
+    app.button(key=f"delete-{run.id}").click().run()
+    assert app.info[0].value == "The disk is so full that the run was deleted for good."
+    assert "undo-delete" not in keys(app)
+
+
 def test_a_refused_start_leaves_nothing(
     store: RunStore,
     open_page: Open,

@@ -142,14 +142,16 @@ def test_a_worker_that_is_not_heard_of_is_said(store, watch) -> None:
     run = made_run(store, state="running")
     suspended = {"started": mark_of().started, "uptime": time.monotonic() - 61}
     write_status(run.folder, dataclasses.replace(run.status, **suspended))
-    assert "has not been heard of for 61 s" in said(watch(run.id))
+    assert f"has not been heard of for {show.duration(61)}" in said(watch(run.id))
     write_status(run.folder, dataclasses.replace(run.status, uptime=time.monotonic()))
     assert "not been heard of" not in said(watch(run.id))
 
 
 def test_a_pause_says_how_long_it_keeps_its_place(store, watch, monkeypatch) -> None:
     run = made_run(store, state="paused")
-    assert "After 10 minutes it is stopped where others wait" in said(watch(run.id))
+    assert f"After {show.duration(600)} of pause it is stopped where others wait" in said(
+        watch(run.id)
+    )
     monkeypatch.setenv("TFM_MAX_PAUSE", "0")
     assert "It is stopped as soon as others wait" in said(watch(run.id))
 
