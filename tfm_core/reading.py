@@ -39,7 +39,7 @@ def open_plain(path: Path) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        if path.is_symlink():
+        if os.path.islink(path):  # total, as Path.is_symlink is not
             raise Unreadable("{name} is no plain file", name=path.name) from None
         raise _cannot(path, error) from None
     if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +104,12 @@ def change(values: Any, rng: random.Random) -> str:
     if way == "removed":
         del container[key]
     elif way == "added" and isinstance(container, dict):
-        container[rng.choice(("x", "", "\ud800", "x" * 10_000))] = rng.choice(ODD)
+        container[rng.choice(("x", "", "\ud800", "x" * 10_000))] = deepcopy(rng.choice(ODD))
     elif way == "doubled" and isinstance(container[key], list | str):
         container[key] = container[key] * 2
     else:
         way = "replaced"
-        container[key] = rng.choice((*ODD, _DIGITS))
+        container[key] = deepcopy(rng.choice((*ODD, _DIGITS)))  # which may be changed once more
     return f"value {way}"
 
 

@@ -39,7 +39,7 @@ TRAINED = ("copy", "vit-digits", "gpt-text")
 
 NONE = Target(0, at_least=False)
 TRY_MILLISECONDS = 2_000
-REST_MILLISECONDS = 60_000
+REST_MILLISECONDS = 180_000
 
 WORDS = (
     *("", "0", "1", "-1", "3", "1e9", "0.5", "999999999999999999", "abc", "한국어 문장"),

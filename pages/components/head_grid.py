@@ -55,6 +55,7 @@ def head_grid(
     ``on_step`` hears where it was left.
     """
     n_layers, n_heads = weights.shape[:2]
+    steps = () if animation is None else animation.steps  # a session keeps what its callbacks hold
 
     def picked() -> None:
         head = valid_head(st.session_state[key].get("pick"), n_layers, n_heads)
@@ -63,7 +64,7 @@ def head_grid(
 
     def moved() -> None:
         to = st.session_state[key].get("step")
-        if animation is not None and on_step is not None and to in animation.steps:
+        if on_step is not None and to in steps:
             on_step(int(to))
 
     _component(

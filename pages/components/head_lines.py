@@ -44,9 +44,10 @@ def head_lines(
     on_pin: hears which token is pinned, and None when it is let go.
     titles: what the query and the key tokens are. ink: the colour of the lines.
     """
+    n_query, n_key = weights.shape  # a session keeps what its callbacks hold
 
     def pinned() -> None:
-        known, pin = valid_pin(st.session_state[key].get("pin"), *weights.shape)
+        known, pin = valid_pin(st.session_state[key].get("pin"), n_query, n_key)
         if known:
             on_pin(pin)
 

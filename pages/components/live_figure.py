@@ -54,10 +54,12 @@ def live_figure(
     of at most some 400 points a line; ``layout.height`` is kept (default 360).
     """
 
+    cells = () if on_pick is None else np.shape(fig.data[0].z)  # the callback outlives the figure
+
     def picked() -> None:
         assert key is not None
         cell = st.session_state[key].get("cell")
-        if on_pick is not None and is_index(cell, *np.shape(fig.data[0].z)):
+        if on_pick is not None and is_index(cell, *cells):
             on_pick(*cell)
 
     _mount(

@@ -31,6 +31,8 @@ KEYWORDS: dict[str, tuple[int, ...] | None] = {  # name of a function -> which o
     "CheckpointDamaged": None,
     "Busy": None,
     "NotYours": None,
+    "Refused": None,
+    "TooLarge": None,
     "TrainingDiverged": None,
     "Unreadable": None,
     "CrossError": (2,),

@@ -2,6 +2,9 @@
 
 import json
 import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -76,7 +79,7 @@ def test_what_meta_lacks_is_made_up_and_said(store, field, odd):
     run = put(store.create(tiny()), "meta.json", **{field: ODD[odd]})
     assert_total(run)
     kept = getattr(run.meta, field) == ODD[odd] and type(getattr(run.meta, field)) is type(ODD[odd])
-    assert kept or "meta.json has a " + field in (run.damage or "")
+    assert kept or f"meta.json has a value of “{field}”" in (run.damage or "")
     assert [listed.id for listed in store.list()] == [run.id]
 
 
@@ -145,3 +148,37 @@ def test_a_forged_reason_is_taken_as_plain_english(store, template):
     put(run, "status.json", reason="Enough.", reason_parts=parts)
     reason = read_status(run.folder).reason
     assert (reason, type(reason)) == ("Enough.", str)
+
+
+ASKED = """
+import sys
+from pathlib import Path
+from tfm_core.runs.store import RunStore
+
+for run in RunStore(Path(sys.argv[1]), recorded=None).list():
+    run.status, run.snapshot_steps(), run.checkpoint_step, run.reader().read(), run.log_tail()
+    print(run.damage, "|", run.status.reason, "|", run.has_checkpoint)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no such permissions")
+@pytest.mark.parametrize("name", [*FILES, "events.jsonl", "snapshots", "checkpoints", "."])
+def test_what_may_not_be_read_is_said_and_breaks_nothing(store, name):
+    run, other = store.create(tiny()), store.create(tiny())
+    (run.folder / "events.jsonl").touch()
+    command = [sys.executable, "-c", ASKED, str(store.root)]
+    if os.geteuid() == 0:  # to whom permissions do not apply, unless these are taken from root
+        if shutil.which("setpriv") is None:
+            pytest.skip("root may read everything here")
+        rights = "-dac_override,-dac_read_search"
+        command = ["setpriv", "--bounding-set", rights, "--inh-caps", rights, *command]
+    (run.folder / name).chmod(0)
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, check=True)
+    finally:
+        (run.folder / name).chmod(0o700)
+    said = asked.stdout.splitlines()
+    assert len(said) == 2
+    assert sum("Permission denied" in line for line in said) == (name in {*FILES, "."})
+    assert str(store.root) not in asked.stdout
+    assert other.problem is None

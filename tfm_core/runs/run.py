@@ -144,7 +144,7 @@ class Run:
         wrong = [name for name in _META_CHECKS if name in values and name not in known]
         if not wrong:
             return meta, None
-        return meta, _made_up(N_("meta.json has a {name} that cannot be", name=wrong[0]))
+        return meta, _made_up(N_("meta.json has a value of “{name}” that cannot be", name=wrong[0]))
 
     @property
     def status(self) -> Status:
@@ -277,7 +277,7 @@ class Run:
 
 
 def _made_up(what: str) -> str:
-    return N_("This run is damaged: {what}. What lacks of it is made up.", what=what)
+    return N_("This run is damaged: {what}. What it lacks is made up.", what=what)
 
 
 def _damaged(what: str) -> str:

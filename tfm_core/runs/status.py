@@ -221,6 +221,6 @@ def _parse(values: dict[str, Any]) -> Status:
         if name not in values or (values[name] is None and name in _OPTIONAL):
             continue
         if not is_valid(values[name]):
-            raise Unreadable("status.json has a {name} that cannot be", name=name)
+            raise Unreadable("status.json has a value of “{name}” that cannot be", name=name)
         known[name] = values[name]
     return Status(**{**known, "reason": _reason(values)})

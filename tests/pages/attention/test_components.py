@@ -6,6 +6,8 @@ import json
 import numpy as np
 import pytest
 
+from pages.components import head_grid, head_lines
+from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.digit_pad import SIDE, decode
 from pages.components.head_grid import MAX_VALUES, pack, valid_head
 from pages.components.head_lines import pack_lines, valid_pin
@@ -70,3 +72,26 @@ def test_a_token_is_pinned_and_let_go():
     assert valid_pin([0, 4], 5, 7) == (True, ("q", 4))
     assert valid_pin([1, 6], 5, 7) == (True, ("k", 6))
     assert valid_pin([], 5, 7) == (True, None)
+
+
+@pytest.mark.parametrize("draw", ["grid", "lines"])
+def test_what_a_session_keeps_of_a_drawing_holds_no_weights(monkeypatch, draw):
+    """Callbacks live as long as the session: an array in one would be kept for every visitor."""
+    kept = {}
+    module = {"grid": head_grid, "lines": head_lines}[draw]
+    monkeypatch.setattr(module, "_component", lambda **given: kept.update(given))
+    weights = np.zeros((2, 3, 5, 5), np.float16)
+    if draw == "grid":
+        module.head_grid(
+            weights, "abcde", "abcde", chosen=(0, 0), on_pick=print, theme="light", key="k",
+            animation=single_frame(weights), on_step=print,
+        )  # fmt: skip
+    else:
+        module.head_lines(
+            weights[0, 0], "abcde", "abcde", titles=("q", "k"), ink="#000000", pin=None,
+            on_pin=print, key="k",
+        )  # fmt: skip
+    callbacks = [value for name, value in kept.items() if name.startswith("on_")]
+    assert callbacks
+    held = [cell.cell_contents for one in callbacks for cell in one.__closure__ or ()]
+    assert not [one for one in held if isinstance(one, np.ndarray | SnapshotAnimation)]

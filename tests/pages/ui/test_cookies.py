@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from http.cookies import Morsel, SimpleCookie
+from pkgutil import resolve_name
 
 import anyio
 import pytest
 from starlette.responses import Response
 
-from pages.ui import cookies
+from pages.ui import cookies, view_link
 from pages.ui.cookies import HOST, VISITOR, Cookies
+from pages.ui.page_table import PAGES
 from tfm_core.runs.owners import is_token, new_token
 
 KEY = "only the host knows this"
@@ -162,6 +164,13 @@ def test_the_way_on_stays_on_this_server(path: str) -> None:
     location = ask(f"{path}?key=x")[1]["location"]
     assert location.startswith("./")
     assert not {":", "\r", "\n"} & set(location)
+
+
+def test_no_view_calls_anything_like_the_key() -> None:
+    for page in PAGES.values():
+        if page.has_view:
+            parameters = view_link.parameters(resolve_name(page.view)).values()
+            assert cookies.KEY_QUERY not in {parameter.query for parameter in parameters}
 
 
 def test_scripts_and_sockets_are_left_alone() -> None:
