@@ -124,11 +124,10 @@ def _case(root: Path, rng: random.Random, counts: dict[str, int], wanted: dict[s
 
 def _server(store: RunStore, killers: dict[str, _forked.Killer]) -> None:
     """Make a run and train it, as a server does, until somebody is killed."""
-    left = dict(killers)
+    killer = killers.get("worker")
 
     def work(run: Run, control: Control) -> None:
-        killer = left.pop("worker", None)
-        if killer is None:
+        if killer is None or killer.note.exists():  # one kill each, or it would never get on
             _forked.train(run, control)
         else:
             _forked.train_until_killed(run, killer)
