@@ -9,7 +9,7 @@ from tfm_core.runs.owners import NotYours, Visitor, hashed, is_token, new_token
 
 pytestmark = pytest.mark.quick
 
-TOKEN, OTHER = new_token(), new_token()
+TOKEN, OTHER = "a" * 43, "b" * 43
 
 
 def visitor(token: str = TOKEN, *, is_host: bool = False, is_public: bool = True) -> Visitor:
