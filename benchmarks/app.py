@@ -6,6 +6,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ import psutil
 
 from benchmarks.paired import Spread, ratio
 from benchmarks.report import Skipped, Table, Target
-from benchmarks.served import Served, serve, wait_until
+from benchmarks.served import Served, per_step, serve
 from benchmarks.visitor import visitor
 from pages.ui import page_table
 from tfm_core.presets import PRESETS
@@ -104,7 +105,9 @@ def _slowdown(served: Served, browser: Browser, rounds: int, *, seconds: float) 
     for number in range(2 * rounds):
         for kind in ("alone", "watched") if number % 2 == 0 else ("watched", "alone"):
             _watch(pages, f"{served.url}/train?run={run.id}" if kind == "watched" else None)
-            taken[kind].append(_per_step(run, worker, pages[0], seconds))
+            # not sleep: the browser's messages must be taken
+            wait = partial(pages[0].wait_for_timeout, 1000 * seconds)
+            taken[kind].append(per_step(run, worker, wait))
     for page in pages:
         page.context.close()
     rows = []
@@ -159,22 +162,6 @@ def _watch(pages: Sequence[Page], url: str | None) -> None:
         for page in pages:
             page.wait_for_function(_HAS_POINTS)
     pages[0].wait_for_timeout(1000)
-
-
-def _per_step(run: Run, worker: psutil.Process, page: Page, seconds: float) -> tuple[float, float]:
-    """Return seconds a step in ``seconds`` of training: wall clock, and the worker's processor."""
-
-    def now() -> tuple[int, float, float]:
-        before = run.status.step
-        wait_until(lambda: run.status.step != before, "the next status")
-        spent = worker.cpu_times()
-        return run.status.step, time.perf_counter(), spent.user + spent.system
-
-    step, wall, spent = now()
-    page.wait_for_timeout(1000 * seconds)  # not sleep: the browser's messages must be taken
-    step_after, wall_after, spent_after = now()
-    steps = step_after - step
-    return (wall_after - wall) / steps, (spent_after - spent) / steps
 
 
 def _milliseconds(seconds: Sequence[float]) -> str:

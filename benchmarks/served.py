@@ -15,6 +15,7 @@ from pathlib import Path
 
 import psutil
 
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunStore
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,6 +56,22 @@ def wait_until(is_so: Callable[[], object], what: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"Waited {PATIENCE:.0f} seconds for {what} in vain.")
         time.sleep(0.05)
+
+
+def per_step(run: Run, worker: psutil.Process, wait: Callable[[], object]) -> tuple[float, float]:
+    """Return seconds a step while ``wait`` waits: of the wall clock, of the worker's processor."""
+
+    def now() -> tuple[int, float, float]:
+        before = run.status.step
+        wait_until(lambda: run.status.step != before, "the next status")
+        spent = worker.cpu_times()
+        return run.status.step, time.perf_counter(), spent.user + spent.system
+
+    step, wall, spent = now()
+    wait()
+    step_after, wall_after, spent_after = now()
+    steps = step_after - step
+    return (wall_after - wall) / steps, (spent_after - spent) / steps
 
 
 @contextlib.contextmanager

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,16 @@ def _a_fresh_start() -> None:
     )  # manual_seed would note a stack for each GPU there may be
     torch.set_num_threads(1)
     torch.set_flush_denormal(False)
+
+
+@pytest.fixture
+def neighbour() -> Iterator[object]:
+    """The mark of another process that lives; a parent would not do, a container may show none."""
+    from tfm_core.runs.process import mark_of
+
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    yield mark_of(process.pid)
+    process.communicate(b"\n")
 
 
 class FileByFile(LoadScopeScheduling):

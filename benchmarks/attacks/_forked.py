@@ -21,7 +21,6 @@ from types import SimpleNamespace
 from typing import NoReturn
 
 from benchmarks.attacks._writes import Call, watched
-from tfm_core.config import Experiment
 from tfm_core.runs import Run, RunStore, execute, recorder
 from tfm_core.runs.control import Control
 from tfm_core.runs.limits import Limits
@@ -30,30 +29,6 @@ from tfm_core.runs.queue import RunQueue
 
 DEADLINE_SECONDS = 240.0
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-
-
-def tiny(steps: int = 7) -> Experiment:
-    """Return an experiment whose steps take about two milliseconds."""
-    return Experiment.parse(
-        {
-            "model": {
-                "family": "encoder-decoder",
-                "d_model": 8,
-                "n_heads": 2,
-                "d_ff": 11,
-                "dropout": 0.1,
-            },
-            "task": {
-                "kind": "text",
-                "name": "copy",
-                "size": 3,
-                "n_train": 40,
-                "n_validation": 11,
-                "n_test": 13,
-            },
-            "training": {"steps": steps, "batch_size": 5, "validate_every": 2, "snapshots": 5},
-        }
-    )
 
 
 def adopt() -> None:

@@ -21,6 +21,7 @@ import psutil
 from benchmarks.attacks import _forked
 from benchmarks.attacks._same import contents, differences
 from benchmarks.report import Skipped, Table
+from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore, claim, execute
 from tfm_core.runs import status as statuses
 from tfm_core.runs.process import mark_of
@@ -59,7 +60,7 @@ def attack(*, steps: tuple[int, ...]) -> list[tuple[str, int, list[str]]]:
     _forked.adopt()
     with tempfile.TemporaryDirectory() as folder:
         store = RunStore(Path(folder), recorded=None)
-        whole = store.create(_forked.tiny())
+        whole = store.create(tiny())
         _forked.prepare(whole)
         wanted = contents(whole)
         return [
@@ -72,7 +73,7 @@ def suspend(seconds: float) -> tuple[float, float, float, list[str]]:
     _forked.adopt()
     with tempfile.TemporaryDirectory() as folder:
         store = RunStore(Path(folder), recorded=None)
-        whole, run = store.create(_forked.tiny(_LONG)), store.create(_forked.tiny(_LONG))
+        whole, run = store.create(tiny(_LONG)), store.create(tiny(_LONG))
         _forked.prepare(whole, hurried=False)
         pid = _forked.fork(lambda: _forked.train(run, hurried=False))
         before = _until(lambda: run.status if run.status.step > _LONG // 10 else None)
@@ -97,7 +98,7 @@ def suspend(seconds: float) -> tuple[float, float, float, list[str]]:
 
 
 def _set(store: RunStore, whose: str, step: int, wanted: dict[str, Any]) -> list[str]:
-    run, go = store.create(_forked.tiny()), store.root / "go"
+    run, go = store.create(tiny()), store.root / "go"
     go.unlink(missing_ok=True)
 
     def train() -> None:

@@ -23,6 +23,7 @@ from benchmarks.attacks import _forked
 from benchmarks.attacks._same import contents, differences, leftovers
 from benchmarks.attacks._writes import watched
 from benchmarks.report import Skipped, Table
+from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.control import Control
 
@@ -94,7 +95,7 @@ def _case(root: Path, rng: random.Random, counts: dict[str, int], wanted: dict[s
     store = RunStore(root / "runs", recorded=None)
     try:
         if who == "worker":
-            run = store.create(_forked.tiny())
+            run = store.create(tiny())
             for _ in range(1 if rng.random() < 0.7 else 2):
                 killer = _forked.Killer(rng.randint(1, counts["worker"]), rng.choice(WHEN), note)
                 _forked.fork(lambda killer=killer: _forked.train_until_killed(run, killer))
@@ -110,7 +111,7 @@ def _case(root: Path, rng: random.Random, counts: dict[str, int], wanted: dict[s
             case.failures += _broken(_forked.wait_for_all()) + _unreadable(store)
             runs = store.list()
             if not runs:  # killed before the run was there: nobody was told of one
-                runs = [store.create(_forked.tiny())]
+                runs = [store.create(tiny())]
             run = runs[0]
             _forked.fork(lambda: _forked.serve(_forked.queue_of(store), run.id))
         case.failures += _broken(_forked.wait_for_all())
@@ -134,7 +135,7 @@ def _server(store: RunStore, killers: dict[str, _forked.Killer]) -> None:
 
     def serve() -> None:
         queue = _forked.queue_of(store, work)
-        run = store.create(_forked.tiny())
+        run = store.create(tiny())
         queue.submit(run)
         _forked.serve(queue, run.id)
 
@@ -156,7 +157,7 @@ def _unreadable(store: RunStore) -> list[str]:
 
 
 def _reference(top: Path) -> dict[str, Any]:
-    run = RunStore(top / "whole", recorded=None).create(_forked.tiny())
+    run = RunStore(top / "whole", recorded=None).create(tiny())
     _forked.prepare(run)
     return contents(run)
 
@@ -180,7 +181,7 @@ def _counts(top: Path) -> dict[str, int]:
 
     workers = RunStore(top / "worker", recorded=None)
     servers = RunStore(top / "server", recorded=None)
-    run = workers.create(_forked.tiny())
+    run = workers.create(tiny())
     return {
         "worker": count("worker", workers.root, lambda: _forked.train(run)),
         "server": count("server", servers.root, lambda: _server(servers, {})),

@@ -25,6 +25,7 @@ from benchmarks.attacks._power import Disk, Kept, lay_out
 from benchmarks.attacks._same import contents, differences
 from benchmarks.attacks._writes import Call, watched
 from benchmarks.report import Skipped, Table
+from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 
 SEED = 13
@@ -82,7 +83,7 @@ def attack(most: int | None, *, seed: int) -> tuple[int, list[tuple[Cut, list[st
     base = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=base if base.is_dir() else None) as folder:
         top = Path(folder)
-        whole = RunStore(top / "whole", recorded=None).create(_forked.tiny())
+        whole = RunStore(top / "whole", recorded=None).create(tiny())
         _forked.prepare(whole)
         n_calls, cuts = _cuts(top / "cut")
         rng, found = random.Random(seed), []
@@ -126,7 +127,7 @@ def _recorded(root: Path) -> Recorded:
         return made
 
     with watched(root, record):
-        _forked.train(store.create(_forked.tiny()))
+        _forked.train(store.create(tiny()))
     return n_calls, cuts
 
 

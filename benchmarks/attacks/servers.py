@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.attacks import _forked
 from benchmarks.attacks._same import contents, differences, leftovers
 from benchmarks.report import Skipped, Table
+from tests.runs.waiting import tiny
 from tfm_core import cli
 from tfm_core.runs import Run, RunStore, tickets
 from tfm_core.runs.control import Control
@@ -63,10 +64,10 @@ def attack(n_runs: int, *, seed: int, with_cli: bool) -> Outcome:
     _forked.adopt()
     with tempfile.TemporaryDirectory() as folder:
         store = RunStore(Path(folder) / "runs", recorded=None)
-        whole = RunStore(Path(folder) / "whole", recorded=None).create(_forked.tiny())
+        whole = RunStore(Path(folder) / "whole", recorded=None).create(tiny())
         _forked.prepare(whole)
         wanted = contents(whole)
-        runs = [store.create(_forked.tiny()) for _ in range(n_runs)]
+        runs = [store.create(tiny()) for _ in range(n_runs)]
         for run in runs:
             tickets.add(store.root, run.id)
         log = Path(folder) / "log.txt"

@@ -20,7 +20,7 @@ import psutil
 
 from benchmarks.paired import Spread, milliseconds, ratio
 from benchmarks.report import Skipped, Table, Target
-from benchmarks.served import Served, serve, wait_until
+from benchmarks.served import Served, per_step, serve, wait_until
 from benchmarks.visitor import PATIENCE, Watched, visitor
 from tfm_core.presets import PRESETS
 from tfm_core.runs import tickets
@@ -49,7 +49,7 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
             for kind in ("alone", "watched") if number % 2 == 0 else ("watched", "alone"):
                 seen = _sessions(served, run, generator, watched)
                 with seen if kind == "watched" else nullcontext():
-                    paces[kind].append(_pace(run, worker, seconds))
+                    paces[kind].append(per_step(run, worker, lambda: time.sleep(seconds)))
         if not run.status.is_alive:
             raise RuntimeError(f"The run ended while it was watched: {run.status}")
     yield _answers(watched)
@@ -97,22 +97,6 @@ def _times(generator: random.Random) -> Iterator[float]:
     while True:
         yield now
         now += generator.uniform(0.5, 1.5) * ACTS_EVERY
-
-
-def _pace(run: Run, worker: psutil.Process, seconds: float) -> tuple[float, float]:
-    """Return seconds a step in ``seconds`` of training: wall clock, and the worker's processor."""
-
-    def now() -> tuple[int, float, float]:
-        before = run.status.step
-        wait_until(lambda: run.status.step != before, "the next status")
-        spent = worker.cpu_times()
-        return run.status.step, time.perf_counter(), spent.user + spent.system
-
-    step, wall, spent = now()
-    time.sleep(seconds)
-    step_after, wall_after, spent_after = now()
-    steps = step_after - step
-    return (wall_after - wall) / steps, (spent_after - spent) / steps
 
 
 def _answers(watched: Watched) -> Table:

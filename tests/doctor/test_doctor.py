@@ -45,14 +45,6 @@ def alive(store):
     return run
 
 
-@pytest.fixture
-def neighbour():
-    """The mark of another process that lives."""
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    yield mark_of(process.pid)
-    process.communicate(b"\n")
-
-
 def test_a_sound_folder_is_ok_on_one_line_a_check(store, capsys):
     store.create(tiny(), state="stopped")
     assert main(["doctor"]) == 0

@@ -1,8 +1,6 @@
 import contextlib
 import json
 import os
-import subprocess
-import sys
 
 import psutil
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from tests.runs.waiting import tiny
 from tfm_core.runs import Run, RunStore
 from tfm_core.runs.execute import execute
-from tfm_core.runs.process import mark_of, this_host
+from tfm_core.runs.process import this_host
 from tfm_core.runs.status import Status, write_status
 
 
@@ -37,14 +35,6 @@ def whole(store):
     run = store.create(tiny())
     assert execute(run).state == "finished"
     return run
-
-
-@pytest.fixture
-def neighbour():
-    """The mark of another process that lives; a parent would not do, a container may show none."""
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    yield mark_of(process.pid)
-    process.communicate(b"\n")
 
 
 @pytest.fixture
