@@ -43,12 +43,12 @@ def test_a_page_is_drawn_whole_narrow_and_wide_in_both_themes(open_tab: OpenTab,
     ):
         tab.page.set_viewport_size(viewport)
         tab.page.emulate_media(color_scheme=theme)
-        tab.page.wait_for_function(f"{BRIGHTNESS} {comparison} 128")
+        tab.page.wait_for_function(f"() => {BRIGHTNESS} {comparison} 128")
         tab.settle()
         expect(tab.main.get_by_role("heading", level=1)).to_be_visible()
         for figure in tab.main.locator(".live-figure").all():
             expect(figure.locator(".main-svg").first).to_be_attached()
-        tab.page.wait_for_function(FITS)
+        tab.page.wait_for_function(f"() => {FITS}")
         levels = tab.page.evaluate(LEVELS)
         assert levels.count(1) == 1
         assert all(below <= above + 1 for above, below in itertools.pairwise(levels))

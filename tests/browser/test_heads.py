@@ -61,7 +61,7 @@ def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
     play(tab)
     assert await_animation(tab, "step === 'Step 126' && {runs: window.runs}") == {"runs": 0}
     expect(tab.main.locator(".heads .step")).to_have_text("Step 1,000")
-    tab.page.wait_for_function("window.runs > 0")  # at its end the page follows
+    tab.page.wait_for_function("() => window.runs > 0")  # at its end the page follows
 
 
 def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> None:
