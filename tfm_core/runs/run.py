@@ -277,7 +277,7 @@ class Run:
 
 
 def _made_up(what: str) -> str:
-    return N_("This run is damaged: {what}. What it lacks is made up.", what=what)
+    return N_("This run is damaged: {what}. Defaults stand in for the rest.", what=what)
 
 
 def _damaged(what: str) -> str:

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pages.ui import forecast, runs_access, show
+from pages.ui.typed import escape
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run, made_run
@@ -44,7 +45,7 @@ def test_a_link_to_a_damaged_run_says_what_is_wrong_with_it(open_page, store, pa
     app.query_params["run"] = run.id
     app.run()
     assert not app.exception
-    assert run.problem in said(app)
+    assert escape(run.problem) in said(app)
     assert "The configuration being edited is shown instead." in said(app)
 
 
