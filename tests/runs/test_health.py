@@ -54,7 +54,7 @@ def test_a_folder_that_takes_nothing_is_told(queue, monkeypatch, error, reason):
 
     monkeypatch.setattr(subject.tempfile, "TemporaryFile", refuse)
     health = Checkup(queue).look()
-    assert health.reason.startswith(reason)
+    assert health.reason.startswith(f"The folder of runs cannot be written. {reason}")
     assert "secret" not in health.reason
     assert not health.writable
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from tfm_core.runs import room, tickets
 from tfm_core.runs.failures import refusal
 from tfm_core.runs.queue import RunQueue
+from tfm_core.sentences import N_, joined
 
 KEPT_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
@@ -98,7 +99,7 @@ def _reason_not_to_write(root: Path) -> str | None:
         with tempfile.TemporaryFile(dir=_there(root), buffering=0) as file:
             file.write(_TRIED)
     except OSError as error:
-        return refusal(error)
+        return joined(N_("The folder of runs cannot be written."), refusal(error))
     return None
 
 

@@ -150,6 +150,9 @@ class Run:
     def status(self) -> Status:
         """The state as it is now. Never raises."""
         status = read_status(self.folder)
+        if not status.total_steps and self.problem is None:  # a damaged status.json says none
+            total = self.experiment.training.steps
+            status = dataclasses.replace(status, total_steps=total, step=min(status.step, total))
         if status.state == "queued":
             waiting = tickets.waiting(self.folder.parent)
             position = waiting.index(self.id) + 1 if self.id in waiting else None
