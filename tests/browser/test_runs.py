@@ -93,7 +93,7 @@ def test_a_damaged_run_says_so_while_others_can_be_opened(
     expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_visible()
     for page in ("train", "attention"):
         tab.goto(f"{page}?run={broken.id}")
-        expect(tab.main.get_by_role("alert")).to_contain_text("The experiment of this run")
+        expect(tab.main.get_by_role("alert")).to_contain_text("experiment.json holds no experiment")
     tab.goto("runs")
     menu(tab, broken).get_by_role("button", name="Delete").click()
     expect(row(tab, broken)).to_have_count(0)

@@ -13,7 +13,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 import pytest
-from google.protobuf.message import Message
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element, Node
 
@@ -72,12 +71,12 @@ def elements(block: Any) -> Iterator[Element]:
             yield from elements(child)
 
 
-def texts(message: Message, path: str = "") -> Iterator[tuple[str, str]]:
+def texts(message: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """Every text of a message, and the name of the part in which it stands."""
     for part, value in message.ListFields():
         values = value if part.is_repeated else [value]
         for one in values:
-            if isinstance(one, Message):
+            if _is_message(one):
                 yield from texts(one, f"{path}.{part.name}")
             elif isinstance(one, str):
                 yield part.name, one
@@ -88,12 +87,16 @@ def read_as_marks(app: AppTest) -> list[str]:
     found = []
     for element in elements(app._tree):
         kind = getattr(element, "type", "")
-        if not isinstance(element.proto, Message):
+        if not _is_message(element.proto):
             continue
         for part, text in texts(element.proto):
             if part not in PLAIN.get(kind, set()) and _is_read(text):
                 found.append(f"{kind}.{part}: {text}")
     return found
+
+
+def _is_message(value: Any) -> bool:
+    return hasattr(value, "ListFields")
 
 
 def _is_read(text: str) -> bool:
