@@ -78,7 +78,7 @@ def base_path() -> str:
 def check_settings() -> None:
     """Say in one sentence what is wrong with a TFM_ variable, and end before anything begins."""
     try:
-        settings.read()
+        settings.checked()
     except StudentError as error:
         print(error, file=sys.stderr)
         sys.exit(2)

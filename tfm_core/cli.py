@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.getLogger("tfm_core").addHandler(logging.NullHandler())
     try:
         if options.command is not _doctor:
-            settings.read()  # a bad one is said before anything begins
+            settings.checked()  # a bad one is said before anything begins
         return int(options.command(options))
     except ValueError as error:
         print(error, file=sys.stderr)

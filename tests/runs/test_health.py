@@ -90,3 +90,12 @@ def test_a_folder_that_does_not_answer_is_told(queue, monkeypatch):
     assert checkup.look().reason == "The folder of runs does not answer."
     goes_on.set()
     first.join()
+
+
+def test_a_folder_that_has_become_a_file_is_told(queue):
+    queue.store.root.mkdir(exist_ok=True)
+    queue.store.root.rename(queue.store.root.with_name("lost"))
+    queue.store.root.write_text("no folder")
+    health = Checkup(queue).look()
+    assert health.reason.startswith("The folder of runs cannot be written.")
+    assert not health.writable

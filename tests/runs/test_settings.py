@@ -38,7 +38,7 @@ def test_every_field_has_its_variable_and_none_has_two() -> None:
 def test_a_bad_value_is_one_sentence_that_names_the_variable(variable) -> None:
     for bad in (BAD.get(variable.name, "abc"), BAD.get(variable.name, "-1")):
         with pytest.raises(ValueError, match=rf"^{variable.name} .* must .*\.$") as refused:
-            settings.read({variable.name: bad})
+            settings.checked({variable.name: bad})
         assert "\n" not in str(refused.value)
 
 

@@ -15,7 +15,7 @@ KNOWN = {variable.name for variable in settings.VARIABLES} | {"TFM_DATA_DIR", "T
 def check_variables() -> Finding:
     """Read every variable; name those that nobody reads, with what was probably meant."""
     try:
-        said = settings.read()
+        said = settings.checked()
     except StudentError as error:
         return Finding("variables", "problem", str(error), "Neither app nor training starts.")
     there = sorted(name for name in os.environ if name.startswith("TFM_") and os.environ[name])

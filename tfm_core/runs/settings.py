@@ -97,6 +97,24 @@ def read(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(**values)
 
 
+def checked(environment: Mapping[str, str] | None = None) -> Settings:
+    """Return what the environment says, for a start: the folder of runs is there or can be made.
+
+    Raises StudentError: the variable, and what is right.
+    """
+    said = read(environment)
+    there = next(
+        p for p in (said.runs_dir, *said.runs_dir.absolute().parents) if os.path.lexists(p)
+    )
+    if not there.is_dir():
+        raise StudentError(
+            "TFM_RUNS_DIR is {text!r}, but must name a folder, and {there} is none.",
+            text=str(said.runs_dir),
+            there=str(there),
+        )
+    return said
+
+
 def whole(name: str, text: str) -> int:
     """Return a whole number from 0. Raises StudentError."""
     if not (text.isascii() and text.isdigit() and len(text) <= 15):
@@ -156,18 +174,9 @@ def sources(name: str, text: str) -> str:
     return " ".join(words)
 
 
-def folder(name: str, text: str) -> Path:
-    """Return a folder that is there or can be made. Raises StudentError."""
-    path = Path(text).absolute()
-    there = next(place for place in (path, *path.parents) if os.path.lexists(place))
-    if not there.is_dir():
-        raise StudentError(
-            "{name} is {text!r}, but must name a folder, and {there} is none.",
-            name=name,
-            text=text,
-            there=str(there),
-        )
-    return path
+def folder(_name: str, text: str) -> Path:
+    """Return the whole path of a folder, which need not be there."""
+    return Path(text).absolute()
 
 
 VARIABLES = (

@@ -267,3 +267,15 @@ def test_a_run_that_cannot_be_drawn_takes_no_other_from_the_list(
     assert not app.exception
     assert {f"open-{sound.id}", f"open-{other.id}"} <= keys(app)
     assert f"The run {other.id} cannot be shown" in "".join(one.value for one in app.caption)
+
+
+@pytest.mark.parametrize("page", [PAGE, "home/page.py", "train/page.py"])
+def test_a_folder_of_runs_that_has_become_a_file_breaks_no_page(
+    open_page: Open, store: RunStore, page: str
+) -> None:
+    open_page(page)
+    store.root.rename(store.root.with_name("lost"))
+    store.root.write_text("no folder")
+    app = open_page(page, run="run12345678")
+    assert not app.exception
+    assert "Something went wrong" not in "\n".join(one.value for one in app.error)
