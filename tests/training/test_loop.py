@@ -10,6 +10,7 @@ import torch
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
 from tfm_core.training import checkpoints
+from tfm_core.training.divergence import TrainingDiverged
 from tfm_core.training.events import (
     Finished,
     Measured,
@@ -19,7 +20,6 @@ from tfm_core.training.events import (
     to_record,
 )
 from tfm_core.training.loop import (
-    TrainingDiverged,
     build,
     seeds_of_step,
     snapshot_steps,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
@@ -34,8 +34,9 @@ from tfm_core.runs import claim, requests, snapshots, tickets
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
+from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.requests import RequestKind
-from tfm_core.runs.status import Status, read_status, write_status
+from tfm_core.runs.status import State, Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
 from tfm_core.training.checkpoint_facts import facts_of
 
@@ -188,6 +189,21 @@ class Run:
         curves.extend(self.reader().read())
         return curves
 
+    @property
+    def outcome(self) -> Outcome | None:
+        """Why a run that ended has learned nothing, with its numbers; None for every other run.
+
+        It reads the curves, once for each time that they changed. Never raises.
+        """
+        status = self.status
+        if status.state not in {"finished", "failed"}:
+            return None
+        try:
+            facts = (self.folder / "events.jsonl").lstat()
+        except OSError:
+            return outcome_of(status, Curves())
+        return _outcome(self.folder, status.state, status.reason, status.device, facts.st_mtime_ns)
+
     def snapshot_steps(self) -> list[int]:
         """Return the steps of the snapshots that can be read, ascending."""
         return snapshots.steps(self.folder)
@@ -277,6 +293,14 @@ class Run:
         except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
             moment = datetime.fromtimestamp(0, UTC)
         return moment.isoformat(timespec="milliseconds")
+
+
+@lru_cache(maxsize=2048)
+def _outcome(
+    folder: Path, state: State, reason: str | None, device: str, _changed: int
+) -> Outcome | None:
+    status = Status(state, reason=reason, device=device)
+    return outcome_of(status, Run(folder).curves())
 
 
 def _made_up(what: str) -> str:

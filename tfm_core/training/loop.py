@@ -23,9 +23,9 @@ from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
-from tfm_core.sentences import StudentError
 from tfm_core.training.autocast import autocast
 from tfm_core.training.devices import memory_used, resolve
+from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
 from tfm_core.training.events import (
     Event,
     Finished,
@@ -43,10 +43,6 @@ from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
-
-
-class TrainingDiverged(StudentError):
-    """The loss is no longer a number; the message says what would help."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,8 +208,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     loss = float(reported.detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
-            "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is "
-            "probably too high; try {lower:g}.",
+            NO_NUMBER,
             loss=loss,
             step=step,
             learning_rate=config.learning_rate,
