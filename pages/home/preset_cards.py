@@ -5,10 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, show
+from pages.ui import run_actions, run_time
 from pages.ui.task_panels import panels
 from tfm_core.config import FAMILIES
-from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS, Preset
 from tfm_core.runs.run import Run
 
@@ -66,9 +65,8 @@ def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
         st.markdown(f"{heading} {_(preset.label)}")
         _example(preset, is_large=is_large)
         st.markdown(_(preset.learns))
-        st.caption(
-            f":material/timer: {_takes(preset, runs)}  \n:material/target: {_(preset.reaches)}"
-        )
+        takes = run_time.takes(preset.experiment)
+        st.caption(f":material/timer: {takes}  \n:material/target: {_(preset.reaches)}")
         st.space("stretch")
         if st.button(
             _("Train it"),
@@ -78,15 +76,6 @@ def _card(preset: Preset, runs: list[Run], *, is_large: bool) -> None:
             width="stretch",
         ):
             run_actions.start_preset(preset.name)
-
-
-def _takes(preset: Preset, runs: list[Run]) -> str:
-    """Say what training took here the last time, or what it will take at this machine's speed."""
-    for run in runs:
-        ours = run.meta.preset == preset.name and not run.meta.recorded and run.problem is None
-        if ours and run.experiment == preset.experiment and run.status.state == "finished":
-            return _("took {time} here").format(time=show.duration(run.status.seconds))
-    return _("about {time} here").format(time=show.duration(preset.seconds * slowness()))
 
 
 def _example(preset: Preset, *, is_large: bool) -> None:
