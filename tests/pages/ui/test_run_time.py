@@ -20,7 +20,7 @@ def _nothing_left_behind():
     forecast.wait()
 
 
-@pytest.mark.parametrize("name", ["vit-digits", "translate", "captions"])
+@pytest.mark.parametrize("name", ["vit-digits", "translate", "sentiment"])
 def test_card_caption_and_start_say_the_same(open_page, name) -> None:
     time = run_time.takes(PRESETS[name].experiment, device="cpu")
     assert time.startswith("about ")
