@@ -153,7 +153,7 @@ class TrainingConfig(Config):
     snapshots: int = knob(
         32,
         N_("Snapshots"),
-        N_("How many looks inside are kept, log-spaced over the steps."),
+        N_("How many snapshots are kept, log-spaced over the steps."),
         ge=2,
         le=256,
         advanced=True,
