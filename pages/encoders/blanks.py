@@ -11,14 +11,13 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
-from pages.ui import run_actions, show, state, typed
+from pages.ui import run_actions, run_time, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled
-from tfm_core.machine import slowness
 from tfm_core.plots import reading as plots
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -56,9 +55,9 @@ def _spans() -> None:
     pair = task.sample(random.Random(_SEED))
     source, target = escape(task.join_src(pair.src)), escape(task.join_tgt(pair.tgt))
     st.markdown(f"{source}  \n:gray[:material/subdirectory_arrow_right:] **{target}**")
-    time = show.duration(preset.seconds * slowness())
+    time = run_time.takes(preset.experiment)
     if st.button(
-        _("Train it and watch, about {time}").format(time=time),
+        _("Train it and watch, {time}").format(time=time),
         icon=":material/play_arrow:",
         key="encoders-train-spans",
     ):
@@ -82,8 +81,8 @@ def _draw(run: Run) -> None:
     if not filled.blanks[0].truth:
         st.info(
             _(
-                "No sentence of the grammar fits these words, so there is no truth to compare "
-                "with; the model answers all the same."
+                "No sentence of the grammar fits these words, so there is no truth to "
+                "compare with; the model answers anyway."
             ),
             icon=":material/info:",
         )
@@ -123,15 +122,18 @@ def _blank(filled: Filled, blank: Blank) -> None:
                 np.array(truth) if blank.truth else None,
             ),
             _(
-                "The model of step {step} beside the exact chances of the grammar: the bars of a "
-                "perfect reader would be equal."
+                "The model at step {step} beside the exact chances of the grammar: for a "
+                "perfect reader both bars would be equal."
             ).format(step=f"{filled.step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
-            _("Where the gap (▸) looks, head by head: to both sides, which GPT could not."),
+            _(
+                "What the gap (▸) attends to, head by head: words on both sides, which GPT "
+                "could not see."
+            ),
             key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
@@ -143,27 +145,32 @@ def _sure(blank: Blank) -> None:
         st.metric(
             _("Model's entropy"),
             f"{blank.model_entropy:.2f}",
-            help=_("How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight alike."),
+            help=_(
+                "How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight "
+                "equally likely ones."
+            ),
             border=True,
             width=_METRIC,
         )
         if blank.truth:
             _compared(blank)
-    st.caption(_("In nats: 0 is sure of one word, 2.08 torn between eight alike (ln 8)."))
+    st.caption(_("In nats: 0 is sure of one word, 2.08 (ln 8) is torn between eight."))
 
 
 def _compared(blank: Blank) -> None:
     st.metric(
         _("True entropy"),
         f"{blank.truth_entropy:.2f}",
-        help=_("How unsure one has to be: no reader can do better on average."),
+        help=_("How unsure a perfect reader is: none can do better on average."),
         border=True,
         width=_METRIC,
     )
     st.metric(
         _("Lost"),
         f"{blank.excess:.3f}",
-        help=_("By believing the model: the Kullback-Leibler divergence, 0 where both agree."),
+        help=_(
+            "The cost of believing the model: the Kullback-Leibler divergence, 0 where both agree."
+        ),
         border=True,
         width=_METRIC,
     )

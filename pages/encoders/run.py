@@ -12,6 +12,7 @@ from pages.ui import (
     page_table,
     recorded,
     run_actions,
+    run_time,
     run_words,
     runs_access,
     show,
@@ -20,7 +21,6 @@ from pages.ui import (
 )
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
-from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -59,7 +59,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         draw(run)
     elif status.is_active:
         st.info(
-            _("It has not saved its weights yet; the page follows as soon as it does."),
+            _("It has not saved its weights yet; this page updates as soon as it does."),
             icon=":material/hourglass_empty:",
         )
     else:
@@ -90,8 +90,8 @@ def _empty(preset: str) -> None:
 
 def _train(name: str) -> None:
     preset = PRESETS[name]
-    time = show.duration(preset.seconds * slowness())
-    words = _("Train it and watch, about {time}").format(time=time)
+    time = run_time.takes(preset.experiment)
+    words = _("Train it and watch, {time}").format(time=time)
     if st.button(words, type="primary", icon=":material/play_arrow:", key=f"encoders-train-{name}"):
         run = run_actions.begin(preset.experiment, name=preset.label, preset=name)
         if run is not None:
@@ -121,7 +121,7 @@ def sentence(
     text = st.text_input(
         label,
         key=key,
-        help=_("In the words of the task; press Enter to let the model read it."),
+        help=_("Use the words of the task; press Enter and the model reads it."),
     )
     with st.container(horizontal=True, gap="small"):
         for index, example in enumerate(examples):
@@ -130,7 +130,7 @@ def sentence(
             _("The {n} words it knows").format(n=len(words)), icon=":material/dictionary:"
         ):
             st.pills(
-                _("A press puts a word into the sentence"),
+                _("Press a word to add it to the sentence"),
                 sorted(words),
                 key=pressed,
                 on_change=put,

@@ -24,10 +24,10 @@ def note(run: Run, *, key: str) -> None:
         return
     name = run.meta.preset
     with st.container(horizontal=True, vertical_alignment="center"):
-        words = _("This model was trained when the app was made, and is kept as it was then.")
+        words = _("This model comes with the app, trained beforehand.")
         st.caption(f"{badge(run)} {words}", width="content")
         if name not in PRESETS:
             return
-        label = _("Train your own, about {time}").format(time=offers.takes(name))
+        label = _("Train your own, {time}").format(time=offers.takes(name))
         if st.button(label, icon=":material/play_arrow:", key=f"{key}-own"):
             run_actions.start_preset(name)

@@ -157,7 +157,7 @@ class TrainingConfig(Config):
         36,
         N_("Snapshots"),
         N_(
-            "How many looks inside are kept, at most: some log-spaced over the steps, most where "
+            "How many snapshots are kept at most: some log-spaced over the steps, most where "
             "the loss falls."
         ),
         ge=2,
