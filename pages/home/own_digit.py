@@ -52,6 +52,8 @@ class Models:
     def _load(self) -> None:
         try:
             read(self._run, samples(self._run)[FIRST])
+        except ValueError:
+            return  # who reads is told why
         except Exception:
             logger.exception("The models of %s could not be loaded ahead.", self._run.id)
 

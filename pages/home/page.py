@@ -1,4 +1,4 @@
-"""Home: what moves, three doors, everything there is to train, the last runs, and what can be understood."""
+"""Home: what moves, three doors, what can be trained, the last runs, what can be understood."""
 
 import streamlit as st
 
