@@ -20,15 +20,24 @@ _WIDTHS = 3, 2
 def hero() -> None:
     """Show the translator on stage and the board beside it; nothing where they are not kept."""
     translator, digits = _recorded(TRANSLATOR), _recorded(DIGITS)
-    places = st.columns(_WIDTHS, gap="medium")
-    if translator is not None:
-        with places[0]:
-            st.header(_("A training, recorded: English into Korean"), anchor=False)
-            stage(translator, key="home-stage", autoplay=True, loop=True, compact=True)
-    if digits is not None and digits.weight_steps():
-        with places[1]:
-            st.header(_("Draw a digit, and see it read"), anchor=False)
-            own_digit(digits)
+    if translator is not None and digits is not None and digits.weight_steps():
+        left, right = st.columns(_WIDTHS, gap="medium")
+        with left:
+            _translation(translator)
+        with right:
+            _digit(digits)
+    elif translator is not None:
+        _translation(translator)
+
+
+def _translation(run: Run) -> None:
+    st.header(_("A training, recorded: English into Korean"), anchor=False)
+    stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
+
+
+def _digit(run: Run) -> None:
+    st.header(_("Draw a digit, and see it read"), anchor=False)
+    own_digit(run)
 
 
 def _recorded(run_id: str) -> Run | None:

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from pages.components.digit_pad import SIDE
 from pages.components.digit_reader import Drawn, valid_drawn
 from pages.home import own_digit
-from pages.home.hero import DIGITS
+from pages.home.hero import DIGITS, TRANSLATOR
 from tests.pages.looking import part_of
 from tests.training.test_loop import experiment
 from tfm_core.data.own_picture import picture_to_input
@@ -24,7 +24,7 @@ from tfm_core.inspect.readings import read_from, readings
 from tfm_core.runs import weights
 from tfm_core.runs.execute import execute
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
 
@@ -38,6 +38,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert execute(run).state == "finished"
     recorded = tmp_path_factory.mktemp("recorded")
     shutil.copytree(run.folder, recorded / DIGITS)
+    shutil.copytree(RECORDED / TRANSLATOR, recorded / TRANSLATOR)
     return recorded
 
 
@@ -121,6 +122,7 @@ def test_what_keeps_a_run_from_reading_is_said_beside_the_board(
     digits: Run, store: RunStore, open_page: Open, tmp_path: Path
 ) -> None:
     store.recorded = tmp_path / "recorded"  # set back by the fixture
+    shutil.copytree(RECORDED / TRANSLATOR, store.recorded / TRANSLATOR)
     run = Run(shutil.copytree(digits.folder, store.recorded / DIGITS))
     for step in run.weight_steps():
         weights.write(run.folder, step, {"head.weight": np.zeros((3, 2), np.float32)})
