@@ -13,6 +13,8 @@ from tfm_core.probe.labels import (
     layer_of,
     modules_by_kind,
     patches_per_side,
+    rows,
+    written_tokens,
 )
 
 pytestmark = pytest.mark.quick
@@ -140,3 +142,40 @@ def test_the_mask_is_the_one_that_the_model_uses(family, window):
         real = weights[0, :, :rows, :columns].numpy()
         assert np.array_equal(real.min(0) > 0, found.may_attend), module
         assert np.allclose(real.sum(-1), found.may_attend.any(-1), atol=1e-6)
+
+
+def test_rows_of_cross_attention_are_called_by_the_token_that_is_written():
+    named = rows(text_experiment(), ITEM, CROSS)
+    assert named.names == ("4", "2", "0", "<eos>")
+    assert named.words[1] == "2: writes 2, after 4"
+    assert named.title == "target token written"
+    read = rows(text_experiment(), ITEM, CROSS, "read")
+    assert read.names == ("<bos>", "4", "2", "0")
+    assert read.words[0] == "1: <bos>, and writes 4"
+
+
+def test_an_answer_that_was_cut_off_writes_no_end():
+    cut = {**ITEM, "is_cut": True}
+    assert written_tokens(text_experiment(), cut, CROSS) == ("4", "2", "0", None)
+    assert rows(text_experiment(), cut, CROSS).words[3] == "query 4: 0"
+
+
+def test_a_sequence_writes_from_bos_on_and_its_source_writes_nothing():
+    experiment = text_experiment("decoder-only")
+    written = written_tokens(experiment, ITEM, DECODER)
+    assert written == (None, None, "4", "2", "0", "<eos>")
+    assert rows(experiment, ITEM, DECODER).names == ("forty", "two", "<bos>", "4", "2", "0")
+    assert rows(experiment, ITEM, DECODER, "written").names[1:4] == ("two", "4", "2")
+
+
+def test_a_position_that_answers_writes_where_it_stands():
+    named = rows(text_experiment("encoder-only"), ITEM, ENCODER, "written")
+    assert named.words[1] == "2: writes 2, at two"
+    assert named.names[:3] == ("4", "2", "0")
+
+
+@pytest.mark.parametrize("by", ["written", "read"])
+def test_rows_that_write_nothing_are_called_by_what_is_read(by):
+    named = rows(text_experiment(), ITEM, ENCODER, by)
+    assert named.names == ("forty", "two")
+    assert named.words == ("query 1: forty", "query 2: two")

@@ -65,10 +65,12 @@ def head_map(
     top: float | None = 1.0,
     query_title: str = N_("query token"),
     key_title: str = N_("key token"),
+    query_words: Sequence[str] = (),
 ) -> go.Figure:
     """Draw one head's weights as a heatmap; its cells are square unless the map is a mere strip.
 
     weights: (Q, K), 0 to 1. may_attend: bool (Q, K), True = may attend; the rest is shown grey.
+    query_words: what hovering says of each row, where that is more than its token.
     top: the weight with the most ink; None takes the largest of this map.
     Raises ValueError when weights and tokens do not fit together.
     """
@@ -90,7 +92,7 @@ def head_map(
             colorbar=legend_to(top),
             xgap=1 if max(weights.shape) <= 32 else 0,
             ygap=1 if max(weights.shape) <= 32 else 0,
-            **_hover(weights, query_tokens, key_tokens, allowed),
+            **_hover(weights, query_tokens, key_tokens, allowed, query_words),
         )
     )
     figure.update_layout(
@@ -123,12 +125,17 @@ def top_of(weights: Floats) -> float:
 
 
 def _hover(
-    weights: Floats, query: Sequence[str], key: Sequence[str], allowed: npt.NDArray[np.bool_]
+    weights: Floats,
+    query: Sequence[str],
+    key: Sequence[str],
+    allowed: npt.NDArray[np.bool_],
+    query_words: Sequence[str],
 ) -> dict[str, Any]:
     if weights.size > _MAX_TEXTS:
         return {"hovertemplate": N_("query %{y}<br>key %{x}<br>weight %{z:.4f}<extra></extra>")}
     # the span marks the number for the animation, which writes another one there while it plays
-    queries = [f"query {i}: {escape(token, quote=False)}" for i, token in enumerate(query, 1)]
+    said = query_words or [f"query {i}: {token}" for i, token in enumerate(query, 1)]
+    queries = [escape(words, quote=False) for words in said]
     keys = [f"key {i}: {escape(token, quote=False)}" for i, token in enumerate(key, 1)]
     texts = [
         [

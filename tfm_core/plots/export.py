@@ -45,10 +45,12 @@ def map_table(
     query_tokens: Sequence[str],
     key_tokens: Sequence[str],
     may_attend: npt.NDArray[np.bool_] | None = None,
+    written: Sequence[str | None] = (),
 ) -> pd.DataFrame:
     """Return one row a cell: query and key by number (from 1) and token, weight, may_attend.
 
-    weights: (Q, K). Raises ValueError when weights and tokens do not fit together.
+    weights: (Q, K). written: the token that each query writes, a column where any does. Raises
+    ValueError when weights and tokens do not fit together.
     """
     if weights.shape != (len(query_tokens), len(key_tokens)):
         raise ValueError(
@@ -57,10 +59,12 @@ def map_table(
         )
     queries, keys = (axis.ravel() for axis in np.indices(weights.shape))
     allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
+    writes = {"writes": [written[index] for index in queries.tolist()]} if any(written) else {}
     return pd.DataFrame(
         {
             "query": queries + 1,
             "query_token": [query_tokens[index] for index in queries.tolist()],
+            **writes,
             "key": keys + 1,
             "key_token": [key_tokens[index] for index in keys.tolist()],
             "weight": np.asarray(weights, np.float32).ravel(),

@@ -9,7 +9,12 @@ from tfm_core.sentences import N_
 
 @dataclass(frozen=True, slots=True)
 class AttentionKind:
-    """One attention of the model in words: its name, its queries and keys, what to look for."""
+    """One attention of the model in words: its name, its queries and keys, what to look for.
+
+    short: the label where there is little room. written: what a row writes, where it writes a
+    token; empty where none does. is_named_by_written: its rows are called by that first of all,
+    because the keys are what it is made of.
+    """
 
     name: str
     label: str
@@ -17,6 +22,9 @@ class AttentionKind:
     query: str
     key: str
     look_for: str
+    short: str
+    written: str = ""
+    is_named_by_written: bool = False
 
 
 KINDS: dict[str, AttentionKind] = {
@@ -32,6 +40,7 @@ KINDS: dict[str, AttentionKind] = {
                 "A diagonal is a head that copies a token, a line beside it a head that looks "
                 "at the neighbour, a column a token that everybody reads.",
             ),
+            N_("Encoder"),
         ),
         AttentionKind(
             "slots",
@@ -47,6 +56,8 @@ KINDS: dict[str, AttentionKind] = {
                 "Position t writes target token t: the strongest cells of its row are what it "
                 "is made of. The columns of slots are masked: nobody may read an empty slot.",
             ),
+            N_("Encoder"),
+            N_("target token written"),
         ),
         AttentionKind(
             "words",
@@ -63,6 +74,7 @@ KINDS: dict[str, AttentionKind] = {
                 "by everybody. In the last layer the row of CLS, if there is one, gathers the "
                 "answer.",
             ),
+            N_("Words"),
         ),
         AttentionKind(
             "blanks",
@@ -77,6 +89,7 @@ KINDS: dict[str, AttentionKind] = {
                 "The row of a blank says which words it is guessed from: its article, its verb, "
                 "its time. A causal model would see only the left half of that row.",
             ),
+            N_("Words"),
         ),
         AttentionKind(
             "decoder",
@@ -88,6 +101,8 @@ KINDS: dict[str, AttentionKind] = {
                 "The grey triangle is exactly 0: the causal mask hides the future. Each row "
                 "predicts the token after its own.",
             ),
+            N_("Decoder"),
+            N_("target token written"),
         ),
         AttentionKind(
             "cross",
@@ -96,9 +111,12 @@ KINDS: dict[str, AttentionKind] = {
             N_("target token so far"),
             N_("source token"),
             N_(
-                "The strongest cell of a row is often where the next target token comes from: a "
-                "diagonal where the order is kept, an anti-diagonal where it is reversed.",
+                "The strongest cell of a row is often the source token that its target token comes "
+                "from: a diagonal where the order is kept, an anti-diagonal where it is reversed.",
             ),
+            N_("Cross"),
+            N_("target token written"),
+            is_named_by_written=True,
         ),
         AttentionKind(
             "sequence",
@@ -114,6 +132,8 @@ KINDS: dict[str, AttentionKind] = {
                 "on, each row predicts the token after its own; strong cells left of <bos> read "
                 "the source.",
             ),
+            N_("Self"),
+            N_("token written"),
         ),
         AttentionKind(
             "text",
@@ -125,27 +145,31 @@ KINDS: dict[str, AttentionKind] = {
                 "The grey triangle is exactly 0: the causal mask hides the future. Each row "
                 "predicts the token after its own.",
             ),
+            N_("Self"),
+            N_("token written"),
         ),
         AttentionKind(
             "picture",
             N_("Cross-attention over the picture"),
             N_(
                 "Every word attends to the patches of the picture, which the encoder has read. "
-                "A patch is named row,column, from 1.",
+                "1,1 is the top-left patch.",
             ),
             N_("word so far"),
             N_("patch"),
             N_(
-                "A row says where the model looks while it writes the word after its own: for a "
-                "number that should be where that digit stands.",
+                "A row says where the model looks while it writes a word: for a number that should "
+                "be where that digit stands.",
             ),
+            N_("Cross"),
+            N_("word written"),
+            is_named_by_written=True,
         ),
         AttentionKind(
             "patches",
             N_("Attention over patches"),
             N_(
-                "Every patch of the picture attends to all patches. A patch is named "
-                "row,column, from 1.",
+                "Every patch of the picture attends to all patches. 1,1 is the top-left patch.",
             ),
             N_("patch"),
             N_("patch"),
@@ -153,6 +177,7 @@ KINDS: dict[str, AttentionKind] = {
                 "Columns are patches that everybody reads, often those with ink; a diagonal is "
                 "a head that stays where it is.",
             ),
+            N_("Patches"),
         ),
     )
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +25,18 @@ from tfm_core.config import (
     shape,
 )
 from tfm_core.probe.attention_kinds import KINDS, AttentionKind
-from tfm_core.sentences import StudentError
+from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.poolings import POOLINGS
 
 __all__ = [
     "BOS",
     "CLS",
+    "EOS",
     "KINDS",
     "AttentionKind",
     "Axes",
+    "RowNames",
+    "Rows",
     "axes",
     "has_cls",
     "kind_of",
@@ -41,9 +44,13 @@ __all__ = [
     "modules_by_kind",
     "patch_names",
     "patches_per_side",
+    "rows",
+    "written_tokens",
 ]
 
-BOS, CLS = "<bos>", "CLS"
+BOS, CLS, EOS = "<bos>", "CLS", "<eos>"
+RowNames = Literal["written", "read"]
+"""A row that writes a token is called by that token, or by the one that is read in its place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +63,19 @@ class Axes:
     query: tuple[str, ...]
     key: tuple[str, ...]
     may_attend: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How the rows of a map are called.
+
+    names: Q names for an axis. words: Q phrases for a sentence or a hover, ``2: writes 이, after
+    선생님``; title: what they are.
+    """
+
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    title: str
 
 
 def kind_of(experiment: Experiment, module_name: str) -> AttentionKind:
@@ -116,6 +136,55 @@ def axes(experiment: Experiment, item: Mapping[str, Any], module_name: str) -> A
         positions = np.arange(len(query))
         allowed &= np.abs(positions[:, None] - positions[None, :]) <= window
     return Axes(query, key, allowed)
+
+
+def rows(
+    experiment: Experiment, item: Mapping[str, Any], module_name: str, by: RowNames | None = None
+) -> Rows:
+    """Return how the rows of an example's map are called in one attention module.
+
+    by: None takes what the kind of attention says. Where a row writes nothing it is called by what
+    is read there, and the words always say both.
+    """
+    kind = kind_of(experiment, module_name)
+    read = axes(experiment, item, module_name).query
+    written = written_tokens(experiment, item, module_name)
+    if by is None:
+        by = "written" if kind.is_named_by_written else "read"
+    after = N_("{n}: writes {token}, after {at}")
+    if kind.name == "slots":  # it answers where it stands
+        after = N_("{n}: writes {token}, at {at}")
+    words = []
+    for n, (at, token) in enumerate(zip(read, written, strict=True), 1):
+        if token is None:
+            words.append(N_("query {n}: {at}", n=n, at=at))
+        elif by == "written":
+            words.append(N_(after, n=n, token=token, at=at))
+        else:
+            words.append(N_("{n}: {at}, and writes {token}", n=n, token=token, at=at))
+    if by == "read" or not any(written):
+        return Rows(read, tuple(words), kind.query)
+    names = (at if token is None else token for at, token in zip(read, written, strict=True))
+    return Rows(tuple(names), tuple(words), kind.written)
+
+
+def written_tokens(
+    experiment: Experiment, item: Mapping[str, Any], module_name: str
+) -> tuple[str | None, ...]:
+    """Return the token that each row of an example's map writes; None where it writes none.
+
+    Of a fixed example that is the true token, which the model is to write there; of one's own
+    example what the model wrote, without <eos> where it was cut off before (``is_cut``).
+    """
+    kind = kind_of(experiment, module_name)
+    read = axes(experiment, item, module_name).query
+    if not kind.written:
+        return (None,) * len(read)
+    ends = kind.name != "text" and not item.get("is_cut", False)  # a text goes on
+    answer = (*item["tgt"], EOS) if ends else tuple(item["tgt"])
+    before = len(item.get("src", ())) if kind.name in {"sequence", "text"} else 0
+    known = (*(None for _ in range(before)), *answer)
+    return (*known, *(None for _ in range(len(read) - len(known))))[: len(read)]
 
 
 def patches_per_side(experiment: Experiment) -> int:

@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.probe.form import SnapshotForm, form_of
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import (
     Unreadable,
     content_of,
@@ -30,12 +30,13 @@ from tfm_core.reading import (
     object_of,
     open_plain,
 )
-from tfm_core.runs import claim, requests, snapshots, tickets
+from tfm_core.runs import claim, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
+from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.requests import RequestKind
-from tfm_core.runs.status import Status, read_status, write_status
+from tfm_core.runs.status import State, Status, read_status, write_status
 from tfm_core.sentences import N_, StudentError
 from tfm_core.training.checkpoint_facts import facts_of
 
@@ -188,9 +189,32 @@ class Run:
         curves.extend(self.reader().read())
         return curves
 
+    @property
+    def outcome(self) -> Outcome | None:
+        """Why a run that ended has learned nothing, with its numbers; None for every other run.
+
+        It reads the curves, once for each time that they changed. Never raises.
+        """
+        status = self.status
+        if status.state not in {"finished", "failed"}:
+            return None
+        try:
+            facts = (self.folder / "events.jsonl").lstat()
+        except OSError:
+            return outcome_of(status, Curves())
+        return _outcome(self.folder, status.state, status.reason, status.device, facts.st_mtime_ns)
+
     def snapshot_steps(self) -> list[int]:
         """Return the steps of the snapshots that can be read, ascending."""
         return snapshots.steps(self.folder)
+
+    def weight_steps(self) -> list[int]:
+        """Return the steps whose weights were kept, ascending; none where they were too large."""
+        return weights.steps(self.folder)
+
+    def weights(self, step: int) -> dict[str, Array]:
+        """Return the weights of a step by name, float16. Raises ValueError, in a sentence."""
+        return weights.read(self.folder, step)
 
     def snapshot(self, step: int) -> Snapshot:
         """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""
@@ -277,6 +301,14 @@ class Run:
         except (OSError, ValueError, OverflowError):  # gone, or of a time that is no date
             moment = datetime.fromtimestamp(0, UTC)
         return moment.isoformat(timespec="milliseconds")
+
+
+@lru_cache(maxsize=2048)
+def _outcome(
+    folder: Path, state: State, reason: str | None, device: str, _changed: int
+) -> Outcome | None:
+    status = Status(state, reason=reason, device=device)
+    return outcome_of(status, Run(folder).curves())
 
 
 def _made_up(what: str) -> str:

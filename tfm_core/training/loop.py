@@ -23,9 +23,10 @@ from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
-from tfm_core.sentences import StudentError
 from tfm_core.training.autocast import autocast
+from tfm_core.training.descent import VALIDATIONS, Descent, looks
 from tfm_core.training.devices import memory_used, resolve
+from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
 from tfm_core.training.events import (
     Event,
     Finished,
@@ -43,10 +44,6 @@ from tfm_core.variants.precisions import PRECISIONS
 from tfm_core.variants.tasks import TASK_KINDS
 
 _MEMORY_EVERY = 50  # steps between two looks at the memory in use
-
-
-class TrainingDiverged(StudentError):
-    """The loss is no longer a number; the message says what would help."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +72,7 @@ class Trainer:
     step: int = 0
     seconds: float = 0.0
     patience: Patience = field(default_factory=Patience)
+    descent: Descent = field(default_factory=Descent)
     best: BestWeights | None = None
     clock: Callable[[], float] = time.perf_counter
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
@@ -136,6 +134,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
+        descent=Descent(_lowest(objective)),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )
@@ -147,10 +146,10 @@ def train(trainer: Trainer) -> Iterator[Event]:
     Raises TrainingDiverged when the loss is no longer a number.
     """
     config = trainer.experiment.training
-    due = set(snapshot_steps(config.steps, config.snapshots))
+    due, descent = looks(config.steps, config.snapshots), trainer.descent
     yield _started(trainer)
     if trainer.step == 0:
-        yield SnapshotDue(0)
+        yield SnapshotDue(0, keeps_weights=True)
         yield _measured(trainer, "validation")
     memory, speed = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
@@ -161,14 +160,17 @@ def train(trainer: Trainer) -> Iterator[Event]:
         took = trainer.clock() - begin
         trainer.seconds += took
         speed = took if not speed else 0.9 * speed + 0.1 * took
-        if step % config.validate_every == 0 or step == config.steps:
+        descent.update(loss)
+        is_regular = step % config.validate_every == 0 or step == config.steps
+        if is_regular or descent.passes(VALIDATIONS):
             measured = _measured(trainer, "validation")
-            trainer.patience.update(step, measured.loss)
+            trainer.patience.update(step, measured.loss, counts=is_regular)
             if config.tested == "best" and trainer.patience.best_step == step:
                 trainer.best = BestWeights(step, _weights(trainer.model))
             yield measured
-        if step in due or trainer.patience.is_over:
-            yield SnapshotDue(step)
+        if trainer.patience.is_over or due.is_due(step, descent):
+            keeps_weights = trainer.patience.is_over or due.keeps_weights(step, descent)
+            yield SnapshotDue(step, keeps_weights)
         if step % _MEMORY_EVERY == 0:
             memory = memory_used(trainer.device)
         epoch = step / trainer.steps_per_epoch
@@ -177,15 +179,6 @@ def train(trainer: Trainer) -> Iterator[Event]:
         yield _tested(trainer)
     reason = trainer.patience.reason(step=trainer.step, total=config.steps)
     yield Finished(trainer.step, trainer.seconds, reason, trainer.patience.best_step)
-
-
-def snapshot_steps(total: int, count: int) -> list[int]:
-    """Return at most ``count`` steps from 0 to ``total``, log-spaced: most where heads form."""
-    if count == 2 or total < 2:
-        return sorted({0, total})
-    ratio = total ** (1 / (count - 2))
-    steps = {0, total} | {min(total, round(ratio**i)) for i in range(count - 1)}
-    return sorted(steps)
 
 
 def seeds_of_step(experiment: Experiment, step: int) -> tuple[int, int]:
@@ -212,8 +205,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     loss = float(reported.detach())
     if not math.isfinite(loss):
         raise TrainingDiverged(
-            "The loss became {loss} at step {step}: the learning rate {learning_rate:g} is "
-            "probably too high; try {lower:g}.",
+            NO_NUMBER,
             loss=loss,
             step=step,
             learning_rate=config.learning_rate,
@@ -227,6 +219,12 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     scaler.step(optimizer)
     scaler.update()
     return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
+
+
+def _lowest(objective: Objective) -> float:
+    """Return the lowest loss that the targets allow; half of that of guessing where unknown."""
+    floor = objective.loss_lower_bound()
+    return math.log(objective.n_classes) / 2 if floor is None else floor
 
 
 def _started(trainer: Trainer) -> Started:

@@ -1,11 +1,13 @@
 """Heads that align perfectly, or never, or evenly, get the scores that they must."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.inspect.constructed import text_experiment, vit_experiment
 from tfm_core.inspect.attention.alignment import (
     AlignmentTally,
+    aligned,
     best_head,
     can_be_scored,
     formed_at,
@@ -193,3 +195,28 @@ def test_what_has_no_truth_cannot_be_scored():
         AlignmentTally().result()
     with pytest.raises(ValueError, match=r"weights are \(1, 2, 3\), but the truth is \(3, 2\)"):
         AlignmentTally().add(np.zeros((1, 2, 3)), np.zeros((3, 2), bool))
+
+
+def frame_of(*shares):
+    """Return the scores of heads at steps 0, 5 and 9: ``shares[head][step]``."""
+    return pd.DataFrame(
+        [
+            {"step": step, "module": "m", "head": head, "share": share}
+            for head, over in enumerate(shares, 1)
+            for step, share in zip((0, 5, 9), over, strict=True)
+        ]
+    )
+
+
+def test_all_heads_align_only_where_each_does():
+    both = aligned(frame_of((0.1, 0.6, 0.7), (0.1, 0.2, 0.62)), 9)
+    assert both.are_all
+    assert (both.n, both.least, both.most, both.step) == (2, 0.62, 0.7, 9)
+    one = aligned(frame_of((0.1, 0.6, 0.7), (0.1, 0.2, 0.3)), 9)
+    assert (one.n, one.n_heads, one.are_all, one.step) == (1, 2, False, 5)
+    none = aligned(frame_of((0.1, 0.6, 0.4), (0.1, 0.2, 0.3)), 9)
+    assert (none.n, none.step) == (0, None)
+
+
+def test_what_comes_later_does_not_count_for_an_earlier_step():
+    assert aligned(frame_of((0.1, 0.6, 0.2)), 5).n == 1

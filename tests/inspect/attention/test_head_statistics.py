@@ -13,10 +13,12 @@ from tests.inspect.constructed import (
     vit_experiment,
 )
 from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.example import example_of
 from tfm_core.inspect.attention.head_roles import is_punctuation, relations_of
 from tfm_core.inspect.attention.head_statistics import (
     Tally,
     describe,
+    of_example,
     of_snapshot,
     statistics,
     table,
@@ -103,12 +105,27 @@ def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
     assert describe(statistics(two, np.ones((1, 2, 2), bool)), 0).startswith("spread evenly")
 
 
-def test_a_head_with_a_few_favourites_says_its_entropy():
+def test_a_head_with_a_few_favourites_says_how_many_it_reads():
     cells = np.full((T, T), 1e-9) + np.eye(T, k=3) + np.eye(T, k=-4) + np.eye(T, k=-3) * 0.9
     stats = statistics(head(cells), allowed())
-    assert describe(stats, 0).startswith("a few keys, entropy")
-    short = describe(stats, 0, is_short=True)
-    assert short == describe(stats, 0).replace(" entropy", "")
+    n = f"{math.exp(stats.entropy[0]):.1f}"
+    assert describe(stats, 0) == f"focused: about {n} tokens a row"
+    assert describe(replace(stats, keys="words"), 0).endswith(f"{n} words a row")
+
+
+def test_one_example_has_figures_of_its_own():
+    experiment, items = text_experiment(), items_of_text()
+    snapshot = constructed_snapshot(experiment, items, 2)
+    probe, alone = Probe("text", items), Probe("text", items[1:2])
+    module = "encoder.layers.1.self_attention"
+    found = of_example(experiment, example_of(experiment, probe, snapshot, 1))[module]
+    cut = {name: maps[1:2] for name, maps in snapshot.attention.items()}
+    expected = of_snapshot(experiment, alone, replace(snapshot, attention=cut))[module]
+    np.testing.assert_allclose(found.entropy, expected.entropy, rtol=1e-3)
+    assert found.keys == "tokens"  # a, b, c
+    assert (
+        of_example(experiment, example_of(experiment, probe, snapshot, 0))[module].keys == "words"
+    )
 
 
 def test_batches_give_the_figures_of_the_whole():

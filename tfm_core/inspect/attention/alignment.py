@@ -74,6 +74,26 @@ class BestHead:
         return self.share >= LEARNED
 
 
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    """How many heads align at a step, of ``n_heads``: their shares, least and largest.
+
+    n: those with LEARNED or more. step: from which on all of them have kept doing so, None where
+    none aligns.
+    """
+
+    n: int
+    n_heads: int
+    least: float = 0.0
+    most: float = 0.0
+    step: int | None = None
+
+    @property
+    def are_all(self) -> bool:
+        """Whether every head does."""
+        return self.n == self.n_heads
+
+
 @dataclass(eq=False)
 class AlignmentTally:
     """Sums over examples; see the module for what is counted."""
@@ -230,6 +250,19 @@ def best_head(frame: pd.DataFrame, step: int | None = None) -> BestHead | None:
     row = here.loc[here["share"].idxmax()]
     layer, head = int(row["layer"]) - 1, int(row["head"]) - 1
     return BestHead(str(row["module"]), layer, head, float(row["share"]), float(row["aer"]), step)
+
+
+def aligned(frame: pd.DataFrame, step: int) -> Aligned:
+    """Return which of the heads align at a step. frame: of ``score_over_training``."""
+    here = frame[frame["step"] == step]
+    found = here[here["share"] >= LEARNED]
+    if found.empty:
+        return Aligned(0, len(here))
+    known = frame[frame["step"] <= step]
+    formed = [formed_at(known, str(row.module), int(row.head) - 1) for row in found.itertuples()]
+    shares = found["share"]
+    since = max(first for first in formed if first is not None)
+    return Aligned(len(found), len(here), float(shares.min()), float(shares.max()), since)
 
 
 def formed_at(frame: pd.DataFrame, module: str, head: int) -> int | None:

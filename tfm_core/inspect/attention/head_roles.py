@@ -20,6 +20,7 @@ from tfm_core.sentences import N_, StudentError
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.floating[Any]]
+_PATCHES = N_("patches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ ROLES: dict[str, Role] = {
         Role(
             "next",
             N_("next token"),
-            N_("The key just behind the query; for patches the one to its right."),
+            N_("The key just after the query; for patches the one to its right."),
             N_("place after"),
             N_("patch to the right"),
         ),
@@ -100,12 +101,14 @@ class TokenRelations:
 
     may_attend: bool (P, Q, K), True = may attend, no row of a padded query. roles: role name ->
     bool (P, Q, K). distance: float32 (P, Q, K) in ``unit``, NaN where there is none (CLS, padding).
+    keys: what the keys are, in words.
     """
 
     may_attend: Bools
     roles: Mapping[str, Bools]
     distance: Floats
     unit: str = "tokens"
+    keys: str = N_("tokens")
 
 
 def relations_by_position(may_attend: Bools) -> TokenRelations:
@@ -132,6 +135,7 @@ def relations_of(
         return _patch_relations(experiment, len(items), module)
     full = (len(items), *shape)
     may_attend, padding, bos, cls, signs = (np.zeros(full, np.bool_) for _ in range(5))
+    are_words = False  # letters and digits are tokens too
     for index, item in enumerate(items):
         names = axes(experiment, item, module)
         rows, columns = names.may_attend.shape
@@ -149,12 +153,14 @@ def relations_of(
         bos[index, :rows, :columns] = [token == BOS for token in names.key]
         cls[index, :rows, :columns] = [token == CLS for token in names.key]
         signs[index, :rows, :columns] = [is_punctuation(token) for token in names.key]
+        are_words |= any(len(token) > 1 for token in names.key if token not in {BOS, CLS})
     if kind == "picture":
         return _over_picture(may_attend, padding)
     by_position = relations_by_position(may_attend)
     roles = {**by_position.roles, "punctuation": signs, "padding": padding}
     roles |= {name: cells for name, cells in (("bos", bos), ("cls", cls)) if cells.any()}
-    return TokenRelations(may_attend, roles, by_position.distance)
+    keys = N_("words") if are_words else N_("tokens")
+    return TokenRelations(may_attend, roles, by_position.distance, keys=keys)
 
 
 def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
@@ -162,7 +168,9 @@ def _over_picture(may_attend: Bools, padding: Bools) -> TokenRelations:
     first = np.zeros(may_attend.shape, np.bool_)
     first[..., 0] = may_attend[..., 0]
     nowhere = np.full(may_attend.shape, np.nan, np.float32)
-    return TokenRelations(may_attend, {"first": first, "padding": padding}, nowhere, "pixels")
+    return TokenRelations(
+        may_attend, {"first": first, "padding": padding}, nowhere, "pixels", _PATCHES
+    )
 
 
 def is_punctuation(token: str) -> bool:
@@ -197,7 +205,8 @@ def _patch_relations(experiment: Experiment, n: int, module: str) -> TokenRelati
     distance[first:, first:] = np.hypot(down, right) * experiment.model.patch_size
     all_cells = np.ones((n, *size), np.bool_)
     spread = {name: _spread(cells, all_cells) for name, cells in roles.items()}
-    return TokenRelations(all_cells, spread, np.broadcast_to(distance, all_cells.shape), "pixels")
+    far = np.broadcast_to(distance, all_cells.shape)
+    return TokenRelations(all_cells, spread, far, "pixels", _PATCHES)
 
 
 def _away(queries: int, keys: int) -> npt.NDArray[np.int_]:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from tfm_core.config import Experiment
 from tfm_core.inspect.attention.alignment import AlignmentScore
+from tfm_core.inspect.attention.example import Example
 from tfm_core.inspect.attention.head_roles import (
     ROLES,
     Bools,
@@ -41,7 +42,7 @@ class HeadStatistics:
 
     entropy in nats, evenness = entropy over that of even attention (0 to 1), distance in ``unit``
     ("tokens" or "pixels"), shares: role -> share of the attention, 0 to 1, NaN where no query has
-    such a key. chance: role -> the share under even attention.
+    such a key. chance: role -> the share under even attention. keys: what the keys are, in words.
     """
 
     kind: str
@@ -53,6 +54,7 @@ class HeadStatistics:
     unit: str
     n_examples: int
     n_queries: int
+    keys: str = N_("tokens")
 
 
 @dataclass(eq=False)
@@ -65,6 +67,7 @@ class Tally:
     _counts: dict[str, float] = field(default_factory=dict)
     _chance: dict[str, float] = field(default_factory=dict)
     _unit: str = "tokens"
+    _keys: str = N_("tokens")
 
     def add(self, weights: Floats, relations: TokenRelations) -> None:
         """Count P more examples. weights: (P, H, Q, K). Raises ValueError on another shape."""
@@ -79,7 +82,7 @@ class Tally:
         weights = np.asarray(weights, np.float32)
         options = allowed.sum(-1)  # (P, Q)
         chooses = np.greater(options, 1)
-        self._unit = relations.unit
+        self._unit, self._keys = relations.unit, relations.keys
         self.n_examples += len(weights)
         self._add_entropy(weights, options, chooses)
         self._add_distance(weights, relations.distance, chooses)
@@ -140,6 +143,7 @@ class Tally:
             unit=self._unit,
             n_examples=self.n_examples,
             n_queries=int(self._counts["entropy"]),
+            keys=self._keys,
         )
 
 
@@ -172,6 +176,18 @@ def of_snapshot(
     return figures
 
 
+def of_example(experiment: Experiment, example: Example) -> dict[str, HeadStatistics]:
+    """Return the figures of every module on one example, as it is drawn."""
+    figures = {}
+    for kind, modules in modules_by_kind(experiment).items():
+        for module in modules:
+            if module in example.attention:
+                weights = example.attention[module][None]
+                relations = relations_of(experiment, [example.item], kind, weights.shape[2:])
+                figures[module] = statistics(weights, relations.may_attend, relations, kind)
+    return figures
+
+
 def describe(
     stats: HeadStatistics, head: int, aligned: float = 0.0, *, is_short: bool = False
 ) -> str:
@@ -197,11 +213,11 @@ def describe(
         if is_short:
             return N_("spread evenly, {share}", share=share_of_it)
         return N_("spread evenly, {share} of the largest entropy", share=share_of_it)
-    amount = N_("a few keys") if evenness < 0.5 else N_("many keys")
-    entropy = float(stats.entropy[head])
-    if is_short:
-        return N_("{amount}, {entropy:.2f} nats", amount=amount, entropy=entropy)
-    return N_("{amount}, entropy {entropy:.2f} nats", amount=amount, entropy=entropy)
+    # as many keys as even attention would need to be as uncertain: the perplexity of a row
+    n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
+    if evenness < 0.5:
+        return N_("focused: about {n} {keys} a row", n=n_keys, keys=stats.keys)
+    return N_("spread: about {n} {keys} a row", n=n_keys, keys=stats.keys)
 
 
 def leading_role(stats: HeadStatistics, head: int) -> str | None:

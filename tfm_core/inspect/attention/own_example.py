@@ -39,7 +39,7 @@ def answered(run: Run, text: str) -> Example:
     import torch
 
     from tfm_core.data.text import text_task
-    from tfm_core.data.vocabulary import BOS
+    from tfm_core.data.vocabulary import BOS, EOS
     from tfm_core.decoding import greedy
     from tfm_core.models.vit import VisionTransformer
     from tfm_core.probe.capture import capture
@@ -56,7 +56,12 @@ def answered(run: Run, text: str) -> Example:
     with capture(model, only={"weights"}) as cache:
         model(src, tgt_in)
     truth = task.solve(tokens)
-    item: dict[str, Any] = {"src": list(tokens), "tgt": answer, "src_text": task.join_src(tokens)}
+    item: dict[str, Any] = {
+        "src": list(tokens),
+        "tgt": answer,
+        "src_text": task.join_src(tokens),
+        "is_cut": EOS not in written.ids[0].tolist(),
+    }
     if truth is not None:
         item |= {"truth": list(truth), "tgt_text": task.join_tgt(truth)}
     maps = {name: weights[0].float().numpy() for name, weights in cache.of("weights").items()}
@@ -85,8 +90,8 @@ def continued_text(run: Run, text: str) -> Example:
     tokens = task.tokenize(text)
     if len(tokens) > config.max_tgt_len:
         raise StudentError(
-            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} behind <bos>; make it "
-            "shorter.",
+            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
+            "make it shorter.",
             n_tokens=len(tokens),
             unit=config.unit,
             max_tgt_len=config.max_tgt_len,

@@ -1,0 +1,114 @@
+"""A run that diverged or never learned says so, with its numbers; a run that learned does not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.runs.waiting import tiny
+from tfm_core.runs.execute import execute
+from tfm_core.runs.outcome import outcome_of
+from tfm_core.runs.status import Status, write_status
+from tfm_core.runs.store import RECORDED, RunStore
+from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
+
+pytestmark = pytest.mark.quick
+
+GUESSING = 3.0
+
+
+@pytest.fixture
+def ended(store):
+    """Return a finished run whose loss, at steps 1, 2, ... and in validation, was as given."""
+
+    def make(*losses, validation=None, floor=0.0, state="finished"):
+        run = store.create(tiny())
+        events = [{"event": "started", "start_loss": GUESSING, "floor": floor, "chance": 0.05}]
+        events += [{"event": "step", "step": n, "loss": x} for n, x in enumerate(losses, 1)]
+        if validation is not None:
+            measured = {"event": "measured", "split": "validation", "step": len(losses)}
+            events.append({**measured, "loss": validation, "accuracy": 0.1})
+        lines = "".join(json.dumps(event) + "\n" for event in events)
+        (run.folder / "events.jsonl").write_text(lines)
+        write_status(run.folder, Status(state, step=len(losses), total_steps=len(losses)))
+        return run
+
+    return make
+
+
+def test_a_run_that_learned_is_nothing_to_speak_of(ended):
+    assert ended(3.1, 1.0, 0.2, validation=0.3).outcome is None
+
+
+def test_a_loss_far_above_guessing_has_diverged(ended):
+    found = ended(3.1, 40.0, 88.25, validation=91.0).outcome
+    assert (found.kind, found.repeats) == ("diverged", False)
+    assert "ended at 91.0, and guessing alone has 3.00" in found.sentence
+
+
+def test_a_loss_that_went_through_the_roof_and_came_back_to_guessing_has_diverged(ended):
+    found = ended(3.1, 1575.4, 40.0, 2.9, validation=2.81).outcome
+    assert found.kind == "diverged"
+    assert "rose to 1,575 at step 2 and ended at 2.81" in found.sentence
+
+
+def test_a_loss_near_guessing_has_never_learned(ended):
+    found = ended(3.2, 3.1, 3.05, validation=2.95).outcome
+    assert found.kind == "never-learned"
+    assert "ended at 2.95, and guessing alone has 3.00" in found.sentence
+
+
+def test_without_a_validation_the_last_steps_count(ended):
+    assert ended(3.2, 3.1, 3.05).outcome.kind == "never-learned"
+    assert ended(*[3.0] * 5, *[0.5] * 30).outcome is None
+
+
+def test_the_way_goes_to_the_lowest_loss_that_the_targets_allow(ended):
+    assert ended(3.1, 2.8, validation=2.75).outcome.kind == "never-learned"
+    assert ended(3.1, 2.8, validation=2.75, floor=2.7).outcome is None
+
+
+def test_a_spike_on_the_way_of_a_run_that_learned_is_no_divergence(ended):
+    assert ended(3.1, 50.0, 1.0, validation=0.1).outcome is None
+
+
+@pytest.mark.parametrize("state", ["stopped", "queued"])
+def test_only_an_ended_run_is_judged(ended, state):
+    assert ended(3.1, 3.1, validation=3.1, state=state).outcome is None
+
+
+def test_a_run_without_events_is_not_judged(store):
+    run = store.create(tiny())
+    write_status(run.folder, Status("finished"))
+    assert run.outcome is None
+
+
+@pytest.mark.parametrize(("device", "repeats"), [("cpu", True), ("cuda:0", False)])
+def test_a_loss_that_is_no_number_comes_again_on_the_cpu(store, device, repeats):
+    run = store.create(tiny())
+    values = {"loss": float("nan"), "step": 15, "learning_rate": 10.0, "lower": 1.0}
+    reason = TrainingDiverged(NO_NUMBER, **values).sentence
+    write_status(run.folder, Status("failed", reason=reason, device=device))
+    found = run.outcome
+    assert (found.kind, found.sentence, found.repeats) == ("diverged", reason, repeats)
+
+
+def test_another_failure_speaks_for_itself(store):
+    run = store.create(tiny())
+    write_status(run.folder, Status("failed", reason="The disk is full."))
+    assert run.outcome is None
+
+
+def test_a_wild_learning_rate_is_told_of_a_real_training(store):
+    wild = tiny(steps=30, learning_rate=10.0, clip_norm=0.0)
+    run = store.create(wild)
+    execute(run)
+    assert run.outcome is not None
+    assert run.outcome == outcome_of(run.status, run.curves())
+
+
+def test_every_recorded_run_has_learned():
+    assert [
+        run.id for run in RunStore(RECORDED.parent, recorded=RECORDED).list() if run.outcome
+    ] == []
