@@ -5,6 +5,8 @@ The strip holds what is wanted on every page: the current run, the search, and l
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -139,8 +141,10 @@ def _current_run(run: Run, *, was_active: bool) -> None:
 
 def _search() -> None:
     """Find pages and terms, and go to the one that was chosen."""
-    places = [(facts.name, {}) for facts in page_table.PAGES.values()]
-    places += [(term.page, dict(term.view)) for term in TERMS]
+    places: list[tuple[str, Mapping[str, str]]] = [
+        *((name, {}) for name in page_table.PAGES),
+        *((term.page, term.view) for term in TERMS),
+    ]
     entries = [
         *(_entry(facts) for facts in page_table.PAGES.values()),
         *(_term(term) for term in TERMS),
@@ -148,7 +152,7 @@ def _search() -> None:
     chosen = search(entries, key="search")
     if chosen is not None:
         name, view = places[chosen]
-        st.switch_page(page_table.path_of(name), query_params=view)
+        st.switch_page(page_table.path_of(name), query_params=dict(view))
 
 
 def _entry(facts: PageFacts) -> Entry:
