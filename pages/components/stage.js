@@ -188,7 +188,7 @@ function draw(state) {
   showFigures(state, step);
   showBar(state, step, hasFrames);
   const moment = momentAt(data.moments, step);
-  const words = moment ? `${data.words.step} ${number(moment[0])}: ${moment[1]}` : "";
+  const words = moment ? `${data.words.at.replace("{step}", number(moment[0]))} ${moment[1]}` : "";
   if (parts.caption.textContent !== words) parts.caption.textContent = words;
 }
 

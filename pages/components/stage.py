@@ -219,6 +219,7 @@ def _words() -> dict[str, str]:
         "next": _("Next snapshot"),
         "scrub": _("Step of the training"),
         "step": _("step"),
+        "at": _("Step {step}:"),
         "step_of": _("Step {step} of {total}"),
         "follow": _("Follow the training"),
         "between": _("Between snapshots: interpolated"),
