@@ -77,6 +77,7 @@ export function buildCurves(state) {
     const chart = element("div", "chart");
     const canvas = element("canvas");
     canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", words[quantity]);
     chart.append(element("div", "name", words[quantity]), canvas);
     box.append(chart);
     return { quantity, chart, canvas, still: document.createElement("canvas") };

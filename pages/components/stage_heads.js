@@ -31,7 +31,7 @@ export function buildHeads(state) {
   const { words } = state.data;
   const box = element("div", "heads");
   const bar = element("div", "head-bar");
-  const heading = element("h3");
+  const heading = element("h2");
   const kinds = element("select");
   kinds.setAttribute("aria-label", words.kind);
   kinds.addEventListener("change", () => state.choose(Number(kinds.value), state.example));
@@ -87,7 +87,7 @@ function buildLarge(state) {
   const { heads, view, data: { words } } = state;
   heads.large.textContent = "";
   const bar = element("div", "large-bar");
-  const title = element("h4");
+  const title = element("h3");
   const close = element("button", "small", `✕ ${words.close}`);
   close.type = "button";
   close.addEventListener("click", () => enlarge(state, null));
