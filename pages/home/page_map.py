@@ -72,7 +72,7 @@ def page_map() -> None:
             zip(st.columns(len(WAY)), WAY, strict=True), start=1
         ):
             with column, st.container(gap="xsmall"):
-                st.markdown(f"### {number} · {_(stretch.title)}")
+                st.subheader(f"{number} · {_(stretch.title)}", anchor=False)
                 for name, says in stretch.pages.items():
                     _stop(name, says)
 

@@ -1,4 +1,4 @@
-"""Home plays by itself, reads a digit at each stroke and at each time of the training, and trains."""
+"""Home plays by itself, reads a digit at each stroke and at each time of a training, and trains."""
 
 import re
 
