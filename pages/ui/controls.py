@@ -202,7 +202,7 @@ def _take_family(key: str) -> None:
     draft, chosen = state.current_draft(), st.session_state.get(key)
     if key != key_of("model.family", draft) or chosen not in FAMILIES:
         return
-    values, note = drafts.with_family(draft.values, chosen)
+    values, note = drafts.with_family(draft.values, str(chosen))
     state.set_draft(_with_own_text(values), by="model.family")
     if note is not None:
         st.toast(note, icon=":material/info:")
@@ -214,7 +214,7 @@ def _take_task(key: str) -> None:
         return
     if chosen not in tasks_for(drafts.family_of(draft.values)):
         return  # a label, or a task of the family that was there before
-    state.set_draft(_with_own_text(drafts.with_task(draft.values, chosen)), by="task.name")
+    state.set_draft(_with_own_text(drafts.with_task(draft.values, str(chosen))), by="task.name")
 
 
 def _with_own_text(values: drafts.Values) -> drafts.Values:

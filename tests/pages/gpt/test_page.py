@@ -128,7 +128,7 @@ def test_a_pasted_text_is_kept_over_another_task_and_is_not_in_the_link(open_pag
     assert "Your text:" in said(app)
     assert "task.text" not in app.query_params
     assert "not in this link" in part_of(app, "copy_link").json
-    (task,) = [box.key for box in app.selectbox if box.key.startswith("setting:task.name")]
+    (task,) = [box.key for box in app.selectbox if str(box.key).startswith("setting:task.name")]
     app.selectbox(key=task).set_value("grammar").run()
     assert "Your text:" not in said(app)
     app.selectbox(key=task).set_value("own-text").run()
