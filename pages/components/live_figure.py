@@ -28,7 +28,10 @@ CONFIG: dict[str, Any] = {
     "responsive": False,  # the component resizes by itself; plotly would listen to the window only
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
-_CSS = ".live-figure { width: 100%; overflow: hidden; }\n"
+_CSS = """
+.live-figure { width: 100%; overflow: hidden; }
+.live-figure:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
+"""
 _mount = st.components.v2.component(
     "live_figure",
     html='<div class="live-figure"></div>\n',
@@ -44,11 +47,13 @@ def live_figure(
     key: str | None,
     on_pick: Callable[[int, int], None] | None = None,
     follows: bool = False,
+    label: str = "",
 ) -> None:
     """Show a figure under a key that stays the same from tick to tick.
 
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
+    label: its name, where it can be moved over by the arrow keys: with ``on_pick``.
 
     The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
     of at most some 400 points a line; ``layout.height`` is kept (default 360).
@@ -71,6 +76,7 @@ def live_figure(
             "config": CONFIG,
             "picks": on_pick is not None,
             "follows": follows,
+            "label": label,
             "save": _("Save as SVG"),
             "root": served.root(),
             "sorry": {
