@@ -22,7 +22,6 @@ class BareLoop:
         """Take a trainer that has not begun."""
         self.trainer = trainer
         self.step = 0
-        self._measured_at = -1
 
     def learn(self, *, until: int) -> None:
         """Go on to step ``until``."""
@@ -39,20 +38,15 @@ class BareLoop:
             nn.utils.clip_grad_norm_(model.parameters(), config.clip_norm or math.inf)
             optimizer.step()
 
-    def measure(self, *, is_last: bool) -> None:
-        """Measure validation as often as the engine did since the last call, and at last test."""
-        trainer, config = self.trainer, self.trainer.experiment.training
-        every = config.validate_every
-        due = [s for s in range(self._measured_at + 1, self.step + 1) if s % every == 0]
-        if is_last and config.steps % every:
-            due.append(config.steps)
+    def measure(self, n_validations: int, *, is_last: bool) -> None:
+        """Measure validation so many times, as often as the engine did, and at last test."""
+        trainer = self.trainer
         trainer.model.eval()
         with torch.inference_mode():
-            for _ in due:
+            for _ in range(n_validations):
                 trainer.objective.measure(trainer.model, "validation")
             if is_last:
                 trainer.objective.measure(trainer.model, "test")
-        self._measured_at = self.step
 
     def _loss(self, indices: Tensor) -> Tensor:
         trainer = self.trainer

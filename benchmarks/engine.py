@@ -23,7 +23,7 @@ from tfm_core.presets import PRESETS
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore
 from tfm_core.training import checkpoints
-from tfm_core.training.events import Event, Finished, Started, Step
+from tfm_core.training.events import Event, Finished, Measured, Started, Step
 from tfm_core.training.loop import build
 
 TURN = 25
@@ -58,11 +58,14 @@ class Pairing:
         self.bare, self.clocks = bare, clocks
         self.turns = {name: Turns() for name in clocks}
         self._begun: dict[str, float] = {}
+        self._n_validations = 0
 
     def __call__(self, event: Event) -> None:
         """Take note of an event, and take over where a turn ends."""
         if isinstance(event, Started):
             self._begin()
+        if isinstance(event, Measured) and event.split == "validation":
+            self._n_validations += 1
         is_last = isinstance(event, Finished)
         if is_last or (
             isinstance(event, Step) and event.step % TURN == 0 and not self._is_end(event)
@@ -79,7 +82,8 @@ class Pairing:
         self.bare.learn(until=step)
         self._note("bare", begun)
         begun = self._now()
-        self.bare.measure(is_last=is_last)
+        self.bare.measure(self._n_validations, is_last=is_last)
+        self._n_validations = 0
         self._note("measured", begun)
 
     def _now(self) -> dict[str, float]:

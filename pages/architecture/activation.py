@@ -22,29 +22,30 @@ def view(chosen: Chosen) -> None:
     label = _(ACTIVATIONS[name].label)
     st.markdown(
         _(
-            "Between its two matrices the feed-forward layer bends each hidden number by itself; "
-            "without that, two matrices were one. This model takes **{name}**. ReLU is 0 below 0, "
-            "and so is its slope: nothing is learned there. GELU is u times the share of a normal "
-            "distribution below u: smooth, a little below 0 for small negative numbers, with a "
-            "slope that fades and does not stop."
+            "Between its two matrices the feed-forward layer applies **{name}** to each "
+            "hidden number. Without that nonlinearity the two matrices would be no more "
+            "than one. ReLU is 0 below 0, and so is its slope: nothing is learned there. "
+            "GELU is u times the share of a normal distribution below u: smooth, a "
+            "little below 0 for small negative numbers, with a slope that fades instead "
+            "of stopping."
         ).format(name=label)
     )
     curves = {each: activations.curve(each) for each in ACTIVATIONS}
     left, right = st.columns(2)
     for column, what, words, key in (
-        (left, "value", _("The curves. The thick one is this model's."), "curve"),
-        (right, "slope", _("Their slopes: what a gradient is multiplied with."), "slope"),
+        (left, "value", _("The curves; the thick one is this model's."), "curve"),
+        (right, "slope", _("Their slopes: what a gradient is multiplied by."), "slope"),
     ):
         with column:
             series = {
                 each: (_label(each), one.u, getattr(one, what)) for each, one in curves.items()
             }
-            title = _("what comes out") if what == "value" else _("slope")
+            title = _("output") if what == "value" else _("slope")
             show.figure(plots.lines(series, name, title), words, key=f"activation-{key}")
     if chosen.run is not None:
         _own(chosen.run, label)
     else:
-        st.caption(_("Of a run it is shown here, too, which numbers really go into it."))
+        st.caption(_("Choose a run, and the numbers that really go into it are shown here too."))
 
 
 def _label(name: str) -> str:
@@ -60,8 +61,9 @@ def _own(run: Run, label: str) -> None:
         return
     show.figure(
         plots.histogram({one.layer: one.shares for one in layers}, activations.edges()),
-        _("The numbers that go into {name} in this run, over all {n} examples of its probe; those "
-          "beyond the edges are counted there.").format(name=label, n=len(run.probe().items)),
+        _("The numbers that go into {name} in this run, over all {n} examples of its "
+          "probe; those beyond an edge are counted at the edge.").format(
+              name=label, n=len(run.probe().items)),
         key="activation-given",
     )  # fmt: skip
     show.facts(

@@ -63,7 +63,7 @@ def page(chosen: Chosen) -> None:
                     precision=PRECISIONS[training.precision].name
                 ),
             ),
-            _("Activations grow with the batch; the rest with the parameters alone."),
+            _("Activations grow with the batch size; the rest depends on the parameters alone."),
             key="costs-memory",
         )
     _growth(chosen, batch, src, tgt)
@@ -121,8 +121,8 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
     words = _("Weights, gradients, {state} and the activations.").format(state=state_words)
     if kept.watched > kept.activations:
         words += " " + _(
-            "Activations are those with a fused attention kernel; where every attention weight is "
-            "kept, they are {n}."
+            "Activations with a fused attention kernel; keeping every attention weight "
+            "would take {n}."
         ).format(n=show.size(kept.watched))
     elif chosen.model.family != "recurrent":
         words += " " + _(
@@ -133,12 +133,12 @@ def _totals(chosen: Chosen, work: int, kept: Memory, left_out: int) -> None:
     passes, step = 3, _("The backward pass costs about two forward passes.")
     if _training(chosen).checkpointing:
         passes = 4
-        step += " " + _("With gradient checkpointing the blocks run forward once more.")
+        step += " " + _("With gradient checkpointing the blocks run forward a second time.")
     if left_out:
         step += " " + _(
-            "Only the CLS token is read behind the last block, so training and answers leave {n} "
-            "MAC of the forward pass out, {share} of it; while somebody watches all of it is "
-            "computed."
+            "Only the CLS token is read after the last block, so training and answering "
+            "skip {n} MAC of the forward pass, {share} of it; where attention is "
+            "recorded, all of it is computed."
         ).format(n=show.count(left_out), share=show.percent(left_out / work))
     with st.container(horizontal=True):
         st.metric(_("Forward"), f"{show.count(work)} MAC", border=True)
@@ -243,11 +243,11 @@ def _unit(most: float) -> tuple[str, float]:
 
 
 _WORDS = {
-    "length": N_("Look for the curve that bends: scores grow with the square of the number of "
-                "tokens, and so does what cross-attention weighs; nothing else grows faster than "
-                "the length."),
-    "width": N_("Matrices from width to width grow with its square; scores, embedding and an "
-               "output to words or classes only in proportion."),
+    "length": N_("Look for the curve that bends: scores grow with the square of the "
+                 "number of tokens, in cross-attention too; everything else grows in "
+                 "proportion."),
+    "width": N_("Matrices from width to width grow with its square; scores, embeddings "
+                "and the output layer only in proportion."),
     "depth": N_("Everything inside the blocks grows in proportion; embedding and output stay."),
 }  # fmt: skip
 _RECURRENT = {

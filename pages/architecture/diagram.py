@@ -67,7 +67,7 @@ def _opened(chosen: Chosen) -> range:
             (1, 3),
             key=f"{_RANGE}-{n}",
             persist_state="session",
-            help=_("The others share a box; all of them at once take a moment to lay out."),
+            help=_("The others share a box; drawing all of them takes a moment."),
         )
     return range(first - 1, last)
 
@@ -160,7 +160,7 @@ def _close_up(chosen: Chosen, one: Part) -> None:
         st.latex(equation.latex)
     _parameters(chosen, one)
     _steps(chosen, one)
-    st.markdown(_("**Its code**, as it stands in the whole file"))
+    st.markdown(_("**Its code**, as in the whole file"))
     st.code(
         code_of(one, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
     )

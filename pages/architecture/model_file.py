@@ -86,9 +86,10 @@ def _form(chosen: Chosen) -> AttentionForm:
         key=_FORM,
         persist_state="session",
         help=_(
-            "Written out: scores, mask, softmax and weighted sum, each in a line, and every "
-            "layer's weights for who asks. Fused: one call of `scaled_dot_product_attention`, "
-            "quicker, which never has the weights. Both give the same answers."
+            "Written out: scores, mask, softmax and weighted sum, a line each, and every "
+            "layer's weights on request. Fused: one call of "
+            "`scaled_dot_product_attention`, faster, which never has the weights. Both "
+            "give the same answers."
         ),
     )
     return picked or "written"
@@ -97,24 +98,24 @@ def _form(chosen: Chosen) -> AttentionForm:
 def _words(chosen: Chosen, data: Carried | None, n_lines: int) -> str:
     """Say what the file is."""
     words = _(
-        "One file of {n} lines for exactly this model; it needs torch only. `python model.py` "
-        "builds it."
+        "One file of {n} lines for exactly this model; it needs only torch. `python "
+        "model.py` builds it."
     ).format(n=n_lines)
     if data is None:
         if chosen.experiment is None:  # a published model has no run here
             return words
         return f"{words} " + _(
-            "For a run that has been trained, the file carries its data too, and answers sentences "
-            "or pictures: choose one above."
+            "Choose a trained run above, and the file also carries its vocabulary or "
+            "pixel statistics and answers sentences or pictures."
         )
     if data.classes:
         more = _("It carries the mean and the deviation of the run's pixels and its classes.")
     elif data.mean:
         more = _("It carries the mean and the deviation of the run's pixels and its words.")
     else:
-        more = _("It carries the run's vocabulary, and how its texts are cut.")
+        more = _("It carries the run's vocabulary and its tokeniser.")
     if data.mean:
-        more += " " + _("To open the files of pictures it needs Pillow.")
+        more += " " + _("To open picture files it needs Pillow.")
     return f"{words} {more}"
 
 

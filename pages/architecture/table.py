@@ -96,7 +96,7 @@ def table(chosen: Chosen) -> None:
             "parameters": st.column_config.NumberColumn(
                 _("Parameters"), format="localized", width=100
             ),
-            "formula": st.column_config.TextColumn(_("How it comes about"), width=218),
+            "formula": st.column_config.TextColumn(_("Worked out"), width=218),
             "share": st.column_config.ProgressColumn(
                 _("Share"), format="percent", min_value=0, max_value=1, width=112
             ),
@@ -119,8 +119,9 @@ def table(chosen: Chosen) -> None:
         )
     show.figure(
         plots.treemap(known.folded, known.total, state.theme()),
-        _("Areas are parameters. {most} In wide models the feed-forward layers hold most; in small "
-          "ones with many words, the embeddings. A click goes inside.").format(
+        _("Areas are parameters. {most} In wide models the feed-forward layers hold "
+          "most; in small ones with many words, the embeddings. Click an area to look "
+          "inside.").format(
             most=_(most_in(known.folded))
         ),
         key="parameters-treemap",
@@ -153,7 +154,7 @@ def weights(chosen: Chosen) -> None:
         st.page_link(page_table.path_of("runs"), label=_("See all runs"), icon=":material/list:")
         return
     if not has_weights(run):
-        st.info(_("This run has left no weights yet; they are kept while it trains."))
+        st.info(_("This run has saved no weights yet; they are saved while it trains."))
         return
     try:
         histograms = _histograms(run.id, run.status.step, run)
@@ -167,7 +168,8 @@ def weights(chosen: Chosen) -> None:
             {"before": (one.edges, one.before), "after": (one.edges, one.after)}, name
         ),
         _(
-            "Look for weights that left their first distribution: training moved them. {words}"
+            "Look for weights that have left their initial distribution: training moved "
+            "them. {words}"
         ).format(words=_(one.words)),
         key="parameters-histogram",
     )

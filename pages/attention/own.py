@@ -105,7 +105,7 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
         _("Your sentence"),
         key=key,
         on_change=lambda: chosen.choose(run.id, text=st.session_state[key]),
-        help=_("In the words of the task; press Enter to let the model read it."),
+        help=_("Use the words of the task; press Enter and the model reads it."),
     )
     return own_example.look_at_text(run, typed.within(text, MAX_TEXT))
 

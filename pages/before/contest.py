@@ -27,7 +27,7 @@ def view() -> None:
     if not contests:
         st.info(
             _(
-                "Nothing to compare yet: the button trains all three, one after the other; "
+                "Nothing to compare yet: the button trains all three, one after another; "
                 "curves and maps appear here while they learn."
             ),
             icon=":material/info:",
@@ -35,10 +35,7 @@ def view() -> None:
         return
     contest = comparison.picked(contests, _name, key=_CONTEST)
     if _is_recorded(contest):
-        words = _(
-            "These were trained when the app was made, and are kept as they were then; the button "
-            "above trains your own."
-        )
+        words = _("These come with the app, trained beforehand; the button above trains your own.")
         st.caption(f"{recorded.badge(next(iter(contest.runs.values())))} {words}")
     is_live = comparison.is_live(contest.runs.values())
     st.fragment(_draw, run_every=comparison.TICK if is_live else None)(contest, is_live)
@@ -111,7 +108,7 @@ def _curves(contest: Contest) -> None:
         return
     show.live_figure(
         plots.race(series, _("step"), _("whole sequences right")),
-        _("Unseen examples, measured while training; every token of a sequence must be right."),
+        _("Accuracy on unseen examples during training; every token of a sequence must be right."),
         key="before-curves",
     )
 
@@ -160,14 +157,14 @@ def _column(run: Run, look: CrossAttentionAtStep | None) -> list[str]:
 def _words(contest: Contest) -> str:
     """Say what the figures are, with the ratio of times where there is one."""
     words = _(
-        "Unseen sequences, the test set once a run has finished. The share and the alignment error "
-        "rate (Och & Ney 2003; 0 is perfect) are of the head of the cross-attention that aligns "
-        "best. "
+        "Unseen sequences; the test set once a run has finished. The attention share and "
+        "the alignment error rate (Och & Ney 2003; 0 is perfect) are those of the "
+        "cross-attention head that aligns best. "
     )
     if _is_recorded(contest):
-        words += _("Times are wall clock on the machine that recorded them. ")
+        words += _("Times are wall clock on the machine that trained them. ")
     else:
-        words += _("Times are wall clock on this machine, with whatever else it did. ")
+        words += _("Times are wall clock on this machine, whatever else it was doing. ")
     took = {
         name: run.status.seconds / run.status.step
         for name, run in contest.runs.items()

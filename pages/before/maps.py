@@ -48,10 +48,10 @@ LATEX = {
     ),
 }
 ASKS = {
-    "additive": N_("Attends with the decoder’s state **before** it reads the token of the row."),
-    "one-head": N_("Asks with the token of the row itself; all rows ask at once."),
+    "additive": N_("Attends with the decoder’s state **before** it reads the row’s token."),
+    "one-head": N_("Queries with the row’s own token; all rows at once."),
     "many-heads": N_(
-        "{n} patterns, each on a quarter of the width; this one aligns best.", n=HEADS
+        "{n} patterns, each on its share of the width; this one aligns best.", n=HEADS
     ),
 }
 
@@ -77,9 +77,9 @@ def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> Non
             _one(name, run, looks[name], index)
     st.caption(
         _(
-            "Rows write, columns are read: the row of a token writes the token **after** it. "
-            "Orange frames are the true source words. Do the strong cells fill the frames? Counted "
-            "over all sentences of the probe it is said below each map."
+            "Rows write, columns are read: the row of a token writes the token **after** "
+            "it. Orange frames are the true source words. Do the strong cells fill the "
+            "frames? The count over all sentences of the probe is below each map."
         )
     )
 
@@ -90,7 +90,10 @@ def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> 
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
     if look is None or index >= len(look.weights):
-        st.info(_("The first look inside is on its way."), icon=":material/hourglass_empty:")
+        st.info(
+            _("The first attention maps appear after the first step."),
+            icon=":material/hourglass_empty:",
+        )
     else:
         _map(name, run, look, index)
     st.latex(LATEX[name])

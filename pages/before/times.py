@@ -23,9 +23,9 @@ def view() -> None:
     words, press = st.columns([3, 1], vertical_alignment="center")
     words.markdown(
         _(
-            "A recurrent network must finish token 1 before token 2; a Transformer takes all "
-            "tokens of a sequence through the same few products. Forward and backward pass, "
-            "{batch} sequences, width {d}, the work of one thread of this machine."
+            "A recurrent network must finish token 1 before token 2; a Transformer takes "
+            "all tokens of a sequence through the same few matrix products. Forward and "
+            "backward pass, {batch} sequences, width {d}, on one thread of this machine."
         ).format(batch=BATCH, d=rnn_attention.WIDTH)
     )
     if press.button(
@@ -35,7 +35,8 @@ def view() -> None:
         st.session_state[_ROUND] = _next_round()
     if st.session_state.get(_ROUND) is None:
         st.info(
-            _("Nothing is measured yet: the button times the three at {n} lengths, in seconds.")
+            _("Nothing measured yet: the button times all three at {n} lengths; it takes "
+              "seconds.")
             .format(n=len(LENGTHS)),
             icon=":material/info:",
         )  # fmt: skip
@@ -73,7 +74,7 @@ def _draw(number: int, was_open: bool) -> None:
         }
         show.live_figure(
             plots.ratios(series, _("tokens of source and target, each"), _("times as long")),
-            _("How many times as long the sequential model takes. Dotted: as long as the other."),
+            _("How many times as long the sequential model takes. Dotted: equally long."),
             key="before-ratios",
         )
     if not was_open:
@@ -102,11 +103,11 @@ def _sentence(frame: pd.DataFrame) -> None:
     )
     st.caption(
         _(
-            "On one thread the Transformer gains from doing few large products instead of many "
-            "small ones. A GPU works out thousands of numbers at the same time; a chain of small "
-            "steps leaves most of it idle. In theory: n steps in a row against a constant number, "
-            "but scores for n × n pairs (Vaswani et al. 2017, Table 1), which additive attention "
-            "has, too."
+            "On one thread the Transformer gains from doing few large products instead "
+            "of many small ones. A GPU computes thousands of numbers at once; a chain of "
+            "small steps leaves most of it idle. In theory: n steps in a row against a "
+            "constant number, but scores for n × n pairs (Vaswani et al. 2017, Table 1), "
+            "which additive attention has, too."
         )
     )
 

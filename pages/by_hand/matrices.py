@@ -27,7 +27,7 @@ def matrices(given: Given, *, with_out: bool) -> Matrices:
         unknown = view_link.receive(SEED)
         seed = st.number_input(
             _("Seed of the matrices"), SEED.low, SEED.high, key=SEED.query, width=180,
-            help=_("The same seed draws the same numbers, on every machine and in every link."),
+            help=_("The same seed draws the same numbers on every machine."),
         )  # fmt: skip
         st.button(
             _("Draw new ones"), icon=":material/casino:", key="hand-draw-new",
@@ -142,7 +142,7 @@ def lesson(
             unknown = view_link.receive(RATE)
             rate = st.select_slider(
                 _("Learning rate"), RATES, key=RATE.query,
-                help=_("How far each step goes downhill; too far, and the loss jumps."),
+                help=_("How far each step goes; too far, and the loss jumps."),
             )  # fmt: skip
             view_link.warn(unknown)
             view_link.say(RATE, rate)
@@ -161,7 +161,7 @@ def lesson(
             st.button(
                 _("Go on from here"), key="hand-keep", disabled=step == 0,
                 on_click=_keep, args=(given.vectors.shape[1], seed, learned.matrices[step]),
-                help=_("These matrices become those of the page, in every stage."),
+                help=_("Use these matrices in every stage of the page."),
             )  # fmt: skip
     return learned.matrices[step], lambda: _chart(given.typed, chosen, learned, step)
 
@@ -179,8 +179,8 @@ def _wanted(words: tuple[str, ...], pairs: dict[str, tuple[int, int]]) -> list[s
         format_func=lambda name: labels.get(name, name),
         key=key, persist_state="session",
         help=_(
-            "Let them learn: which word should attend to which? A loss is written down for these "
-            "pairs alone, −log of their weight."
+            "Train them: which word should attend to which? The loss is −log of the "
+            "weight of these pairs."
         ),
     )  # fmt: skip
     view_link.warn(unknown)
@@ -206,8 +206,8 @@ def _step(learned: learning.Lesson) -> int:
     parameter = replace(LEARNED, high=len(learned.losses) - 1)
     unknown = view_link.receive(parameter)
     step = st.slider(
-        _("Step of the learning"), parameter.low, parameter.high, key=parameter.query,
-        help=_("0 is before learning; each step is one gradient of the loss above."),
+        _("Training step"), parameter.low, parameter.high, key=parameter.query,
+        help=_("0 is before training; each step follows the gradient of the loss above once."),
     )  # fmt: skip
     view_link.warn(unknown)
     view_link.say(parameter, step)

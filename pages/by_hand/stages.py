@@ -25,16 +25,16 @@ from tfm_core.plots.by_hand_boards import Pick
 from tfm_core.plots.sheet import SheetLine
 
 TITLES = (
-    N_("1 · Scores: every query times every key"),
+    N_("1 · Scores: each query times each key"),
     N_("2 · Scale, and mask"),
-    N_("3 · Softmax: each row becomes shares that add up to 1"),
+    N_("3 · Softmax: each row becomes weights that add up to 1"),
     N_("4 · Weighted sum of the values"),
 )
 SENTENCES = (
-    N_("Click a number: it and what it is made of are framed, and its arithmetic stands below."),
-    N_("A sum of d products spreads by √d, so it is divided by that. The mask forbids pairs."),
-    N_("Exponentials are never negative; divided by their sum they are shares of one whole."),
-    N_("Each word takes a little of every value, in those shares."),
+    N_("Click a number to frame what it is computed from; its arithmetic appears below."),
+    N_("A sum of d products has a spread of √d, so it is divided by that. The mask forbids pairs."),
+    N_("Exponentials are positive; divided by their sum they add up to 1."),
+    N_("Each word's output is the sum of all values, in those weights."),
 )
 
 
@@ -104,8 +104,8 @@ def heads(given: Given) -> None:
         ),
         *_attention(head, given, inside, letters),
         plots.joined_line(
-            attended, matrices.out, given.words, pick, _("5 · Joined, and mixed by W_O"),
-            _("The heads’ outputs stand one behind the other; W_O lets them speak to each other."),
+            attended, matrices.out, given.words, pick, _("5 · Concatenated, and mixed by W_O"),
+            _("The heads’ outputs are concatenated; W_O mixes them."),
             _,
         ),
     ]  # fmt: skip
@@ -160,7 +160,7 @@ def _n_heads(d_model: int) -> int:
     unknown = view_link.receive(parameter)
     picked = st.segmented_control(
         _("Heads"), parameter.options, required=True, key=parameter.query,
-        help=_("A head needs a whole number of numbers: d_model / heads."),
+        help=_("Each head gets d_model / heads numbers, which must be whole."),
     )  # fmt: skip
     view_link.warn(unknown)
     n_heads = int(picked or parameter.first)
@@ -176,7 +176,10 @@ def _attention(
     if not given.is_scaled:
         titles[1], sentences[1] = (
             _("2 · Not divided, and mask"),
-            _("A sum of d products spreads by √d; here it stays as it is. The mask forbids pairs."),
+            _(
+                "A sum of d products has a spread of √d; here it is not divided. The mask "
+                "forbids pairs."
+            ),
         )
     return plots.attention_lines(attended, given.words, pick, titles, sentences, (q, k, v), _)
 
@@ -197,14 +200,15 @@ def _projected(given: Given, matrices: Matrices, head: Attended, pick: Pick) -> 
 def _comparison(scaled: Attended, plain: Attended, given: Given) -> SheetLine:
     return plots.comparison_line(
         scaled, plain, given.words, _("With and without the scale"),
-        _("Without it rows are sharper; with long vectors they turn one-hot and stop learning."), _,
+        _("Without it rows are sharper; with long vectors they become one-hot, and the "
+          "gradients vanish."), _,
     )  # fmt: skip
 
 
 def _overview(head: Attended, given: Given) -> SheetLine:
     return plots.overview_line(
         head, given.words, _("All stages at this step"),
-        _("Move the step above and watch; every stage is worked out below."), _,
+        _("Move the step above and watch; every stage is computed below."), _,
     )  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def _words(stage: str) -> tuple[str, int]:
     text = st.text_input(
         _("Your words"),
         key=WORDS.query,
-        help=_("Two to six words, parted by spaces; each gets a vector, in the table."),
+        help=_("Two to six words, separated by spaces; each gets a vector in the table."),
     )
     view_link.warn(cut)
     view_link.say(WORDS, text)
@@ -91,7 +91,7 @@ def _words(stage: str) -> tuple[str, int]:
         width.options,
         required=True,
         key=width.query,
-        help=_("The width d_model; heads share it out in equal parts: 5 suits five heads only."),
+        help=_("The width d_model. Heads share it equally: 5 allows only 1 or 5 heads."),
     )
     view_link.warn(unknown)
     n_numbers = int(picked or width.first)
@@ -187,14 +187,14 @@ def _buttons(words: tuple[str, ...], n_numbers: int, version: int) -> None:
             _("One-hot"),
             key="hand-one-hot",
             on_click=lambda: start_from(attention.one_hot(n, n_numbers)),
-            help=_("A single 1 for each word: all words are equally different from each other."),
+            help=_("A single 1 for each word: all words are equally different."),
         )
         st.button(
             _("Random"),
             key="hand-random",
             icon=":material/casino:",
             on_click=lambda: start_from(attention.random_vectors(n, n_numbers, version)),
-            help=_("Normal numbers with two digits; again draws others."),
+            help=_("Normally distributed numbers; press again for others."),
         )
 
 
@@ -230,13 +230,13 @@ def facts(given: Given) -> None:
     blind = [word for word, row in zip(given.words, given.allowed, strict=True) if not row.any()]
     if blind:
         show.problem(
-            _("Nothing is allowed to {words}: such a query gets zeros here, by decision.").format(
+            _("{words} may attend to nothing: here such a query gets zeros.").format(
                 words=", ".join(f"“{word}”" for word in blind)
             )
         )
     if clicks:
         st.button(
-            _("Take back my clicks on the mask ({n})").format(n=len(clicks)),
+            _("Undo my clicks on the mask ({n})").format(n=len(clicks)),
             icon=":material/undo:",
             key="hand-undo",
             on_click=lambda: st.session_state.pop(_EDITS, None),

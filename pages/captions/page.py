@@ -38,7 +38,7 @@ def _compose(run: Run) -> None:
             show.problem(error)
     if look is None:
         with right:
-            st.caption(_("What the model says appears here as soon as the picture is whole."))
+            st.caption(_("The model's sentence appears here as soon as the picture is complete."))
         return
     with right:
         view.sentence(look)
@@ -47,7 +47,12 @@ def _compose(run: Run) -> None:
             view.strip(look, chosen)
             view.word_by_word(look, chosen)
         else:
-            st.caption(_("The model ended its sentence at once: it looked nowhere for a word."))
+            st.caption(
+                _(
+                    "The model ended its sentence at once, so there is no word to "
+                    "show attention for."
+                )
+            )
     with below:
         if look.words:
             view.inside(look, chosen)

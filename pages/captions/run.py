@@ -28,12 +28,12 @@ def pick() -> Run | None:
     left, right = st.columns([3, 2], vertical_alignment="bottom")
     with left:
         picked = st.selectbox(
-            _("Which model describes"),
+            _("Model that describes"),
             list(names),
             format_func=lambda name: _name(names[name]),
             key=_RUN,
             persist_state="session",
-            help=_("Every run that learned to describe pictures and has saved its weights."),
+            help=_("All runs that learned to describe pictures and have saved their weights."),
         )
     with right:
         _other_language(runs)

@@ -41,7 +41,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             key="captions-another",
             on_click=_next,
             args=(run,),
-            help=_("A picture of the test set, of digits that the model never trained on."),
+            help=_("A picture from the test set: digits that the model was never trained on."),
         )
         if task.n_digits > 1:
             st.button(
@@ -57,8 +57,8 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             key=_FREE,
             persist_state="session",
             help=_(
-                "Training pictures have their digits on every {n}th pixel. Let them stand between, "
-                "and see what the model makes of places it never saw."
+                "In training pictures digits stand on every {n}th pixel. Place them in "
+                "between and see what the model makes of places it never saw."
             ).format(n=GRID),
         )
     tabs = st.tabs([_("Digit {n}").format(n=i + 1) for i in range(task.n_digits)])
@@ -68,7 +68,7 @@ def pieces(run: Run) -> tuple[list[Piece], list[str]]:
             piece = _piece(run, task, i, 1 if is_free else GRID)
         composed.append(piece)
         if not piece.pixels.any():
-            words = _("Draw digit {n} on its pad; its place in the picture waits for it.")
+            words = _("Draw digit {n} on its pad; it then appears at its place in the picture.")
             missing.append(words.format(n=i + 1))
     return composed, missing
 
@@ -93,7 +93,7 @@ def _piece(run: Run, task: CaptionTaskConfig, i: int, step: int) -> Piece:
                 icon=":material/draw:",
                 on_click=_another_hand,
                 args=(i,),
-                help=_("The same number in another handwriting, which the model never saw."),
+                help=_("The same digit in another handwriting that the model never saw."),
             )
     side = LARGE
     if task.sizes:

@@ -64,7 +64,7 @@ def heads(run: Run, look: CaptionReading) -> Heads:
             required=True,
             wrap=True,
             key=f"{_HEAD}-{run.id}",
-            help=_("The mean of all heads, or one head alone: heads often share the work."),
+            help=_("The mean of all heads, or one head: heads often share the work."),
         )
     return Heads(layer, MEAN if head is None else head)
 
@@ -83,9 +83,9 @@ def strip(look: CaptionReading, chosen: Heads) -> None:
     show.figure(
         figure,
         _(
-            "From left to right as it was written, with the probability of each word. Orange: "
-            "where the model looked. Outlined: the digit that the word names. Look for the orange "
-            "to jump into the outline."
+            "From left to right as it was written, with the probability of each word. "
+            "Orange: what the model attended to. Outlined: the digit that the word "
+            "names. Watch the orange jump into the outline."
         ),
         key="captions-strip",
     )
@@ -107,7 +107,12 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
     """Say how much of the attention lies inside the true box, for each digit that is named."""
     rows = scores(look, chosen)
     if not rows or look.even is None:
-        st.caption(_("The model named none of these digits, so there is no box to score it by."))
+        st.caption(
+            _(
+                "The model named none of these digits, so there is no box to "
+                "measure its attention by."
+            )
+        )
         return
     st.markdown(_("**Attention inside the true box**"))
     rule = _("**{word}**: {share}; of the best head, layer {layer}, head {head}: {best}")
@@ -140,8 +145,8 @@ def word_by_word(look: CaptionReading, chosen: Heads) -> None:
     st.markdown(_("**Word by word**"))
     st.caption(
         _(
-            "Each row is one step of writing: the likeliest words, given the picture and the words "
-            "before. The first is written, and read again at the next step."
+            "Each row is one step of writing: the likeliest words, given the picture and "
+            "the words before. The first is written, and read at the next step."
         )
     )
     rows = [

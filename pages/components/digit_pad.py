@@ -18,7 +18,7 @@ SIDE = 112  # pixels to a side of what the browser sends, 4 for each of MNIST's
 _component = st.components.v2.component(
     "digit_pad",
     html='<div class="pad"></div>\n',
-    css=joined("digit_pad.css"),
+    css=joined("drawing_board.css", "digit_pad.css"),
     js=bundled("digit_pad.js"),
 )
 
@@ -30,11 +30,7 @@ def digit_pad(
     result = _component(
         data={
             "side": SIDE,
-            "words": {
-                "clear": _("Clear"),
-                "hint": _("Draw a digit here"),
-                "pad": _("Drawing pad: draw one digit with the mouse, a pen or a finger."),
-            },
+            "words": board_words(),
         },
         default={"pixels": ""},
         on_pixels_change=on_change or _nothing,
@@ -42,6 +38,16 @@ def digit_pad(
         width="content",
     )
     return decode(result.pixels)
+
+
+def board_words() -> dict[str, str]:
+    """Return what a board and its buttons are called."""
+    return {
+        "clear": _("Clear"),
+        "undo": _("Undo"),
+        "hint": _("Draw a digit here"),
+        "pad": _("Drawing pad: draw one digit with the mouse, a pen or a finger."),
+    }
 
 
 def decode(value: object) -> npt.NDArray[np.uint8] | None:

@@ -18,7 +18,7 @@ import streamlit as st
 
 from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed, query_names
+from pages.components.packing import is_index, packed, pooled, query_names
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
@@ -155,7 +155,7 @@ def pack(
     values = shown.weights
     if may_attend is not None:
         values = np.where(may_attend, values, np.array(np.nan, values.dtype))
-    values, block = _pooled(values)
+    values, block = pooled(values, MAX_VALUES)
     header = {
         "shape": values.shape[1:],
         "block": block,
@@ -182,20 +182,6 @@ def valid_head(value: object, n_layers: int, n_heads: int) -> tuple[int, int] | 
         return None
     layer, head = value
     return layer, head
-
-
-def _pooled(weights: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], int]:
-    """Return the maps (F, L, H, Q, K), and how many cells to a side one value stands for."""
-    n_values = weights[0].size
-    block = int(np.ceil(np.sqrt(n_values / MAX_VALUES))) if n_values > MAX_VALUES else 1
-    if block == 1:
-        return weights, 1
-    *outer, n_query, n_key = weights.shape
-    pad = ((0, 0),) * 3 + ((0, -n_query % block), (0, -n_key % block))
-    padded = np.pad(weights, pad, constant_values=np.nan)
-    rows, columns = padded.shape[-2] // block, padded.shape[-1] // block
-    parts = padded.reshape(*outer, rows, block, columns, block)
-    return np.fmax.reduce(np.fmax.reduce(parts, axis=-1), axis=-2), block
 
 
 def _words() -> dict[str, str]:

@@ -39,3 +39,24 @@ def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
     if words:
         return list(words)
     return [_("query {n}: {at}").format(n=n, at=token) for n, token in enumerate(tokens, 1)]
+
+
+def pooled(
+    weights: npt.NDArray[Any], most: int, *, least_side: int = 1
+) -> tuple[npt.NDArray[Any], int]:
+    """Return maps (F, ..., Q, K), and how many cells to a side one value stands for.
+
+    A moment, ``weights[0]``, has ``most`` values at most, as far as the larger side of a map keeps
+    ``least_side`` values; a value is the largest of its block.
+    """
+    n_values = weights[0].size
+    block = int(np.ceil(np.sqrt(n_values / most))) if n_values > most else 1
+    block = max(1, min(block, max(weights.shape[-2:]) // least_side))
+    if block == 1:
+        return weights, 1
+    *outer, n_query, n_key = weights.shape
+    pad = ((0, 0),) * len(outer) + ((0, -n_query % block), (0, -n_key % block))
+    padded = np.pad(weights, pad, constant_values=np.nan)
+    rows, columns = padded.shape[-2] // block, padded.shape[-1] // block
+    parts = padded.reshape(*outer, rows, block, columns, block)
+    return np.fmax.reduce(np.fmax.reduce(parts, axis=-1), axis=-2), block

@@ -82,8 +82,8 @@ def _draw(run: Run) -> None:
     if not filled.blanks[0].truth:
         st.info(
             _(
-                "No sentence of the grammar fits these words, so there is no truth to compare "
-                "with; the model answers all the same."
+                "No sentence of the grammar fits these words, so there is no truth to "
+                "compare with; the model answers anyway."
             ),
             icon=":material/info:",
         )
@@ -123,15 +123,18 @@ def _blank(filled: Filled, blank: Blank) -> None:
                 np.array(truth) if blank.truth else None,
             ),
             _(
-                "The model of step {step} beside the exact chances of the grammar: the bars of a "
-                "perfect reader would be equal."
+                "The model at step {step} beside the exact chances of the grammar: for a "
+                "perfect reader both bars would be equal."
             ).format(step=f"{filled.step:,}"),
             key=f"encoders-choice-{blank.position}",
         )
     with right:
         show.figure(
             plots.head_rows(blank.heads, [*words], theme=state.theme(), marked=[blank.position]),
-            _("Where the gap (▸) looks, head by head: to both sides, which GPT could not."),
+            _(
+                "What the gap (▸) attends to, head by head: words on both sides, which GPT "
+                "could not see."
+            ),
             key=f"encoders-gap-{blank.position}",
         )
     _sure(blank)
@@ -143,27 +146,32 @@ def _sure(blank: Blank) -> None:
         st.metric(
             _("Model's entropy"),
             f"{blank.model_entropy:.2f}",
-            help=_("How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight alike."),
+            help=_(
+                "How unsure the model is: 0 for one sure word, ln 8 = 2.08 for eight "
+                "equally likely ones."
+            ),
             border=True,
             width=_METRIC,
         )
         if blank.truth:
             _compared(blank)
-    st.caption(_("In nats: 0 is sure of one word, 2.08 torn between eight alike (ln 8)."))
+    st.caption(_("In nats: 0 is sure of one word, 2.08 (ln 8) is torn between eight."))
 
 
 def _compared(blank: Blank) -> None:
     st.metric(
         _("True entropy"),
         f"{blank.truth_entropy:.2f}",
-        help=_("How unsure one has to be: no reader can do better on average."),
+        help=_("How unsure a perfect reader is: none can do better on average."),
         border=True,
         width=_METRIC,
     )
     st.metric(
         _("Lost"),
         f"{blank.excess:.3f}",
-        help=_("By believing the model: the Kullback-Leibler divergence, 0 where both agree."),
+        help=_(
+            "The cost of believing the model: the Kullback-Leibler divergence, 0 where both agree."
+        ),
         border=True,
         width=_METRIC,
     )

@@ -59,7 +59,7 @@ def _look(run: Run, draw: Draw, was_live: bool, preset: str) -> None:
         draw(run)
     elif status.is_active:
         st.info(
-            _("It has not saved its weights yet; the page follows as soon as it does."),
+            _("It has not saved its weights yet; this page updates as soon as it does."),
             icon=":material/hourglass_empty:",
         )
     else:
@@ -121,7 +121,7 @@ def sentence(
     text = st.text_input(
         label,
         key=key,
-        help=_("In the words of the task; press Enter to let the model read it."),
+        help=_("Use the words of the task; press Enter and the model reads it."),
     )
     with st.container(horizontal=True, gap="small"):
         for index, example in enumerate(examples):
@@ -130,7 +130,7 @@ def sentence(
             _("The {n} words it knows").format(n=len(words)), icon=":material/dictionary:"
         ):
             st.pills(
-                _("A press puts a word into the sentence"),
+                _("Press a word to add it to the sentence"),
                 sorted(words),
                 key=pressed,
                 on_change=put,

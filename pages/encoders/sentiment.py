@@ -55,7 +55,7 @@ def _answer(sentence: SentenceReading) -> None:
     with left:
         show.figure(
             plots.label_bars(sentence.labels, sentence.probabilities),
-            _("What the model of step {step} says: all three together are 100 %.").format(
+            _("The model's answer at step {step}: the three add up to 100 %.").format(
                 step=f"{sentence.step:,}"
             ),
             key="encoders-labels",
@@ -68,9 +68,9 @@ def _rule(sentence: SentenceReading) -> str:
     said = sentence.labels[sentence.said]
     if sentence.rule is None:
         return _(
-            "The model says **{said}**. The rule has no answer: this is no sentence of its "
-            "grammar, such as “the film was not very good”, so there is no right answer to "
-            "compare with."
+            "The model says **{said}**. The rule has no answer: this is not a sentence "
+            "of its grammar (such as “the film was not very good”), so there is nothing "
+            "to compare with."
         ).format(said=said)
     rule = sentence.rule
     mark = ":green-badge[:material/check: agrees]"
@@ -109,9 +109,9 @@ def _words(sentence: SentenceReading) -> None:
                 theme=state.theme(),
                 marked=[index + shift for index in marked],
             ),
-            _("Where {who} looks, head by head: does any head pick the words that decide?").format(
-                who=who
-            ),
+            _(
+                "What {who} attends to, head by head: does any head pick the words that decide?"
+            ).format(who=who),
             key="encoders-heads",
         )
     with right:
@@ -123,9 +123,9 @@ def _words(sentence: SentenceReading) -> None:
         show.figure(
             plots.word_bars(sentence.words, values, marked),
             _(
-                "Lost without it: how much probability of its answer the model loses when the word "
-                "is left out (below zero: it gains). Where relevance points, that should be large; "
-                "rollout only says what is looked at."
+                "Lost without it: how much probability its answer loses when the word is "
+                "left out (below zero: gains). Where relevance is high, that should be "
+                "large; rollout only says what is attended to."
             ),
             key="encoders-words",
         )
@@ -151,7 +151,7 @@ def _pairs(run: Run, sentence: SentenceReading) -> None:
         [_("Change"), _("Sentence"), _("Rule"), _("Model, how sure")],
     )
     st.caption(
-        _("Minimal pairs: a model that counts good and bad words alone cannot tell these apart.")
+        _("Minimal pairs: a model that only counts good and bad words cannot tell these apart.")
     )
 
 

@@ -31,7 +31,7 @@ def part(run: Run, prompt: Ids) -> None:
     with left:
         width = st.number_input(
             _("Width"), 1, 16, 4, key="gpt-width", persist_state="session",
-            help=_("Texts that stay in the running; 1 is greedy."),
+            help=_("Texts kept at each step; 1 is greedy."),
         )  # fmt: skip
     with middle:
         length = st.number_input(
@@ -41,7 +41,7 @@ def part(run: Run, prompt: Ids) -> None:
         str(run.folder), trained.checkpoint_mark(run), prompt, int(width), int(length), run
     )
     if found is None:
-        st.caption(_("The prompt has ended already."))
+        st.caption(_("The prompt has already ended."))
         return
     with right:
         step = len(found.steps)
@@ -53,8 +53,8 @@ def part(run: Run, prompt: Ids) -> None:
     st.dataframe(_table(beams, gap), hide_index=True, width="stretch", key="gpt-beams")
     st.caption(
         _(
-            "Best first. The score is the sum of ln p over what was written; a text that ended "
-            "keeps its score."
+            "Best first. The score is the sum of ln p over the tokens written; a text "
+            "that has ended keeps its score."
         )
     )
     st.markdown(_("**The same prompt, written in other ways**"))
@@ -65,8 +65,9 @@ def part(run: Run, prompt: Ids) -> None:
     st.dataframe(_table(others, gap), hide_index=True, width="stretch", key="gpt-beam-others")
     st.caption(
         _(
-            "Samples are drawn as the model says, at temperature 1. Likely texts are often dull, "
-            "or repeat themselves: that is why language models are sampled (Holtzman et al. 2020)."
+            "Samples are drawn from the model's probabilities, at temperature 1. Likely "
+            "texts are often dull or repeat themselves, which is why language models are "
+            "sampled (Holtzman et al. 2020)."
         )
     )
 
@@ -76,9 +77,9 @@ def _conclusion(found: BeamComparison, gap: str) -> str:
     times = found.times_missed
     if times == 1:
         words = _(
-            "**No likelier text was found** than the best of width {width}: not by a beam of width "
-            "{wider}, by greedy writing, or among {n} samples. Only trying all texts would prove "
-            "that there is none."
+            "**No likelier text was found** than the best of width {width}: not by a "
+            "beam of width {wider}, by greedy writing, or among {n} samples. Only trying "
+            "every text would prove that there is none."
         )
         return words.format(width=found.width, wider=found.wider, n=len(found.samples))
     found_by, text = found.others[0]

@@ -36,9 +36,9 @@ def figure(run: Run, text: str) -> None:
     show.figure(
         lens_map(looked, state.theme(), most=MOST_SHOWN),
         _(
-            "Read a row from left to right: the vector of a token is turned into the next one "
-            "layer by layer. Look for the depth at which the answer appears, and for guesses on "
-            "the way. The last column is the model’s answer."
+            "Read a row from left to right: layer by layer a token's vector turns into a "
+            "prediction of the next token. Look for the depth at which the answer "
+            "appears, and for guesses on the way. The last column is the model’s answer."
         ),
         key="gpt-lens-map",
     )

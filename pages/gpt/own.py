@@ -19,8 +19,9 @@ def part() -> None:
     """Ask for a text, count it, and train the preset on it."""
     st.markdown(
         _(
-            "Paste something and train a small GPT on it: the first 80 % are learned, the rest is "
-            "only measured. Without a text it learns the first chapter of Alice in Wonderland."
+            "Paste a text and train a small GPT on it: it trains on the first 80 % and "
+            "is measured on the rest. Without a text it learns the first chapter of "
+            "Alice in Wonderland."
         )
     )
     st.session_state.setdefault(_TEXT, state.own_text())
@@ -40,7 +41,7 @@ def part() -> None:
         required=True,
         key=_UNIT,
         persist_state="session",
-        help=_("Words need much more text than characters before they are worth it."),
+        help=_("Words need much more text than characters to pay off."),
     )
     tokens = cut_text(text or read_text(), str(unit))
     st.caption(

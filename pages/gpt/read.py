@@ -27,7 +27,7 @@ def part(run: Run) -> None:
         _("A text to read"),
         key=key,
         height=140,
-        help=_("It begins as a stretch that the model never learned from. Change it."),
+        help=_("It starts as a passage that the model was never trained on. Change it."),
     )
     reading = _read(str(run.folder), trained.checkpoint_mark(run), typed.within(text, _MOST), run)
     unit = run.experiment.task_as(CorpusTaskConfig).unit
@@ -44,7 +44,7 @@ def part(run: Run) -> None:
             1,
             n,
             key=key,
-            help=_("It has a frame in the text; the first choice is the greatest surprise."),
+            help=_("It is framed in the text; the first choice is the most surprising one."),
         )
     _guesses(reading, picked)
 
@@ -63,19 +63,22 @@ def _figures(reading: Surprisals, unit: str) -> None:
             (
                 _("Bits a {per}").format(per=per),
                 f"{reading.mean * BITS:.2f}",
-                _("The same in bits, -log2 p: what it would cost to send this text."),
+                _(
+                    "The same in bits, −log₂ p: what compressing this text with the model "
+                    "would cost."
+                ),
             ),
             (
                 _("Perplexity"),
                 f"{reading.perplexity:.2f}",
-                _("exp of the loss: as unsure as between so many equally likely tokens."),
+                _("exp of the loss: as unsure as a choice among this many equally likely tokens."),
             ),
             (
                 _("Expected loss"),
                 _("{nats} nats").format(nats=f"{reading.entropy.mean():.3f}"),
                 _(
-                    "The mean entropy of its predictions: the loss that the model itself expects. "
-                    "A much greater real loss means that it is too sure of itself."
+                    "The mean entropy of its predictions: the loss that the model itself "
+                    "expects. If the real loss is much higher, it is overconfident."
                 ),
             ),
         ):
@@ -97,7 +100,7 @@ def _guesses(reading: Surprisals, picked: int) -> None:
     )
     show.figure(
         plots.guesses(reading.best[picked], token, float(np.exp(-nats)), int(reading.rank[picked])),
-        _("What the model expected here, from the tokens before it; the actual one is marked."),
+        _("What the model expected here, given the tokens before it; the actual one is marked."),
         key="gpt-guesses",
     )
 

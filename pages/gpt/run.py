@@ -74,7 +74,7 @@ def _pick(needs: Needs, able: list[Run], current: str | None) -> Run:
         ids,
         format_func=lambda run_id: _name(by_id[run_id]),
         key=key,
-        help=_("Runs that fit this part, newest first; the last saved weights are used."),
+        help=_("Runs that fit this part, newest first; their last saved weights are used."),
         on_change=lambda: state.set_current_run(st.session_state[key]),
     )
     return by_id[chosen]

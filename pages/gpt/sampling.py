@@ -40,7 +40,7 @@ def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
                 1000,
                 0,
                 key="gpt-top-k",
-                help=_("Draw from so many of the likeliest tokens; 0 is all of them."),
+                help=_("Draw from this many of the likeliest tokens; 0 is all of them."),
                 persist_state="session",
             )
         with first[2]:
@@ -51,7 +51,7 @@ def controls(*, is_greedy: bool) -> tuple[SamplingConfig, tuple[int, ...], int]:
                 1.0,
                 0.05,
                 key="gpt-top-p",
-                help=_("Draw from the fewest tokens that have this much of the probability."),
+                help=_("Draw from the fewest tokens that together have this probability."),
                 persist_state="session",
             )
         second = st.columns(3)

@@ -23,7 +23,7 @@ def part(run: Run) -> None:
     text = st.text_input(
         _("A sum"),
         key=key,
-        help=_("Two numbers of up to {n} digits each, as 12+34.").format(n=n),
+        help=_("Two numbers of up to {n} digits each, such as 12+34.").format(n=n),
     )
     text = typed.within(text, 40)
     digits = _sum(str(run.folder), trained.checkpoint_mark(run), text, run)
@@ -31,9 +31,9 @@ def part(run: Run) -> None:
     show.figure(
         digit_map(digits, state.theme()),
         _(
-            "Each column is one place of the answer, written from left to right; a frame and a ✓ "
-            "mark the truth. A carry from the right must be known before it is written: look at "
-            "sums with long carries."
+            "Each column is one digit of the answer, written from left to right; a frame "
+            "and a ✓ mark the truth. A carry comes from the right, from digits not yet "
+            "written: look at sums with long carries."
         ),
         key="gpt-digits",
     )

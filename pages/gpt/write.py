@@ -46,7 +46,7 @@ def part(run: Run) -> None:
             wrap=True,
             key="gpt-method",
             persist_state="session",
-            help=_("Draw each token; or always take the likeliest; or keep the likeliest texts."),
+            help=_("Draw each token, always take the likeliest, or keep the likeliest texts."),
         )
     begun = gpt_writing.prompt_ids(run, prompt)
     if method == "beam":
@@ -65,7 +65,7 @@ def _prompt(run: Run) -> str:
     text = st.text_input(
         _("Prompt"),
         key=key,
-        help=_("What the model continues; empty: it starts from nothing."),
+        help=_("What the model continues; leave it empty to start from nothing."),
     )
     return typed.within(text, 400)
 
@@ -152,8 +152,9 @@ def _next(run: Run, sample: Sample, sampling: SamplingConfig) -> None:
     show.figure(
         plots.before_and_after(upcoming.tokens, upcoming.before, upcoming.after),
         _(
-            "Grey is what the model says, vermilion what is drawn from after temperature, top-k "
-            "and top-p: a low temperature sharpens, top-k and top-p cut off the tail."
+            "Grey: the model's probabilities. Vermilion: what is drawn from after "
+            "temperature, top-k and top-p. A low temperature sharpens; top-k and top-p "
+            "cut off the tail."
         ),
         key="gpt-next",
     )

@@ -1,16 +1,19 @@
-"""Home: what this is, one press to begin, and what was trained before."""
+"""Home: three doors, everything there is to train, the last runs, and what can be understood."""
 
 import streamlit as st
 
-from pages.home import preset_cards
+from pages.home import doors, page_map, preset_list
 from pages.i18n import _
 from pages.ui import page_table, run_list, show, visitors
 
 RECENT = 3
 
 show.header("home")
+doors.doors()
+
+preset_list.presets()
+
 runs = visitors.listed()
-preset_cards.first(runs)
 if runs:
     st.header(_("Recent runs"), anchor=False)
     for run in runs[:RECENT]:
@@ -22,4 +25,4 @@ if len(runs) > RECENT:
         icon=":material/stacked_line_chart:",
     )
 
-preset_cards.rest(runs)
+page_map.page_map()

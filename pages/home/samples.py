@@ -6,7 +6,7 @@ import random
 
 import streamlit as st
 
-from pages.i18n import PAGES_DIR
+from pages.ui.task_panels import panels
 from pages.ui.typed import escape
 from tfm_core.config import (
     CaptionTaskConfig,
@@ -18,29 +18,29 @@ from tfm_core.config import (
 from tfm_core.data import caption_words
 from tfm_core.data.scenes import Placed
 
-DIGITS = str(PAGES_DIR / "content" / "digits.png")
-"""Eight handwritten digits of MNIST, blue on nothing, so that they fit the light and the dark."""
-
 _SEED = 6  # short lines that show what each task is about
 
 
-def text(experiment: Experiment, *, is_large: bool) -> None:
-    """Draw a source and what should become of it."""
+def sample(experiment: Experiment) -> str:
+    """Return an example of a task in one line of Markdown; empty where words cannot show one."""
+    shown: str = panels(experiment).part("sample")(experiment)
+    return shown
+
+
+def text(experiment: Experiment) -> str:
+    """Return a source and what should become of it."""
     source, target = (escape(words) for words in text_sample(experiment))
-    arrow = ":gray[:material/subdirectory_arrow_right:]"
-    st.markdown(f"{source}  \n{arrow} **{target}**")
+    return f"{source} → **{target}**"
 
 
-def pictures(experiment: Experiment, *, is_large: bool) -> None:
-    """Draw digits, large where there is room."""
-    st.image(DIGITS, width=320 if is_large else "stretch")
+def pictures(experiment: Experiment) -> str:
+    """Return nothing: a picture is not said in words."""
+    return ""
 
 
-def scene(experiment: Experiment, *, is_large: bool) -> None:
-    """Draw a picture and its caption."""
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.image(SCENE, width=72)
-        st.markdown(f"**{escape(caption_sample(experiment))}**", width="stretch")
+def scene(experiment: Experiment) -> str:
+    """Return what is said of a picture."""
+    return f"**{escape(caption_sample(experiment))}**"
 
 
 def text_sample(experiment: Experiment) -> tuple[str, str]:
@@ -71,11 +71,10 @@ def _begun(task: str) -> tuple[str, str]:
 
 
 _SCENE = (Placed(7, 21, 0), Placed(3, 14, 28))
-SCENE = str(PAGES_DIR / "content" / "scene.png")
-"""A seven above a three, real digits composed as the caption task does, blue on nothing."""
+"""A seven above a three."""
 
 
 def caption_sample(experiment: Experiment) -> str:
-    """Return the caption of ``SCENE`` in the words of a task. Raises ValueError for others."""
+    """Return the caption of a picture in the words of a task. Raises ValueError for others."""
     task = experiment.task_as(CaptionTaskConfig)
     return caption_words.join(caption_words.caption(_SCENE, task).words, task)

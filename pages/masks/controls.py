@@ -62,12 +62,12 @@ def choice(chosen: str) -> MaskChoice:
             0 if chosen in {"none", "causal"} else 2,
             key=f"{_PAD}-{chosen}",
             persist_state="session",
-            help=_("A batch is as long as its longest sentence; the others are filled up."),
+            help=_("A batch is as long as its longest sentence; shorter ones are padded."),
         )
     tokens, note, is_run = _tokens(run, typed.within(text, MAX_TEXT), chosen)
     tokens, segments = lab.segments_of(tokens)
     if chosen != "packed" and segments[-1]:
-        note = _("The sign | parts sequences for the packed mask; this mask does not look at it.")
+        note = _("The sign | separates sequences for the packed mask only; this mask ignores it.")
     other = _target(run if is_run else None, tokens) if chosen == "cross" else ()
     if run is not None and is_run and scores.reads_target(run, chosen):
         other = _source(run)
@@ -97,7 +97,7 @@ def projected(choice: MaskChoice) -> Projected:
                 made = scores.of_run(choice.run, choice.kind, choice.tokens, choice.other, location)
                 words = _("Real projections: {origin}.").format(origin=typed.escape(_(made.origin)))
                 if scores.reads_target(choice.run, choice.kind):
-                    words += " " + _("The words are what it writes for “{source}”.").format(
+                    words += " " + _("The tokens are what it writes for “{source}”.").format(
                         source=typed.escape(" ".join(choice.other))
                     )
                 _say(words, choice.note)
@@ -106,7 +106,7 @@ def projected(choice: MaskChoice) -> Projected:
             why = _("Not from the current run, because {why}.").format(why=typed.escape(_(error)))
     query = ("<bos>", *choice.other) if choice.kind == "cross" else choice.tokens
     made = lab.seeded(query, choice.tokens)
-    _say(_("The scores come from seeded embeddings and untrained projections."), why)
+    _say(_("The scores come from random embeddings and untrained projections."), why)
     return made
 
 
@@ -125,10 +125,10 @@ def _run() -> Run | None:
         format_func=lambda run_id: _("The run “{name}”").format(name=runs[run_id].meta.name),
         key=_RUN,
         index=None,
-        placeholder=_("None: seeded embeddings"),
+        placeholder=_("None: random embeddings"),
         persist_state="session",
         on_change=_take_run,
-        help=_("Every run on words that has saved its weights; its sentences and scores are used."),
+        help=_("Any run on words that has saved weights; its sentences and scores are used."),
     )
     state.name_run(picked)
     return None if picked is None else runs[picked]
@@ -161,8 +161,8 @@ def _text(run: Run | None, chosen: str) -> str:
         key=key,
         persist_state="session",
         help=_(
-            "Words parted by spaces or commas, at most {n}. The sign | parts packed sequences. "
-            "Write {pad} for padding anywhere."
+            "Words separated by spaces or commas, at most {n}. | separates packed "
+            "sequences; {pad} is padding."
         ).format(n=lab.MOST_TOKENS, pad=PAD_TOKEN),
     )
 
@@ -235,7 +235,10 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             1,
             key="masks-window",
             persist_state="session",
-            help=_("0 leaves each token alone with itself; the cost grows with the window only."),
+            help=_(
+                "0 leaves each token alone with itself; the cost grows with the "
+                "window, not with the length."
+            ),
         )
     if chosen == "prefix":
         prefix = st.slider(
@@ -245,7 +248,7 @@ def _sizes(chosen: str, length: int) -> tuple[int, int]:
             min(3, most),
             key="masks-prefix",
             persist_state="session",
-            help=_("0 is a causal mask, all tokens an encoder's."),
+            help=_("0 gives a causal mask; all tokens, an encoder's."),
         )
     return window, prefix
 
@@ -258,7 +261,7 @@ def _location(run: Run, chosen: str) -> scores.HeadLocation | None:
             _("Untrained instead"),
             key=_SEEDED,
             persist_state="session",
-            help=_("Seeded embeddings in place of the current run's model, to compare."),
+            help=_("Random embeddings instead of the current run's model, to compare."),
         )
         if is_seeded:
             return None

@@ -50,7 +50,7 @@ def _facts(
         st.markdown(words, width="content")
         if edited:
             st.button(
-                _("Take back my clicks ({n})").format(n=len(edited)),
+                _("Undo my clicks ({n})").format(n=len(edited)),
                 icon=":material/undo:",
                 key="masks-undo",
                 on_click=_remember,

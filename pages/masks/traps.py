@@ -63,7 +63,7 @@ def wrong_axis(
     st.markdown(content("masks_wrong_axis"))
     try:
         if len(projected.query) != len(projected.key):
-            raise ValueError(_("This needs self-attention: choose another mask than cross."))
+            raise ValueError(_("This needs self-attention: choose any mask but cross-attention."))
         is_padding = np.array([token == PAD_TOKEN for token in projected.key])
         found = traps.wrong_axis(projected, is_padding, rest, clicked)
     except ValueError as error:
@@ -75,14 +75,14 @@ def wrong_axis(
         maps[_("Queries masked: padding half alone")] = found.alone
         captions.append(
             _(
-                "The same mistake in an encoder, where no other half of the mask hides the "
+                "The same mistake in an encoder, where nothing else in the mask hides "
                 "padding: real tokens spend {leaked} of their attention on it."
             ).format(leaked=show.percent(found.leaked_alone))
         )
     _side_by_side(maps, projected.query, projected.key, captions, "axis")
     if choice.kind in {"none", "causal"}:
         st.caption(
-            _("The mask “{mask}” does not look at padding; the maps here add that half.").format(
+            _("The mask “{mask}” ignores padding; the maps here add a padding mask to it.").format(
                 mask=_(MASKS[choice.kind].label)
             )
         )
@@ -95,8 +95,9 @@ def _wrong_words(found: traps.WrongAxis) -> str:
             "are empty instead."
         ).format(leaked=show.percent(found.leaked))
     return _(
-        "Nothing leaks under this mask: its other half hides the padding from every real token. "
-        "The rows of padding are empty instead, and the mistake stays unseen."
+        "Nothing leaks under this mask: the rest of it already hides the padding from "
+        "every real token. The rows of padding are empty instead, and the mistake goes "
+        "unnoticed."
     )
 
 
@@ -126,11 +127,11 @@ def half_precision(projected: Projected, flow: MaskedAttention) -> None:
     )
     st.caption(
         _(
-            "{whose}, computed in each type. This app fills with the lowest number of the type, "
-            "once, and sets masked weights to 0 after the softmax."
+            "{whose}, computed in each type. This app fills once with the type's lowest "
+            "number and sets masked weights to 0 after the softmax."
         ).format(whose=whose)
     )
-    with st.expander(_("Every number of it")):
+    with st.expander(_("All the numbers")):
         _every_number(results, fills)
 
 
@@ -176,12 +177,12 @@ def blind_row(projected: Projected, flow: MaskedAttention) -> None:
                 "query; one layer on, {later} of {n}, even where the weight on this row is exactly "
                 "0: 0 · NaN is NaN."
             ).format(here=here, later=later, n=len(projected.query)),
-            _("A large negative number averages all that is forbidden."),
-            _("Zeros: the token takes nothing over from anybody."),
+            _("A large negative number averages everything that is forbidden."),
+            _("Zeros: the token takes nothing from any other."),
         ],
         "blind",
     )
-    st.markdown(_("What the PyTorch that runs here answers for such a row:"))
+    st.markdown(_("What PyTorch gives for such a row here:"))
     st.dataframe(
         [
             {_("module"): name, _("row where nothing is allowed"): words}

@@ -38,17 +38,18 @@ def view() -> None:
             _("offset (key − query)"),
         ),
         _(
-            "Each offset has one of 32 buckets: near ones have a bucket each, further ones share "
-            "one in growing steps, and the last takes all that is beyond. An encoder divides them "
-            "between behind and ahead; a decoder has all for what stands before. A bucket that no "
-            "training sequence reaches keeps its random start."
+            "Each offset falls into one of 32 buckets: near offsets have a bucket each, "
+            "farther ones share buckets of growing size, and the last takes everything "
+            "beyond. An encoder splits them between left and right; a decoder spends "
+            "them all on the left. A bucket that no training sequence reaches keeps its "
+            "random start."
         ),
         key="positions-buckets",
     )
     run = _run()
     if run is None:
         show.empty(
-            _("No run has this bias yet: what its heads learned for each offset would stand here."),
+            _("No run has this bias yet. What its heads learn for each offset is shown here."),
             _("Train one with the T5 bias"),
             "train",
         )

@@ -26,7 +26,7 @@ def learned() -> None:
     run = current_run()
     steps = [] if run is None else run.snapshot_steps()
     if run is None or not steps:
-        _none(_("There is no current run with snapshots: its learned table would stand here."))
+        _none(_("There is no current run with snapshots. Its learned table is shown here."))
         return
     try:
         names = positions.learned_names(run.snapshot(steps[-1]))
@@ -85,13 +85,13 @@ def _table(run: Run, steps: list[int], names: list[str]) -> None:
                 np.arange(len(table)), sizes, _("length of the vector"), _("position")
             ),
             _(
-                "Every picture has all its patches, so every row is trained: look how the rows "
-                "grow with training."
+                "Every picture has all its patches, so every row is trained: see how the "
+                "rows grow with training."
             )
             if is_of_patches
             else _(
-                "Rows that no training sequence reaches are never taught: a model asked beyond "
-                "them reads noise."
+                "Rows that no training sequence reaches are never trained: beyond them "
+                "the model reads noise."
             ),
             key="positions-learned-norms",
         )
@@ -143,7 +143,9 @@ def patches() -> None:
             16,
             4 if own is None else own[1],
             key="positions-side",
-            help=_("A picture of 28 pixels in patches of 7 has 4 to a side, one of 224 in 16, 14."),
+            help=_(
+                "28 pixels in patches of 7 make 4 to a side; 224 pixels in patches of 16 make 14."
+            ),
         )
     names = [f"{row + 1},{column + 1}" for row in range(side) for column in range(side)]
     chosen = st.select_slider(
@@ -155,7 +157,7 @@ def patches() -> None:
         _("2-D waves: a step down is as far as a step to the right."): positions.patch_table(
             side, d_model, chosen_base
         ),
-        _("Waves counted through, row after row: what lies below is far away."): flat,
+        _("Waves numbered row after row: the patch below is far away."): flat,
     }
     if own is not None and own[1] == side:
         words = _(

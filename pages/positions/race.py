@@ -37,8 +37,8 @@ def view() -> None:
     races = position_race.races(visitors.at_hand())
     if not races:
         st.info(
-            _("Nothing to compare yet: press the button, or train two runs that differ in their "
-              "positions alone."),
+            _("Nothing to compare yet: press the button, or train two runs that differ "
+              "only in their positions."),
             icon=":material/info:",
         )  # fmt: skip
         return
@@ -62,7 +62,7 @@ def _press() -> None:
             min(FIRST_STEPS, max(100, experiment.training.steps // 100 * 100)),
             step=100,
             key=f"{_STEPS}-{experiment.task.name}",
-            help=_("All of them start from one seed and see the same batches in the same order."),
+            help=_("All start from one seed and see the same batches in the same order."),
         )
     with right:
         if st.button(
@@ -145,7 +145,7 @@ def _curves(race: Race) -> None:
         return
     show.live_figure(
         plots.race(series, _("step"), title),
-        _("Unseen examples, measured while training: which kind learns the task, and how fast."),
+        _("Accuracy on unseen examples during training: which kind learns the task, and how fast?"),
         key="positions-race-curves",
     )
     last = {label: float(shares[-1]) for label, _steps, shares in series.values()}
@@ -180,7 +180,7 @@ def _beyond(race: Race) -> None:
                 show.problem(error)
     if not lines:
         st.info(
-            _("How far beyond its trained length each goes is measured when it has finished."),
+            _("How far each goes beyond its trained length is measured when it has finished."),
             icon=":material/hourglass_empty:",
         )
         return

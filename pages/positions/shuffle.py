@@ -32,7 +32,7 @@ def view() -> None:
         text = st.text_input(
             _("A sentence"),
             key=key,
-            help=_("In the words of the current run's task, to ask its model too."),
+            help=_("Use the words of the current run's task to ask its model too."),
         )
     with right:
         _button("shuffle")
@@ -132,8 +132,9 @@ def _picture(run: Run) -> None:
             st.image(pixels, caption=said, width=168)
     st.caption(
         _(
-            "What the current run says to the picture, and to the same patches in another order. "
-            "Without positions, and with the patches averaged, both answers would be equal."
+            "What the current run answers for the picture, and for the same patches in "
+            "another order. Without positions, and with the patches averaged, both "
+            "answers would be equal."
         )
     )
 

@@ -27,8 +27,8 @@ def base(key: str) -> float:
             key=f"positions-base-{key}",
             persist_state="session",
             help=_(
-                "The slowest wave takes almost 2π times this many tokens. A small base makes far "
-                "positions look like near ones; a large one leaves most pairs still."
+                "The slowest wave takes almost 2π times this many tokens. A small base "
+                "makes far positions look near; with a large one most pairs barely move."
             ),
         )
     )
@@ -97,8 +97,8 @@ def view() -> None:
         show.figure(
             plots.wavelengths(tables.wavelengths(d_model, chosen_base), n),
             _(
-                "A pair whose wavelength is far above the line barely moves over the whole "
-                "sequence: it is room left for the words."
+                "A pair whose wavelength is far above the line barely moves over the "
+                "whole sequence: it leaves room for the words."
             ),
             key="positions-wavelengths",
         )

@@ -30,7 +30,7 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.confusion(evaluated, state.theme()),
-            _("Validation split, truth down, answer across: colour is errors only."),
+            _("Validation split: truth down, answer across; only errors are coloured."),
             key="practice-confusion",
         )
     with right:
@@ -71,7 +71,7 @@ def _question(evaluated: Evaluation) -> None:
 def _pictures(evaluated: Evaluation) -> None:
     indices = evaluated.wrong(_SHOWN)
     st.markdown(
-        _("**{n}** of {all} went wrong; the surest first:").format(
+        _("**{n}** of {all} went wrong, most confident first:").format(
             n=len(evaluated.labels) - evaluated.n_right, all=f"{len(evaluated.labels):,}"
         )
     )

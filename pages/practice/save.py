@@ -75,15 +75,15 @@ def _compare(done: RoundTrip) -> None:
     if done.difference("loaded") == 0:
         st.success(
             _(
-                "The fresh model gives **exactly** the same logits on all {n} pictures, to the "
-                "last bit."
+                "The fresh model gives **exactly** the same logits on all {n} pictures, "
+                "bit for bit."
             ).format(n=len(done.trained)),
             icon=":material/check_circle:",
         )
     st.caption(
         _(
-            "Logits of the first validation picture; the difference is the largest of {n} "
-            "pictures. The careless loading ignored {ignored} of {all} tensors without a word."
+            "Logits of the first validation picture; the difference is the largest of "
+            "{n} pictures. The careless load silently ignored {ignored} of {all} tensors."
         ).format(n=len(done.trained), ignored=done.n_ignored, all=done.n_tensors)
     )
 

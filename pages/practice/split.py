@@ -33,9 +33,9 @@ def view(runs: Runs) -> None:
     with left:
         show.figure(
             plots.shares(splits),
-            _(
-                "Every class keeps its share in every split. {n} pictures stand in two splits."
-            ).format(n=splits.shared),
+            _("Every class keeps its share in every split. Pictures in two splits: {n}.").format(
+                n=splits.shared
+            ),
             key="practice-shares",
         )
     with right:
@@ -61,7 +61,7 @@ def _roles(splits: Splits) -> pd.DataFrame:
 
 def _width() -> None:
     n = st.select_slider(
-        _("If the validation split had so many pictures"),
+        _("If the validation split had this many pictures"),
         [20, 50, 100, 200, 500, 1000, 2000, 5000, 10000],
         500,
         key="practice-n",
@@ -90,9 +90,9 @@ def _question() -> None:
         st.success(_("Right: choosing is what it is for."), icon=":material/check_circle:")
         steps.mark_done("split")
     elif answer == "train":
-        st.info(_("No: its loss falls as long as there is anything to learn by heart."))
+        st.info(_("No: its loss falls as long as there is anything left to memorise."))
     elif answer == "test":
-        st.info(_("No: what was chosen by it can no longer be tested on it."))
+        st.info(_("No: what was chosen with it can no longer be tested on it."))
 
 
 @st.cache_data(show_spinner=False)

@@ -127,15 +127,15 @@ def chosen(runs: Runs) -> tuple[Kind, Run] | None:
     }
     best = lesson.chosen(ready)
     if best is None:
-        st.info(_("This step needs a run that is finished: train one first."))
+        st.info(_("This step needs a finished run: train one first."))
         starter(["plain"], _("Train the guided run"), runs)
         return None
     kind, step, loss = best
     st.markdown(
         _(
-            "Validation chooses **{name}**, the weights of step **{step}**: with {loss} nats the "
-            "lowest validation loss of the {n} finished. A run with patience stands here with its "
-            "best weights, one without it with its last."
+            "Validation chooses **{name}**, the weights of step **{step}**: with {loss} "
+            "nats the lowest validation loss of the {n} finished. A run with patience "
+            "counts with its best weights, one without it with its last."
         ).format(
             name=_(NAMES[kind]),
             step=f"{step:,}",

@@ -28,7 +28,7 @@ def view(runs: Runs) -> None:
             key="practice-open",
             on_click=steps.mark,
             args=("test",),
-            help=_("Take the other steps first: afterwards nothing may be changed any more."),
+            help=_("Take the other steps first: after this, nothing may be changed any more."),
         )
         return
     try:
@@ -43,7 +43,7 @@ def view(runs: Runs) -> None:
     ]
     show.figure(
         plots.promises(rows),
-        _("The mark is what was measured, the line where the truth lies with 95 % confidence."),
+        _("The mark is what was measured; the line, where the truth lies with 95 % confidence."),
         key="practice-promise",
     )
     st.markdown(f"**{_(NAMES[picked[0]])}** " + _verdict(promised, tested))
@@ -54,7 +54,7 @@ def view(runs: Runs) -> None:
 def _verdict(promised: Evaluation, tested: Evaluation) -> str:
     low, high = tested.interval
     words = _(
-        "was promised **{promise}** by validation; the test says **{truth}** ({low} to {high}, "
+        "had **{promise}** in validation; the test says **{truth}** ({low} to {high}, "
         "{n} pictures). "
     ).format(
         promise=show.percent(promised.accuracy),
@@ -64,18 +64,20 @@ def _verdict(promised: Evaluation, tested: Evaluation) -> str:
         n=f"{len(tested.labels):,}",
     )
     if low <= promised.accuracy <= high:
-        return words + _("The promise lies within the interval: it was kept.")
+        return words + _("The validation score lies within the interval: it was honest.")
     if promised.accuracy > high:
-        return words + _("The promise lies above the interval: it was too good to be true.")
+        return words + _(
+            "The validation score lies above the interval: it was too good to be true."
+        )
     return words + _(
-        "The promise lies below the interval: the test pictures were easier, which {n} pictures "
-        "can well be by chance."
+        "The validation score lies below the interval: the test pictures were easier, "
+        "which {n} pictures can well be by chance."
     ).format(n=f"{len(promised.labels):,}")
 
 
 def _luck(tested: Evaluation) -> None:
     tries = st.select_slider(
-        _("If you had tried so many equally good models and reported the best on the test set"),
+        _("If you had tried this many equally good models and reported the best on the test set"),
         _TRIES,
         20,
         key="practice-tries",
@@ -90,5 +92,5 @@ def _luck(tested: Evaluation) -> None:
             truth=show.percent(tested.accuracy),
             gain=100 * (expected - tested.accuracy),
         ),
-        help=_("The expected best of so many binomial draws, computed exactly."),
+        help=_("The expected best of that many binomial draws, computed exactly."),
     )

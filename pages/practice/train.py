@@ -58,7 +58,7 @@ def curves_of(run: Run, column: str, *, name: str) -> None:
     if is_loss:
         figure.update_yaxes(range=[0, lesson.TOP_LOSS])
         _mark_turn(figure, curves)
-    words = _("Loss, the lower the better: the ring is the lowest validation loss.")
+    words = _("Loss, lower is better; the ring marks the lowest validation loss.")
     if not is_loss:
         words = _("Accuracy at the same steps: does it turn where the loss does?")
     show.live_figure(figure, words, key=f"practice-{name}-{column}")
@@ -104,7 +104,7 @@ def _one(shown: Runs) -> None:
             )
         )
     else:
-        st.caption(_("So far the validation loss still falls: nothing is overfitted yet."))
+        st.caption(_("The validation loss still falls: no overfitting yet."))
 
 
 def _side_by_side(shown: Runs) -> None:
@@ -127,8 +127,8 @@ def _side_by_side(shown: Runs) -> None:
         words = _("Accuracy at the last step, in percentage points.")
         if is_harder:
             words += " " + _(
-                "Below zero with augmentation: the training pictures, moved and turned, are harder "
-                "than the validation pictures."
+                "Below zero with augmentation: moved and turned training pictures are "
+                "harder than the validation pictures."
             )
         st.caption(words)
 
@@ -141,8 +141,9 @@ def early(runs: Runs) -> None:
     """Train with patience and say what was saved by it."""
     st.markdown(
         _(
-            "The guided run again, from the same seed, with `patience = {n}`: it may wait {n} "
-            "validations, that is {steps} steps. On the Train page it is an advanced setting."
+            "The guided run again, from the same seed, with `patience = {n}`: it may "
+            "wait {n} validations, which is {steps} steps. It is an advanced setting of "
+            "the Train page."
         ).format(
             n=lesson.PATIENCE,
             steps=lesson.PATIENCE * lesson.guided("early").training.validate_every,
@@ -168,9 +169,9 @@ def _draw_early(shown: Runs) -> None:
     saved = 1 - status.step / status.total_steps if status.total_steps else 0.0
     st.markdown(
         _(
-            "Stopped at step **{step}**, **{saved}** of the steps saved. The weights of step "
-            "**{best}** are kept as the best: {accuracy} of the validation pictures right there, "
-            "{last} at the end."
+            "Stopped at step **{step}**, which saved **{saved}** of the steps. The best "
+            "weights are those of step **{best}**: {accuracy} of the validation pictures "
+            "right there, {last} at the end."
         ).format(
             step=f"{status.step:,}",
             saved=show.percent(saved),

@@ -23,7 +23,7 @@ def pick() -> BenchmarkRequest | None:
         name = _compare()
     if chosen.experiment is None:
         st.info(
-            _("A published model is laid out by its shapes only. Choose the configuration being "
+            _("A published model has only shapes here. Choose the configuration being "
               "edited, or a run, to measure its speed."),
             icon=":material/straighten:",
         )  # fmt: skip
@@ -42,7 +42,7 @@ def _compare() -> str:
         format_func=lambda name: _(COMPARE.labels[name]),
         key=COMPARE.key,
         persist_state="session",
-        help=_("Each is measured on its own, in a process of its own."),
+        help=_("Each is measured separately, in its own process."),
     )
     view_link.warn(unknown)
     view_link.say(COMPARE, picked)
@@ -82,9 +82,9 @@ def _expectation(seconds: int, request: BenchmarkRequest, *, needs_patience: boo
         n=seconds, device=show.device(request.device), model=request.label
     )
     if needs_patience:
-        words += " " + _("Compiling keeps a core busy all the while.")
+        words += " " + _("Compiling keeps a core busy all that time.")
     if any(run.problem is None and run.status.is_alive for run in runs_access.store().list()):
-        words += " " + _("A run trains meanwhile: milliseconds will be longer, ratios should hold.")
+        words += " " + _("A run is training: milliseconds will be longer, ratios should hold.")
     return words
 
 

@@ -22,9 +22,7 @@ def page() -> None:
         result.result(report)
     elif state.requested() is None:
         if is_offered:
-            st.caption(
-                _("Nothing is measured yet for this model: predict first which wins, then press.")
-            )
+            st.caption(_("Nothing measured yet for this model: predict which wins, then press."))
         result.recorded_one(request.name)
     result.code(request.name)
     table.table()

@@ -34,7 +34,7 @@ def result(report: Report) -> None:
             _pair(report, case, number)
     if report.peak_bytes:
         st.caption(
-            _("Medians of {n} rounds; whiskers reach from the fastest to the slowest. The "
+            _("Medians of {n} rounds; whiskers run from the fastest to the slowest. The "
               "measuring process used at most {size}.").format(
                 n=len(timed[0].seconds[timed[0].reference]), size=show.size(report.peak_bytes)
             )
@@ -51,8 +51,9 @@ def recorded_one(name: str) -> None:
         return
     st.markdown(
         _(
-            ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with PyTorch {torch} "
-            "on a server's CPU, on “{preset}”. Your own measurement takes its place."
+            ":violet-badge[:material/inventory_2: Recorded] Measured on {day} with "
+            "PyTorch {torch} on a server's CPU, on “{preset}”. Your own measurement "
+            "replaces it."
         ).format(day=found.day, torch=found.torch, preset=_(PRESETS[PRESET].label))
     )
     result(found.report)
@@ -99,8 +100,8 @@ def _pair(report: Report, case: CaseReport, number: int) -> None:
     if any(case.n_bytes.values()):
         show.figure(
             plots.counted({labels[side]: case.n_bytes[side] for side in case.sides}, numbers),
-            _("Counted exactly: what autograd keeps between forward and backward, without the "
-              "weights. This is what limits batch and length on a GPU."),
+            _("Counted exactly: what autograd keeps between forward and backward, "
+              "without the weights. It is what limits batch size and length on a GPU."),
             key=f"speed-bytes-{number}",
         )  # fmt: skip
 
@@ -125,7 +126,7 @@ def _curves(report: Report, timed: list[CaseReport]) -> None:
             {_("examples a second"): (x, rates)}, x_title, _("examples a second"), "examples/s"
         )
         show.figure(
-            figure, _("Where the line flattens, a larger batch gains nothing more."), "speed-rate"
+            figure, _("Where the line flattens, larger batches gain nothing."), "speed-rate"
         )
     if any(timed[0].n_bytes.values()):
         kept = {

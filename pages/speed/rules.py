@@ -5,18 +5,16 @@ from __future__ import annotations
 from pages.i18n import N_
 
 WHY_SLOWER = {
-    "attention": N_(
-        "On maps this small the tiles of the kernel cost more than storing the whole map."
-    ),
+    "attention": N_("On maps this small, the kernel's tiles cost more than storing the whole map."),
     "precision": N_(
-        "This processor has no fast units for 16-bit products, so every one is converted there "
-        "and back."
+        "This processor has no fast units for 16-bit products, so each one is converted "
+        "there and back."
     ),
     "threads": N_(
-        "Each operation is over before the other threads have started, and on a busy machine all "
-        "wait for the last one."
+        "Each operation is done before the other threads have started, and on a busy "
+        "machine all wait for the last one."
     ),
-    "data": N_("The examples are so few and small that nothing is left to save."),
+    "data": N_("The examples are too few and too small for any gain."),
     "loops": N_("With one sequence and one head there is nothing to loop over."),
     "patches": N_("With one patch there is nothing to loop over."),
 }
@@ -27,8 +25,8 @@ RULES = {
         "This app fuses while it trains and writes out while you look."
     ),
     "checkpointing": N_(
-        "**Leave it** while everything fits into memory: it only costs time then. It buys larger "
-        "batches and longer sequences."
+        "**Leave it** while everything fits into memory: then it only costs time. It "
+        "buys larger batches and longer sequences."
     ),
     "precision": N_(
         "**Leave it** on a CPU without bf16 units. fp16 needs loss scaling, as here, lest small "
@@ -43,7 +41,7 @@ RULES = {
         "hundred tokens on, fused attention is the difference between fitting and not."
     ),
     "threads": N_(
-        "**Leave it at one** for small models and on machines that others use too; try more when "
+        "**Leave it at one** for small models and on shared machines; try more when "
         "matrices are hundreds wide."
     ),
     "data": N_(
@@ -62,7 +60,7 @@ RULES = {
         "**Stay on the CPU** below the crossing: for a small model the GPU waits most of the time."
     ),
     "compile": N_(
-        "**Leave it** while you try things out: every change, and every new shape of a batch, "
+        "**Leave it** while you try things out: every change, and every new batch shape, "
         "compiles again. It is for long training runs of larger models, mostly on GPUs."
     ),
 }

@@ -51,7 +51,7 @@ def crossing(report: Report) -> float | None:
 def gain(report: Report, case: CaseReport) -> str:
     """Say the ratios of an case, round by round, as the caption of its figure."""
     if len(case.sides) == 1:
-        return _("Read off what one more example costs: little at first, then its full share.")
+        return _("See what one more example costs: little at first, then its full share.")
     parts = []
     for side in case.sides[1:]:
         ratio = case.gain(side)
@@ -120,9 +120,10 @@ def _attention(report: Report) -> list[str]:
     if len(report.timed) > 1:
         whole = report.timed[1].gain("fused")
         sentences.append(
-            _("Of the whole pass attention is a part only, so the whole gains less: "
-              "{ratio}.").format(ratio=whole.show("x"))
-        )  # fmt: skip
+            _("Attention is only part of the whole pass, which gains less: {ratio}.").format(
+                ratio=whole.show("x")
+            )
+        )
     return sentences
 
 
@@ -134,7 +135,7 @@ def _compile(case: CaseReport) -> list[str]:
     )
     if compiled < eager:
         n = math.ceil((first - compiled) / (eager - compiled))
-        return [words, _("It has paid for itself after **{n:,} passes**.").format(n=n)]
+        return [words, _("It pays for itself after **{n:,} passes**.").format(n=n)]
     return [
         words,
         _("Here it was **not faster** afterwards, so compiling never pays for itself: the time "
@@ -188,6 +189,6 @@ def _length(report: Report) -> list[str]:
 def _gpu(report: Report) -> list[str]:
     crossed = crossing(report)
     if crossed is None:
-        return [_("Here the GPU was not faster at any size measured: each operation waits for its "
-                  "launch, and the CPU is done by then.")]  # fmt: skip
+        return [_("Here the GPU was not faster at any size measured: by the time an "
+                  "operation is launched there, the CPU is done.")]  # fmt: skip
     return [_("The GPU is faster from a batch of **{n:,.0f}** on.").format(n=crossed)]

@@ -128,7 +128,7 @@ def _numbers(chosen: TensorOperation, shape: tuple[int, ...]) -> tuple[float, ..
     parameter = _written(chosen, "numbers")
     if shape != text.shape_of(chosen.shape) or not chosen.numbers:
         parameter = replace(parameter, first=counted)
-    words = _("As many as the shape has room for, parted by commas or spaces.")
+    words = _("As many as fit the shape, separated by commas or spaces.")
     return text.numbers_of(_text(_("Numbers"), parameter, words), count)
 
 
@@ -136,15 +136,20 @@ def own_mistakes(chosen: TensorOperation) -> None:
     """Offer the famous errors of one operation, one press each."""
     names = [name for name, one in MISTAKES.items() if one.operation == chosen.name]
     if names:
-        st.caption(_("Famous errors, one press each"))
+        st.caption(_("Common errors"))
         _buttons(names, "own")
 
 
 def gallery() -> None:
     """Offer all the famous errors, one press each."""
-    label = _("Try the famous errors: all {n} of them").format(n=len(MISTAKES))
+    label = _("Try all {n} common errors").format(n=len(MISTAKES))
     with st.expander(label, icon=":material/error:"):
-        st.caption(_("Each sets up a mistake that everybody makes once, and runs it."))
+        st.caption(
+            _(
+                "Each sets up a mistake that everybody makes once, and runs it to "
+                "show PyTorch's error."
+            )
+        )
         _buttons(list(MISTAKES), "all")
 
 

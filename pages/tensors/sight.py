@@ -65,10 +65,10 @@ def result(seen: OperationResult) -> None:
     output = Colours(sizes, with_origin and not is_new, is_new, index, used_indices)
     sentence = {
         "moves": _("Follow a colour: pointing at an element lights it up wherever it went."),
-        "fills": _("Hatched elements are new; the others stayed where they were."),
+        "fills": _("Hatched elements are new; the others stayed in place."),
         "places": _("Every element keeps its place and gets a new number."),
-        "computes": _("Click a number of y: what it is made of is framed."),
-        "makes": _("Made from nothing, so there is no input."),
+        "computes": _("Click a number of y to frame what it is computed from."),
+        "makes": _("Created from scratch, so there is no input."),
     }[kind]
     boards = [plots.tensor_board(one, one.name, inputs) for one in seen.before]
     boards.append(
@@ -128,7 +128,7 @@ def _loops(seen: OperationResult) -> None:
         else _("Nothing is summed: every letter is in the output.")
     )
     st.markdown(
-        _("The same as loops, which were run too: the largest difference is **{d:.2g}**.").format(
+        _("Plain loops give the same: the largest difference is **{d:.2g}**.").format(
             d=float(difference)
         )
     )
@@ -145,8 +145,8 @@ def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Co
     name = _("The same memory, as y reads it") if shared else _("Memory of y")
     boards.append(plots.memory_board(after, name, output))
     words = _(
-        "Memory is one long row. The small number says when a place is read; strides say how far "
-        "to jump for one step along each axis."
+        "Memory is one long row. The small number says in which order a place is read; a "
+        "stride says how far to jump for one step along its axis."
     )
     number_sheet([SheetLine(_("In memory"), tuple(boards), words)], key="tensors-memory")
     looks = [*seen.before[:1], after] if after.values.size else list(seen.before[:1])
@@ -154,8 +154,8 @@ def memory(seen: OperationResult, after: TensorView, inputs: Colours, output: Co
         show.figure(
             plots.reading(looks),
             _(
-                "A straight line is contiguous; jumps are strides; a line that begins again, or "
-                "stays level, reads the same places again."
+                "A straight line is contiguous memory; jumps are strides; a line that "
+                "starts over, or stays level, reads the same places again."
             ),
             key="tensors-reading",
         )

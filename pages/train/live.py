@@ -9,7 +9,16 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.train import crowd, live_keys, live_predictions, run_buttons
-from pages.ui import live_curves, run_words, runs_access, show, state, visitors, way_back
+from pages.ui import (
+    live_curves,
+    run_words,
+    runs_access,
+    show,
+    stage_view,
+    state,
+    visitors,
+    way_back,
+)
 from pages.ui.typed import escape
 from tfm_core.runs import settings, troubles
 from tfm_core.runs.run import Run
@@ -61,21 +70,30 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
     status = run.status
     if status.is_active != was_active or _pace(status) != pace:
         state.draw_anew()
-    _header(run, status)
-    _word(run, status)
+    with st.container(gap="xsmall"):
+        _header(run, status)
+        live_keys.line(run, status)
+        _word(run, status)
+        _stage(run)
     live_keys.part(run, status)
     live_curves.part(run)
 
 
 def _header(run: Run, status: Status) -> None:
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    """Draw one line: the name, how it stands, and what can be done."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
         recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
         st.markdown(f"{run_words.badge(status)} {recorded}", width="content")
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         run_buttons.row(run, status)
-        st.caption(run_words.learns(run), width="content")
     run_buttons.watcher(run)
+
+
+def _stage(run: Run) -> None:
+    try:
+        stage_view.stage(run, key=f"stage-{run.id}")
+    except ValueError as error:
+        show.problem(error)
 
 
 def _word(run: Run, status: Status) -> None:

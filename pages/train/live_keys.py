@@ -9,7 +9,7 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import runs_access, show
+from pages.ui import run_words, runs_access, show
 from pages.ui.typed import escape
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
@@ -18,10 +18,17 @@ from tfm_core.runs.status import Status
 _RECENT = 30  # steps over which speed is averaged
 
 
-def part(run: Run, status: Status) -> None:
-    """Draw the progress bar, the key figures as cards, and the rest as one line."""
+def line(run: Run, status: Status) -> None:
+    """Say in one line how far it is, how fast, and what it learns."""
     curves = runs_access.curves(run)
-    st.progress(status.progress, text=_progress_words(curves, status))
+    words = [_progress_words(curves, status)]
+    words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
+    st.caption(" · ".join([*words, run_words.learns(run)]))
+
+
+def part(run: Run, status: Status) -> None:
+    """Draw the key figures as cards, and the rest as one line."""
+    curves = runs_access.curves(run)
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)

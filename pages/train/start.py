@@ -103,7 +103,10 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
         "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
         "{steps} steps in about **{time}** · about **{disk}** on the disk"
     )
-    most = settings.read().max_attention
+    limits = settings.read()
+    disk = storage.run_bytes(
+        experiment, estimate.n_parameters, limits.max_attention, limits.max_weights
+    )
     return (
         words.format(
             n=show.count(estimate.n_parameters),
@@ -111,7 +114,7 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
             step=show.size(estimate.step_bytes),
             steps=f"{experiment.training.steps:,}",
             time=show.duration(estimate.seconds),
-            disk=show.size(storage.run_bytes(experiment, estimate.n_parameters, most)),
+            disk=show.size(disk),
         )
         + slow
     )

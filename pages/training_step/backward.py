@@ -36,8 +36,8 @@ def view(model_at: ModelAtStep) -> None:
     norms = np.array([np.linalg.norm(one) for one in gradients.values()], np.float32)
     show.figure(
         plots.gradient_norms(names, norms, [one.size for one in gradients.values()]),
-        _("One bar for each parameter, from the input down to the output. A bar of nothing learns "
-          "nothing in this step."),
+        _("One bar for each parameter, from the input down to the output. A parameter "
+          "without a bar learns nothing in this step."),
         key="training-step-norms",
     )  # fmt: skip
     _heatmap(dict(zip(names, gradients.values(), strict=True)))
@@ -48,8 +48,9 @@ def _graph(model_at: ModelAtStep) -> None:
 
     graph: Graph = training_step_state.kept("graph", model_at, (), _make_graph)
     st.markdown(
-        _("`loss.backward()` walks this graph from the top: **{n} operations**, each handing its "
-          "gradient to those that made its inputs. It was read from `loss.grad_fn`.").format(
+        _("`loss.backward()` walks this graph from the top: **{n} operations**, each "
+          "passing its gradient on to those that made its inputs. It was read from "
+          "`loss.grad_fn`.").format(
             n=len(graph.operations)
         )
     )  # fmt: skip
@@ -57,9 +58,9 @@ def _graph(model_at: ModelAtStep) -> None:
         _("Open"),
         groups_of(graph),
         index=None,
-        placeholder=_("nothing: one box a part"),
+        placeholder=_("nothing: one box for each part"),
         key="training-step-open",
-        help=_("Shows the operations inside of one part; the others stay folded."),
+        help=_("Shows the operations inside one part; the others stay folded."),
     )
     folded, theme = fold(graph, opened or ""), state.theme()
     dot = plots.graph(folded, ink=INKS[theme], line=LINES[theme], fills=FILLS[theme])
@@ -67,8 +68,8 @@ def _graph(model_at: ModelAtStep) -> None:
     with st.container(border=True, height=height, horizontal_alignment="center"):
         st.graphviz_chart(dot, width="content" if len(folded.groups) <= 30 else "stretch")
     st.caption(
-        _("On an arrow: the norm and the shape of the gradient that arrives. Boxes with parameters "
-          "keep some of it: the norm of all that ends there.")
+        _("On an arrow: norm and shape of the gradient that arrives. On boxes with "
+          "parameters: the norm of the gradient that ends there.")
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def pick() -> Chosen | None:
     chosen = model_choice.chosen(is_trained=True)
     if chosen.experiment is None:
         st.info(
-            _("A published model is laid out by its shapes only. Choose the configuration being "
+            _("A published model has only shapes here. Choose the configuration being "
               "edited, or a run, to take a step."),
             icon=":material/straighten:",
         )  # fmt: skip
@@ -43,8 +43,8 @@ def is_last(chosen: Chosen) -> bool:
         _("Weights"),
         WEIGHTS,
         help=_(
-            "A run that has finished has little left to learn: its losses and gradients are almost "
-            "nothing, and so is what a mistake does to them."
+            "A finished run has little left to learn: its losses and gradients are close "
+            "to 0, and so is what a mistake does to them."
         ),
     )
     return picked == LAST
@@ -58,8 +58,8 @@ def where(chosen: Chosen, model_at: ModelAtStep) -> None:
         words = _("A copy of the run's last checkpoint; the next step is its **step {next}**.")
     elif chosen.run is not None:
         words = _(
-            "The first weights that the seed of this run draws, from which all is still to learn; "
-            "the next step is **step {next}**."
+            "The run's first, random weights, with everything still to learn; the next "
+            "step is **step {next}**."
         )
     else:
         words = _("The first weights of this configuration; the next step is **step {next}**.")
@@ -91,7 +91,7 @@ def rate(model_at: ModelAtStep) -> float:
                 format_func=lambda one: f"{one:g}",
                 key="training-step-rate",
                 persist_state="session",
-                help=_("From crawling to exploding: watch the loss after the step."),
+                help=_("From crawling to exploding: watch the loss after a step."),
             )
     chosen = scheduled if follows else picked
     with st.container(horizontal=True):
@@ -154,7 +154,7 @@ def history(model_at: ModelAtStep) -> None:
         after.append(step.loss_after)
     show.figure(
         plots.history(before, after),
-        _("Each step has a batch of its own, so the next dot starts elsewhere: what helps one "
-          "batch helps the others only in part."),
+        _("Each step has its own batch, so the next dot starts elsewhere: what helps one "
+          "batch helps the others only partly."),
         key="training-step-history",
     )  # fmt: skip

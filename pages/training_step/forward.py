@@ -26,17 +26,17 @@ def batch(model_at: ModelAtStep) -> None:
     """Show the rows of the next batch, and the loss of each."""
     rows, losses, loss = state.kept("batch", model_at, (), _batch)
     st.markdown(
-        _("The loop drew **{n} examples** by their numbers in the shuffled training set, and sent "
-          "them through the model at once.").format(n=len(rows.indices))
+        _("The loop drew **{n} examples** from the shuffled training set and sent them "
+          "through the model at once.").format(n=len(rows.indices))
     )  # fmt: skip
     if losses is None:
-        st.info(_("The loss of this model is no cross-entropy, so it has one number only."))
+        st.info(_("The loss of this model is not a cross-entropy, so it is one number only."))
     else:
         names = _names(rows)
         show.figure(
             plots.example_losses(losses, names, loss),
-            _("The tall bars pull hardest: their gradients are the largest. The line is the number "
-              "that is differentiated, the mean over all answers."),
+            _("Tall bars pull hardest: their gradients are the largest. The line is the "
+              "mean over all answers: the number that is differentiated."),
             key="training-step-losses",
         )  # fmt: skip
     _table(rows, losses)
@@ -73,7 +73,9 @@ def loss(model_at: ModelAtStep) -> None:
     """Show one answer: logits, log-softmax, minus the log of the right one."""
     counted = state.kept("counted", model_at, (), _counted)
     if counted is None:
-        st.info(_("The loss of this model is no cross-entropy, so there are no classes to show."))
+        st.info(
+            _("The loss of this model is not a cross-entropy, so there are no classes to show.")
+        )
         return
     rows, answers = counted
     names = _names(rows)
@@ -103,7 +105,7 @@ def loss(model_at: ModelAtStep) -> None:
         st.image(picture_url(rows.pictures[example]), width=84, caption=rows.targets[example])
     show.figure(
         plots.answer(answer),
-        _("The likeliest of {n} classes; the green one with the tick is right.").format(
+        _("The likeliest of {n} classes; the green one, ticked, is right.").format(
             n=f"{answer.n_classes:,}"
         ),
         key="training-step-answer",
@@ -115,10 +117,10 @@ def _arithmetic(answer: Answer) -> None:
     index = answer.names.index(answer.target)
     logit, p = float(answer.logits[index]), float(answer.probabilities[index])
     st.markdown(
-        _("1. **Logits** come out of the model; that of “{target}” is {logit:.4f}.\n"
-          "2. **log-softmax** subtracts the logarithm of the sum of all exponentials, "
-          "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n"
-          "3. **The loss** is what is missing to certainty: -log p = **{loss:.4f} nats**.").format(
+        _("1. **Logits** come out of the model; that of “{target}” is {logit:.4f}.\n2. "
+          "**log-softmax** subtracts the logarithm of the sum of all exponentials, "
+          "{log_sum:.4f}: {logit:.4f} - {log_sum:.4f} = {log_p:.4f}, so p = {p:.4f}.\n3. "
+          "**The loss** is what is missing from certainty: -log p = **{loss:.4f} nats**.").format(
             target=answer.target.replace("`", ""), logit=logit, log_sum=answer.log_sum,
             log_p=-answer.loss, p=p, loss=answer.loss,
         )
@@ -135,8 +137,8 @@ def _arithmetic(answer: Answer) -> None:
     st.dataframe(frame, hide_index=True, column_config=forms)
     if answer.smoothing:
         st.caption(
-            _("Label smoothing of {share} also asks for a little of every other class; the loss of "
-              "the batch holds that part too.").format(share=answer.smoothing)
+            _("Label smoothing of {share} also asks for a little of every other class; "
+              "the batch's loss includes that part.").format(share=answer.smoothing)
         )  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def one_weight(model_at: ModelAtStep, rate: float) -> None:
         _("**{optimizer}**, learning rate {rate:.3g}. All gradients together have the norm "
           "{norm:.3g}{clipped}.").format(
             optimizer=_(optimiser.label), rate=rate, norm=taken.norm,
-            clipped=_(", so clipping multiplies them with {s:.3g}").format(s=taken.scale)
+            clipped=_(", so clipping multiplies them by {s:.3g}").format(s=taken.scale)
             if taken.scale != 1 else "",
         )
     )  # fmt: skip
@@ -103,9 +103,10 @@ def after(model_at: ModelAtStep, rate: float) -> None:
     losses = state.kept("rates", model_at, (), _losses)
     show.figure(
         plots.rates(TRIED, losses, taken.loss_before, rate),
-        _("The same gradient, followed further and further: too short gains little, too far "
-          "overshoots. With a rate of {rate:g} the loss is {loss:.3g}. The dotted line is your "
-          "rate; the best single step is rarely the best rate for a training.").format(
+        _("The same gradient, followed further and further: a short step gains little, a "
+          "long one overshoots. With a rate of {rate:g} the loss is {loss:.3g}. The "
+          "dotted line is your rate; the best single step is rarely the best rate for a "
+          "training.").format(
             rate=TRIED[-1], loss=losses[-1]
         ),
         key="training-step-rates",

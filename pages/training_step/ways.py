@@ -39,11 +39,12 @@ def one_layer() -> None:
             st.code(script.printed, None, wrap_lines=True)
     st.markdown(
         _(
-            "Both give the same numbers and the same gradients. A module is worth it where there "
-            "is something to keep: `parameters()`, `state_dict()` and `.to(device)` find the "
-            "weights of `nn.Linear`, and `model.eval()` reaches `nn.Dropout`, which "
-            "`F.dropout(x, p, training=self.training)` has to be told. ReLU learns nothing, so "
-            "`nn.ReLU()` and `F.relu` differ in their place in `print(model)` alone."
+            "Both give the same numbers and the same gradients. A module pays off where "
+            "there is something to keep: `parameters()`, `state_dict()` and "
+            "`.to(device)` find the weights of `nn.Linear`, and `model.eval()` reaches "
+            "`nn.Dropout`, which `F.dropout(x, p, training=self.training)` has to be "
+            "told. ReLU learns nothing, so `nn.ReLU()` and `F.relu` differ in their "
+            "place in `print(model)` alone."
         )
     )
 
@@ -104,8 +105,8 @@ def mistakes(model_at: ModelAtStep) -> None:
     _mistake(model_at, 3, made.forgotten_eval, _eval)
     st.subheader(_("In the code of a block"), anchor=False)
     st.caption(
-        _("The first block of this model with its own weights, on the next batch; its twin is the "
-          "same but for the mistake. No dropout.")
+        _("The first block of this model with its own weights, on the next batch, beside "
+          "a twin that differs only in the mistake. No dropout.")
     )  # fmt: skip
     _mistake(model_at, 4, mm_on_four_axes, _four_axes)
     for number, mistake in enumerate(BLOCK_MISTAKES.values(), 5):
@@ -126,9 +127,10 @@ def _argmax(result: Argmax) -> None:
     st.markdown(_("**argmax before the loss**"))
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
     st.markdown(
-        _("{share:.1%} of the answers are wrong, and that is all one learns: `grad_fn` is "
-          "**{grad_fn}**, as a count does not change when a weight changes a little. "
-          "`backward()` says:").format(share=result.wrong_share, grad_fn=result.grad_fn)
+        _("{share:.1%} of the answers are wrong, and no more can be learned from it: "
+          "`grad_fn` is **{grad_fn}**, because a count does not change when a weight "
+          "changes a little. `backward()` says:").format(
+              share=result.wrong_share, grad_fn=result.grad_fn)
     )  # fmt: skip
     st.code(f"RuntimeError: {result.error}", None, wrap_lines=True)
 
@@ -137,9 +139,9 @@ def _zero_grad(result: Piled) -> None:
     st.markdown(_("**forgetting `zero_grad`**"))
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
     st.markdown(
-        _("The norm of the gradient is {once:.4f} after one pass and **{twice:.4f}** after two: "
-          "gradients add up, here to twice the same within {d:.2g}. Every step would also follow "
-          "all the batches before it.").format(
+        _("The norm of the gradient is {once:.4f} after one pass and **{twice:.4f}** "
+          "after two: gradients add up, here to exactly twice within {d:.2g}. Every step "
+          "would also follow all batches before it.").format(
             once=result.once, twice=result.twice, d=result.difference_from_double
         )
     )  # fmt: skip
@@ -198,6 +200,6 @@ def _eval(result: Noisy) -> None:
         "in a logit; after `model.eval()` by {quiet:g}."
     ).format(share=result.dropout, noisy=result.in_training, quiet=result.in_eval)
     if result.is_borrowed:
-        words += " " + _("This model has no dropout; its copy got some, so that there is something "
-                         "to see.")  # fmt: skip
+        words += " " + _("This model has no dropout; its copy was given some, so that "
+                         "there is something to see.")  # fmt: skip
     st.markdown(words)

@@ -146,6 +146,12 @@ def best(curves: Curves, column: str) -> Measurements | None:
     return Measurements(name, steps, curves.validation[column][row])
 
 
+def marks(run: Run, curves: Curves) -> tuple[list[ReferenceLine], list[ReferenceLine]]:
+    """Return what is known before the training: the levels of loss, and those of accuracy."""
+    is_smoothed = _is_floor_smoothed(run)
+    return _loss_marks(curves.started, is_smoothed=is_smoothed), _chance_marks(curves.started)
+
+
 def _is_floor_smoothed(run: Run) -> bool:
     """Say whether the floor is that of smoothed targets, which training alone is measured by.
 

@@ -174,7 +174,7 @@ def _verdict(asked: Question, name: str) -> None:
     elif asked.is_right(last):
         st.success(_("Right. {because}").format(because=_(asked.because)))
     else:
-        rule = _("Not {given}. {why} Think again, or let the answer be shown.")
+        rule = _("Not {given}. {why} Try again, or show the answer.")
         given = _(last) if isinstance(last, str) else f"{last:g}"
         st.warning(rule.format(given=given, why=_(asked.why_not(last))))
 
@@ -203,5 +203,5 @@ def _input(asked: Question, key: str) -> str | float | None:
 def _score() -> None:
     given = walk_state.answers()
     if given:
-        rule = _("Score: {right} of {count} right at the first try.")
+        rule = _("Score: {right} of {count} right on the first try.")
         st.caption(rule.format(right=sum(given.values()), count=len(given)))

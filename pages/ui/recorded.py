@@ -24,7 +24,7 @@ def note(run: Run, *, key: str) -> None:
         return
     name = run.meta.preset
     with st.container(horizontal=True, vertical_alignment="center"):
-        words = _("This model was trained when the app was made, and is kept as it was then.")
+        words = _("This model comes with the app, trained beforehand.")
         st.caption(f"{badge(run)} {words}", width="content")
         if name not in PRESETS:
             return

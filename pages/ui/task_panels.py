@@ -17,8 +17,8 @@ from tfm_core.variants.tasks import TASK_KINDS
 class TaskPanels:
     """The panels of a kind of task, each as ``"module:name"``.
 
-    sample(experiment, *, is_large): draw an example of the task on Home, before anything is
-    trained. predictions(run, step): HTML, what the model says on its probe while it learns.
+    sample(experiment): an example of the task in one line, before anything is trained, or nothing.
+    predictions(run, step): HTML, what the model says on its probe while it learns.
     example_name(experiment, item, number, *, is_short): an example in one line; a short one leaves
     the truth out where that is long. own(run, probe, selection): ask for an example of the user's
     own and read it; own_words: the page content that says how.

@@ -47,7 +47,7 @@ def pick() -> tuple[str, Subject]:
             position = view_link.choice(
                 _("Its positions"),
                 POSITION,
-                help=_("Texts add either: a learned row for each position, or fixed waves."),
+                help=_("Books use either: a learned row for each position, or fixed waves."),
             )
             return f"{BOOK} {position}", _book(position)
         chosen = model_choice.chosen()
@@ -88,7 +88,9 @@ def _by_shape(key: str, batch: int, known: Architecture) -> Subject:
         laid_out = by_shape(
             known.model, known.shape, batch=batch, src_len=known.src_len, tgt_len=known.tgt_len
         )
-        return with_note(laid_out, N_("A model at its real size: shapes only, no numbers."))
+        return with_note(
+            laid_out, N_("A published model at its real size: shapes only, no numbers.")
+        )
 
     return byte_cache.SHARED.get(("walk by shape", key, batch), walked)
 
@@ -101,9 +103,9 @@ def _untrained(text: str) -> Subject:
     walked = subject(Experiment.model_validate_json(text))
     if walked.is_real:
         return with_note(
-            walked, N_("This model is untrained: its numbers are those it starts with.")
+            walked, N_("This model is untrained: its numbers are its first, random ones.")
         )
-    return with_note(walked, N_("This model is large: it is walked through by its shapes."))
+    return with_note(walked, N_("This model is large, so only its shapes are shown."))
 
 
 @byte_cache.kept

@@ -50,7 +50,7 @@ def layer_picker(subject: Subject) -> int:
             format_func=lambda index: str(index + 1),
             key=key,
             persist_state="session",
-            help=_("The block whose inside the steps show; of a stack with fewer, its last one."),
+            help=_("The block that the steps show; in a stack with fewer blocks, its last."),
         )
     view_link.warn(problem)
     view_link.say(block, index)
@@ -64,7 +64,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     if hidden & {one.name for one in step.tensors}:
         waiting = ", ".join(f"`{one.name}`" for one in step.tensors if one.name in hidden)
         st.caption(
-            _("Predict first: {names} can be seen once you have answered.").format(names=waiting)
+            _("Predict first: {names} appears once you have answered.").format(names=waiting)
         )
     if not every:
         return
@@ -80,7 +80,7 @@ def tensor(step: WalkStep, subject: Subject, example: int, *, is_revealed: bool)
     chosen = every[name]
     if not chosen.has_values:
         st.info(
-            _("Shapes only: this model is laid out without numbers; a small one has them."),
+            _("Shapes only: this model is too large for numbers; a small one has them."),
             icon=":material/straighten:",
         )
         return
@@ -177,9 +177,9 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         list(names),
     )
     words = _(
-        "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, {wrong:.3f} "
-        "with sqrt(d_model) = {large:.2f}. More bits are flatter weights, shared out among more "
-        "keys."
+        "Head {head}: {right:.3f} bits on average with sqrt(d_head) = {small:.2f}, "
+        "{wrong:.3f} with sqrt(d_model) = {large:.2f}. More bits mean flatter weights, "
+        "spread over more keys."
     ).format(
         head=head + 1,
         right=float(both.right_bits.mean()),

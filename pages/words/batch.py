@@ -56,7 +56,7 @@ def view() -> None:
     with right:
         show.figure(
             plots.mask(made, state.theme()),
-            _("Its mask: 1 may be attended to. Where it is 0, no query ever looks."),
+            _("Its mask: 1 may be attended to. Where it is 0, no query looks."),
             key="words-mask",
         )
     _what_happened(made)
@@ -75,7 +75,7 @@ def _length(sentences: list[list[str]], *, has_bos: bool, has_eos: bool) -> int:
         most,
         most,
         key=f"words-length-{least}-{most}",
-        help=_("Longer sentences lose their end; a smaller rectangle costs less."),
+        help=_("Longer sentences are cut off; a smaller rectangle costs less."),
     )
 
 
@@ -83,8 +83,8 @@ def _what_happened(made: Batch) -> None:
     n, length = made.ids.shape
     st.markdown(
         _(
-            "Shape **({n}, {length})**: {share} of the cells are padding, computed for nothing. "
-            "Attention compares {pairs} pairs of positions a head."
+            "Shape **({n}, {length})**: {share} of the cells are padding, computed for "
+            "nothing. Each head compares {pairs} pairs of positions."
         ).format(
             n=n,
             length=length,
@@ -121,7 +121,7 @@ def _vocabulary(made: Batch) -> None:
         )
         st.caption(
             _(
-                "<pad> fills up and is masked, <bos> begins, <eos> ends, <unk> stands for every "
-                "word that is not here. The others are numbered by how often they occur."
+                "<pad> fills and is masked, <bos> begins, <eos> ends, <unk> stands for "
+                "every unknown word. The others are numbered by how often they occur."
             )
         )

@@ -39,7 +39,7 @@ def table_to_show() -> EmbeddingTable | None:
     """Return the chosen table of the current run, or say what is missing and offer to make it."""
     run_id = state.current_run_id()
     run = None if run_id is None else runs_access.store().get(run_id)
-    why = _("There is no current run whose words could be shown.")
+    why = _("There is no current run with words to show.")
     if run is not None:
         why = _(embeddings.can_show(run))
     if run is None or why:
@@ -101,7 +101,7 @@ def _lookup(table: EmbeddingTable, index: int) -> None:
 
 
 def _alike(table: EmbeddingTable, index: int) -> None:
-    st.header(_("Words that grew alike"), anchor=False)
+    st.header(_("Words that became alike"), anchor=False)
     order = by_class(table.classes)
     before, after = (
         embeddings.class_likeness(table.values[at], table.classes, table.n_special)

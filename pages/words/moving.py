@@ -34,10 +34,10 @@ def view() -> None:
     show.live_figure(
         plots.projected(table, projection, in_space=in_space == "3", has_labels=bool(has_labels)),
         _(
-            "Press Play. At step 0 all words lie in one cloud of chance; look which classes part "
-            "first. Axes: the {n} directions of most variance at the last step ({share} of it "
-            "together), the same in every frame, so that only the words move. A word that would "
-            "cover another shows when you point at it."
+            "Press Play. At step 0 all words lie in one random cloud; see which classes "
+            "separate first. Axes: the {n} directions of most variance at the last step "
+            "({share} of it together), the same in every frame, so that only the words "
+            "move. A word that would cover another shows when you point at it."
         ).format(
             n=in_space,
             share=show.percent(float(projection.explained[: int(in_space)].sum())),

@@ -15,8 +15,9 @@ from tfm_core.presets import PRESETS
 def view() -> None:
     """Compare a model of words with one of pictures; the current run is one of them."""
     st.markdown(
-        _("A Transformer's blocks read a sequence of vectors, whatever it stands for. Words and "
-          "pictures differ in how they become one, and in what is asked in the end.")
+        _("A Transformer's blocks read a sequence of vectors, whatever it stands for. "
+          "Words and pictures differ in how they become such a sequence, and in what is "
+          "asked at the end.")
     )  # fmt: skip
     language, words = _side("translate", is_words=True)
     vision, pixels = _side("vit-digits", is_words=False)

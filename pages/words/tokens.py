@@ -25,7 +25,7 @@ EXAMPLE = (
 def view() -> None:
     """Ask for a text and a way to cut it; show the tokens and what the vocabulary costs."""
     raw = st.text_area(
-        _("Your text, in any script"),
+        _("Your text, in any language"),
         EXAMPLE,
         key="words-text",
         height=100,
@@ -36,13 +36,13 @@ def view() -> None:
         corpus = view_link.choice(
             _("Vocabulary learned from"),
             CORPUS,
-            help=_("A vocabulary knows its corpus only: cut your text with another's and see."),
+            help=_("A vocabulary knows only its corpus: cut your text with another's and see."),
         )
         is_lower = st.toggle(
             _("Lower case"),
             key="words-lower",
             persist_state="session",
-            help=_("The and the become one token; the corpus of the toy grammar too."),
+            help=_("“The” and “the” become one token, in the corpus too."),
         )
     try:
         text = tokenise.clean(raw, lower=is_lower)
@@ -77,7 +77,7 @@ def _pairs(text: str, source: str) -> None:
     rule = (
         _("Merge {k}: **{left}** + **{right}** → **{merged}**, side by side {n} times before it.")
         if k
-        else _("The first merge will be **{left}** + **{right}** → **{merged}**, {n} times.")
+        else _("The first merge: **{left}** + **{right}** → **{merged}**, {n} times.")
     )
     st.markdown(
         rule.format(
@@ -94,8 +94,8 @@ def _pairs(text: str, source: str) -> None:
         show.figure(
             plots.sizes(sizes, lengths, k, _others(text, source)),
             _(
-                "Every merge makes the vocabulary larger by one token and the text shorter: look "
-                "where the curve flattens, further merges buy little."
+                "Every merge adds a token to the vocabulary and shortens the text. Where "
+                "the curve flattens, further merges gain little."
             ),
             key="words-sizes",
         )
@@ -103,7 +103,9 @@ def _pairs(text: str, source: str) -> None:
         st.dataframe(
             _merge_table(learned, k), hide_index=True, height=320, key=f"words-merge-table-{most}"
         )
-        st.caption(_("The merges in their order, and how often the pair stood in the corpus then."))
+        st.caption(
+            _("The merges in order, and how often the pair occurred in the corpus at that time.")
+        )
     _byte_note(text)
     show.code(bpe.apply)
 
@@ -125,8 +127,8 @@ def _words(text: str, source: str) -> None:
     _chips(tokenise.by_word(text, known), len(known))
     st.markdown(
         _(
-            "A word outside the vocabulary is **lost**: every unknown word gets number {n}. And "
-            "dog and dogs are as different as dog and park."
+            "A word outside the vocabulary is **lost**: every unknown word gets number "
+            "{n}. And “dog” and “dogs” are as different as “dog” and “park”."
         ).format(n=SPECIALS.index("<unk>"))
     )
     show.code(tokenise.vocabulary)
@@ -137,8 +139,8 @@ def _characters(text: str, source: str) -> None:
     _chips(tokenise.by_character(text, known), len(known))
     st.markdown(
         _(
-            "A small vocabulary and a long sequence: attention costs the square of the length, and "
-            "the model has to spell out every word."
+            "A small vocabulary and a long sequence: attention costs the square of the "
+            "length, and the model has to spell every word."
         )
     )
     show.code(tokenise.by_character)

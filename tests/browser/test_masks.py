@@ -24,7 +24,7 @@ def test_a_click_forbids_a_pair_and_the_row_shares_its_attention_anew(open_tab: 
     expect(cell(tab, "mask", 0, 0)).to_have_text("×")
     expect(cell(tab, "weights", 0, 1)).not_to_have_text(before)
     expect(tab.main.get_by_text("35 of 36 pairs are allowed.")).to_be_visible()
-    tab.button("Take back my clicks (1)").click()
+    tab.button("Undo my clicks (1)").click()
     expect(cell(tab, "weights", 0, 1)).to_have_text(before)
 
 

@@ -23,7 +23,7 @@ def test_a_click_on_the_mask_forbids_a_pair_and_the_row_shares_anew(open_tab: Op
     expect(cell(tab, "weights", 2, 0)).to_have_text("0.00")
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.64")
     expect(cell(tab, "masked", 2, 0)).to_have_text("lowest")
-    tab.button("Take back my clicks on the mask (1)").click()
+    tab.button("Undo my clicks on the mask (1)").click()
     expect(cell(tab, "weights", 2, 2)).to_have_text("0.47")
 
 
@@ -45,7 +45,7 @@ def test_a_picked_number_is_written_out_and_its_parts_light_up(open_tab: OpenTab
 def test_the_step_of_the_learning_stays_in_sight_above_the_numbers(open_tab: OpenTab) -> None:
     tab = open_tab("by-hand?stage=projections")
     tab.page.set_viewport_size({"width": 1440, "height": 900})
-    step = tab.main.get_by_test_id("stSlider").filter(has_text="Step of the learning")
+    step = tab.main.get_by_test_id("stSlider").filter(has_text="Training step")
     weights = tab.main.locator(".st-key-hand-overview figure").nth(3)
     expect(weights).to_contain_text("Weights")
     expect(step).to_be_in_viewport()

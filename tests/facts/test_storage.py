@@ -62,4 +62,6 @@ def test_what_is_kept_is_never_more_than_may_be(experiment, most: int) -> None:
 def test_a_whole_run_has_two_checkpoints_beside_its_snapshots() -> None:
     experiment = PRESETS["translate"].experiment
     snapshots = storage.snapshots_bytes(experiment, MOST)
-    assert storage.run_bytes(experiment, 1_000, MOST) - snapshots == 2 * 3 * 4 * 1_000
+    assert storage.run_bytes(experiment, 1_000, MOST, 0) - snapshots == 2 * 3 * 4 * 1_000
+    sets = storage.run_bytes(experiment, 1_000, MOST, 10**6) - snapshots - 2 * 3 * 4 * 1_000
+    assert sets == storage.WEIGHT_SETS * 2 * 1_000

@@ -2,7 +2,7 @@
 
 import json
 import math
-from itertools import islice, pairwise
+from itertools import islice
 
 import pytest
 import torch
@@ -22,7 +22,6 @@ from tfm_core.training.events import (
 from tfm_core.training.loop import (
     build,
     seeds_of_step,
-    snapshot_steps,
     train,
 )
 
@@ -160,16 +159,6 @@ def test_stopping_early_keeps_what_was_learned():
         next(events)
     events.close()
     assert trainer.step == 2
-
-
-@pytest.mark.parametrize(("total", "count"), [(1, 2), (6, 4), (1000, 32), (100000, 24), (5, 256)])
-def test_snapshots_are_log_spaced_from_first_to_last(total, count):
-    steps = snapshot_steps(total, count)
-    assert steps[0] == 0
-    assert steps[-1] == total
-    assert len(steps) <= count
-    gaps = [b - a for a, b in pairwise(steps)]
-    assert gaps == sorted(gaps)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "cosine", "linear", "inverse-sqrt"])

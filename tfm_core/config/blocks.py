@@ -90,7 +90,7 @@ class BlockConfig(Config):
     final_norm: Annotated[str, OneOf(FINAL_NORMS)] = knob(
         "pre-norm",
         N_("Last norm"),
-        N_("Whether a norm stands behind the last block."),
+        N_("Whether a norm follows the last block."),
         advanced=True,
     )
 

@@ -65,7 +65,9 @@ def _sequences(n_symbols: int, longest: int) -> int:
 TEXT_TASKS: dict[str, TextTaskFacts] = {
     "english-korean": TextTaskFacts(
         N_("English to Korean"),
-        N_("A toy grammar into real Korean: verb last, particles that agree."),
+        N_(
+            "Simple English into real Korean: the verb goes last, and every noun gets its particle."
+        ),
         N_("Clauses"),
         N_("1 is a simple sentence, 2 joins two sentences with “and” (much harder)."),
         range(1, 3),
@@ -189,7 +191,7 @@ TEXT_TASKS: dict[str, TextTaskFacts] = {
     ),
     "span-corruption": TextTaskFacts(
         N_("Span corruption"),
-        N_("Write the spans hidden from a toy English, each behind its sentinel (T5)."),
+        N_("Write the spans hidden from a toy English, each after its sentinel (T5)."),
         N_("Hidden, %"),
         N_(
             "Share of each sentence's words that is hidden, in spans of 2 on average; T5 hides "

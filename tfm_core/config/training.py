@@ -123,7 +123,10 @@ class TrainingConfig(Config):
     validate_every: int = knob(
         100,
         N_("Validate every"),
-        N_("Steps between two measurements on unseen examples."),
+        N_(
+            "Steps between two measurements on unseen examples; while the loss falls, a few more "
+            "are made in between."
+        ),
         ge=1,
         le=100_000,
         step=50,
@@ -151,9 +154,12 @@ class TrainingConfig(Config):
         advanced=True,
     )
     snapshots: int = knob(
-        32,
+        36,
         N_("Snapshots"),
-        N_("How many looks inside are kept, log-spaced over the steps."),
+        N_(
+            "How many snapshots are kept at most: some log-spaced over the steps, most where "
+            "the loss falls."
+        ),
         ge=2,
         le=256,
         advanced=True,

@@ -1,4 +1,5 @@
-"""What a run keeps on the disk: what its attention looks at, again and again, and two checkpoints.
+"""What a run keeps on the disk: what its attention looks at, again and again, its weights at some
+of these steps where they are small, and two checkpoints.
 
 Torch-free algebra. Attention is what can grow beyond all measure: a map has tokens² numbers, and a
 snapshot holds one for each head of each layer on each example that it looks at. Where that is more
@@ -20,6 +21,9 @@ N_PICTURES = 10
 """... and pictures of classes."""
 MOST_EMBEDDED = 65_536
 """Numbers of an embedding table that every snapshot keeps; a larger one is left out."""
+WEIGHT_SETS = 14
+"""Sets of weights that a small run keeps over its training, at most: the first, the last, and those
+of steps in which its loss fell."""
 HALF, FULL = 2, 4  # bytes of a number in a snapshot, in a checkpoint
 
 
@@ -55,11 +59,24 @@ def snapshots_bytes(experiment: Experiment, most: int) -> int:
     return n_snapshots * HALF * (numbers + _embedded(experiment))
 
 
-def run_bytes(experiment: Experiment, n_parameters: int, most: int) -> int:
-    """Return the bytes of a whole run: its snapshots, the last and the best checkpoint."""
+def weights_bytes(n_parameters: int, most: int) -> int:
+    """Return the bytes of the weights that a run keeps over its training: all sets, or none.
+
+    most: bytes that they may take.
+    """
+    needs = WEIGHT_SETS * HALF * n_parameters
+    return needs if needs <= most else 0
+
+
+def run_bytes(experiment: Experiment, n_parameters: int, most: int, most_weights: int) -> int:
+    """Return the bytes of a whole run: snapshots, weights, the last and the best checkpoint.
+
+    most: attention weights of a snapshot; most_weights: bytes of the weights over training.
+    """
     training = experiment.training
     copies = 1 + OPTIMISERS[training.optimizer].moments + (training.tested == "best")
-    return snapshots_bytes(experiment, most) + 2 * copies * FULL * n_parameters
+    kept = snapshots_bytes(experiment, most) + weights_bytes(n_parameters, most_weights)
+    return kept + 2 * copies * FULL * n_parameters
 
 
 def _embedded(experiment: Experiment) -> int:

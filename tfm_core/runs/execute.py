@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING
 
 from tfm_core.facts import storage
 from tfm_core.reading import Unreadable, is_number, object_of
-from tfm_core.runs import claim, leftovers, requests, room, settings, snapshots, spare, tickets
+from tfm_core.runs import (
+    claim,
+    leftovers,
+    requests,
+    room,
+    settings,
+    snapshots,
+    spare,
+    tickets,
+    weights,
+)
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.control import BY_HAND, Control
 from tfm_core.runs.failures import sentence
@@ -108,7 +118,8 @@ class _Execution:
         self.last, self.best = (run.folder / "checkpoints" / name for name in ("last", "best"))
         self._best_loss = _best_loss(run.folder)
         self._saved_at, self._save_took, self._saved_step = time.monotonic(), 0.0, -1
-        most = settings.read().max_attention
+        self.limits = settings.read()
+        most = self.limits.max_attention
         self.n_attended = max(1, storage.examples_kept(run.experiment, most))
 
     def go(self) -> Ending:
@@ -145,9 +156,11 @@ class _Execution:
             return None
         step = trainer.step if self.run.has_checkpoint else -1
         self.recorder.record({"event": "resumed", "step": step})
-        for later in self.run.snapshot_steps():
-            if later > step:
-                snapshots.snapshot_path(self.run.folder, later).unlink(missing_ok=True)
+        taken = [snapshots.snapshot_path(self.run.folder, n) for n in self.run.snapshot_steps()]
+        taken += [weights.weights_path(self.run.folder, n) for n in self.run.weight_steps()]
+        for path in taken:
+            if int(path.stem) > step:
+                path.unlink(missing_ok=True)
         if step >= 0:
             return None
         self._best_loss = math.inf
@@ -162,6 +175,8 @@ class _Execution:
         else:
             if isinstance(event, SnapshotDue):
                 self._snapshot(trainer)
+                if event.keeps_weights:
+                    self._keep_weights(trainer)
             self.recorder.record(to_record(event))
         if self.listener is not None:
             self.listener(event)
@@ -191,6 +206,15 @@ class _Execution:
 
         taken = snapshot.take(trainer, self.n_attended)
         self._keep(partial(snapshots.write, self.run.folder, taken))
+
+    def _keep_weights(self, trainer: Trainer) -> None:
+        if storage.weights_bytes(trainer.n_parameters, self.limits.max_weights):
+            state = {name: value.cpu() for name, value in trainer.model.state_dict().items()}
+            arrays = {
+                name: (value.half() if value.is_floating_point() else value).numpy()
+                for name, value in state.items()
+            }
+            self._keep(partial(weights.write, self.run.folder, trainer.step, arrays))
 
     def _choose_examples(self, trainer: Trainer) -> None:
         """Write the probe; a resumed run goes on with the attention of no more examples."""

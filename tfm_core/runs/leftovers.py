@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfm_core.runs import claim
+from tfm_core.runs import claim, weights
 from tfm_core.runs.sweep import BESIDE
 
-_PARTS = ("snapshots", "checkpoints/last", "checkpoints/best", claim.FOLDER)
+_PARTS = ("snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best", claim.FOLDER)
 _OWN = re.compile(r"\.(status|best|probe)\..+")
 """Beside them lie names and requests, which others may just be writing."""
 

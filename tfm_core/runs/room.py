@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
 
-from tfm_core.runs import spare, trash
+from tfm_core.runs import spare, trash, weights
 from tfm_core.runs.failures import is_disk_full
 from tfm_core.runs.limits import LimitReached
 from tfm_core.runs.run import Run
@@ -22,7 +22,7 @@ from tfm_core.runs.settings import Settings
 from tfm_core.sentences import in_bytes
 
 _BLOCK = 4096  # bytes in which most disks give out room
-_PARTS = ("", "snapshots", "checkpoints/last", "checkpoints/best")
+_PARTS = ("", "snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best")
 
 Written = TypeVar("Written")
 

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
 from tfm_core.probe.form import SnapshotForm, form_of
-from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.probe.types import Array, Probe, Snapshot
 from tfm_core.reading import (
     Unreadable,
     content_of,
@@ -30,7 +30,7 @@ from tfm_core.reading import (
     object_of,
     open_plain,
 )
-from tfm_core.runs import claim, requests, snapshots, tickets
+from tfm_core.runs import claim, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
@@ -207,6 +207,14 @@ class Run:
     def snapshot_steps(self) -> list[int]:
         """Return the steps of the snapshots that can be read, ascending."""
         return snapshots.steps(self.folder)
+
+    def weight_steps(self) -> list[int]:
+        """Return the steps whose weights were kept, ascending; none where they were too large."""
+        return weights.steps(self.folder)
+
+    def weights(self, step: int) -> dict[str, Array]:
+        """Return the weights of a step by name, float16. Raises ValueError, in a sentence."""
+        return weights.read(self.folder, step)
 
     def snapshot(self, step: int) -> Snapshot:
         """Return the snapshot of a step, not to be changed. Raises ValueError, in a sentence."""

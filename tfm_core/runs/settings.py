@@ -39,6 +39,7 @@ class Settings:
     max_seconds: int | None = None
     max_pause: int = 600
     max_attention: int = 20_000_000
+    max_weights: int = 16_000_000
     max_disk: int | None = None
     max_runs: int | None = None
     public: bool = False
@@ -265,6 +266,15 @@ VARIABLES = (
         "20000000",
         "only shows",
         whole,
+    ),
+    Variable(
+        "TFM_MAX_WEIGHTS",
+        "max_weights",
+        "room for the weights that a run keeps at some of its steps, in half precision, to say "
+        "from when on it read a picture; a run whose weights would take more keeps none",
+        "16MB",
+        "no run keeps any",
+        size,
     ),
     Variable(
         "TFM_MAX_DISK",

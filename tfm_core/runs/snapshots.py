@@ -136,8 +136,13 @@ def kept(path: Path, form: SnapshotForm) -> Snapshot:
 
 def steps(folder: Path) -> list[int]:
     """Return the steps of the snapshots of a run that can be read, ascending."""
+    return steps_in(folder / "snapshots")
+
+
+def steps_in(folder: Path) -> list[int]:
+    """Return the steps after which whole safetensors files of a folder are named, ascending."""
     try:
-        with os.scandir(folder / "snapshots") as entries:
+        with os.scandir(folder) as entries:
             found = [entry for entry in entries if _NAME.fullmatch(entry.name)]
     except OSError:
         return []

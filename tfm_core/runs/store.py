@@ -14,7 +14,7 @@ from pathlib import Path
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import sync_file, sync_folder
 from tfm_core.reading import is_plain
-from tfm_core.runs import room, settings, spare, trash
+from tfm_core.runs import room, settings, spare, trash, weights
 from tfm_core.runs.atomic import read_json, write_bytes, write_json
 from tfm_core.runs.failures import told
 from tfm_core.runs.run import ID, MAX_NAME, Meta, Run
@@ -250,7 +250,7 @@ def _write_new(folder: Path, experiment: Experiment, meta: Meta, status: Status)
 def _copy(source: Path, folder: Path) -> None:
     """Copy what a run has learned and shown so far; what is no plain file of it stays behind."""
     found = [source / name for name in ("events.jsonl", "probe.json", "probe.safetensors")]
-    for name in ("snapshots", "checkpoints/last", "checkpoints/best"):
+    for name in ("snapshots", weights.FOLDER, "checkpoints/last", "checkpoints/best"):
         if os.path.isdir(source / name):
             found += (source / name).iterdir()
     for path in (*found, source / "best.json"):

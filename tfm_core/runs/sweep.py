@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfm_core.runs import trash
+from tfm_core.runs import trash, weights
 from tfm_core.runs.status import read_status
 
 QUIET_SECONDS = 600.0
@@ -28,7 +28,15 @@ DRAFT = ".new-"
 BESIDE = re.compile(r"\..+\.[0-9a-f]{8}|\.tmp\w{6}|.+\.new")
 """A file that is written beside its place: by ``atomic``, by safetensors, as a checkpoint."""
 
-_PARTS = ("", "requests", "snapshots", "claims", "checkpoints/last", "checkpoints/best")
+_PARTS = (
+    "",
+    "requests",
+    "snapshots",
+    weights.FOLDER,
+    "claims",
+    "checkpoints/last",
+    "checkpoints/best",
+)
 
 
 def sweep(root: Path) -> int:

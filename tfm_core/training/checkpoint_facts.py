@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tfm_core.reading import MOST_STEPS, Unreadable, is_number, is_whole
+from tfm_core.training.descent import is_state
 
 _MOST_SECONDS = 1e11
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointFacts:
-    """The step of a checkpoint, the seconds trained, and the states of scaler and patience."""
+    """The step of a checkpoint, the seconds trained, and the states of what else goes on."""
 
     step: int
     seconds: float
     scaler: dict[str, Any]
     patience: dict[str, Any]
+    descent: dict[str, Any] = field(default_factory=dict)
 
 
 def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
@@ -32,13 +34,14 @@ def facts_of(metadata: Mapping[str, str] | None) -> CheckpointFacts:
         raise Unreadable("it does not say where its training stood")
     step, seconds = values.get("step"), values.get("seconds")
     scaler, patience = values.get("scaler"), values.get("patience", {})
+    descent = values.get("descent", {})
     if not is_whole(step, 0, MOST_STEPS):
         raise Unreadable("its step cannot be")
     if not is_number(seconds, 0, _MOST_SECONDS):
         raise Unreadable("its seconds cannot be")
-    if not isinstance(scaler, dict) or not _is_patience(patience):
+    if not isinstance(scaler, dict) or not _is_patience(patience) or not is_state(descent):
         raise Unreadable("its state of the training cannot be")
-    return CheckpointFacts(step, float(seconds), scaler, patience)
+    return CheckpointFacts(step, float(seconds), scaler, patience, descent)
 
 
 def _is_patience(state: object) -> bool:

@@ -48,6 +48,7 @@ def save(trainer: Trainer, folder: Path) -> None:
         "seconds": trainer.seconds,
         "scaler": trainer.scaler.state_dict(),
         "patience": trainer.patience.state(),
+        "descent": trainer.descent.state(),
     }
     if not folder.is_dir():
         folder.mkdir(parents=True)
@@ -86,6 +87,7 @@ def load(trainer: Trainer, folder: Path) -> None:
             "The checkpoint {name} does not hold the state of this optimiser.", name=folder.name
         ) from None
     trainer.patience.restore(facts.patience)
+    trainer.descent.restore(facts.descent)
     trainer.step, trainer.seconds = facts.step, facts.seconds
 
 

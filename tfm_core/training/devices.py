@@ -204,7 +204,7 @@ def _why_no_cuda() -> str:
     if platform.system() == "Darwin":
         return N_("Macs have no NVIDIA GPU.")
     if torch.version.cuda is None:
-        return N_("The installed PyTorch is the one without CUDA.")
+        return N_("This PyTorch was installed without CUDA support.")
     return N_("PyTorch finds no NVIDIA GPU, or no driver for it.")
 
 

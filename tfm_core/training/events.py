@@ -73,9 +73,13 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotDue:
-    """Now is the moment to look inside."""
+    """Now is the moment to look inside.
+
+    keeps_weights: at one of the few steps whose weights show how the model came to learn.
+    """
 
     step: int
+    keeps_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True)

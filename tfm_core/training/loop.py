@@ -24,6 +24,7 @@ from tfm_core.data.load import Data, load
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
 from tfm_core.training.autocast import autocast
+from tfm_core.training.descent import VALIDATIONS, Descent, looks
 from tfm_core.training.devices import memory_used, resolve
 from tfm_core.training.divergence import NO_NUMBER, TrainingDiverged
 from tfm_core.training.events import (
@@ -71,6 +72,7 @@ class Trainer:
     step: int = 0
     seconds: float = 0.0
     patience: Patience = field(default_factory=Patience)
+    descent: Descent = field(default_factory=Descent)
     best: BestWeights | None = None
     clock: Callable[[], float] = time.perf_counter
     _order: tuple[int, Tensor] | None = field(default=None, repr=False)
@@ -132,6 +134,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
+        descent=Descent(_lowest(objective)),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )
@@ -143,10 +146,10 @@ def train(trainer: Trainer) -> Iterator[Event]:
     Raises TrainingDiverged when the loss is no longer a number.
     """
     config = trainer.experiment.training
-    due = set(snapshot_steps(config.steps, config.snapshots))
+    due, descent = looks(config.steps, config.snapshots), trainer.descent
     yield _started(trainer)
     if trainer.step == 0:
-        yield SnapshotDue(0)
+        yield SnapshotDue(0, keeps_weights=True)
         yield _measured(trainer, "validation")
     memory, speed = memory_used(trainer.device), 0.0
     while trainer.step < config.steps and not trainer.patience.is_over:
@@ -157,14 +160,17 @@ def train(trainer: Trainer) -> Iterator[Event]:
         took = trainer.clock() - begin
         trainer.seconds += took
         speed = took if not speed else 0.9 * speed + 0.1 * took
-        if step % config.validate_every == 0 or step == config.steps:
+        descent.update(loss)
+        is_regular = step % config.validate_every == 0 or step == config.steps
+        if is_regular or descent.passes(VALIDATIONS):
             measured = _measured(trainer, "validation")
-            trainer.patience.update(step, measured.loss)
+            trainer.patience.update(step, measured.loss, counts=is_regular)
             if config.tested == "best" and trainer.patience.best_step == step:
                 trainer.best = BestWeights(step, _weights(trainer.model))
             yield measured
-        if step in due or trainer.patience.is_over:
-            yield SnapshotDue(step)
+        if trainer.patience.is_over or due.is_due(step, descent):
+            keeps_weights = trainer.patience.is_over or due.keeps_weights(step, descent)
+            yield SnapshotDue(step, keeps_weights)
         if step % _MEMORY_EVERY == 0:
             memory = memory_used(trainer.device)
         epoch = step / trainer.steps_per_epoch
@@ -173,15 +179,6 @@ def train(trainer: Trainer) -> Iterator[Event]:
         yield _tested(trainer)
     reason = trainer.patience.reason(step=trainer.step, total=config.steps)
     yield Finished(trainer.step, trainer.seconds, reason, trainer.patience.best_step)
-
-
-def snapshot_steps(total: int, count: int) -> list[int]:
-    """Return at most ``count`` steps from 0 to ``total``, log-spaced: most where heads form."""
-    if count == 2 or total < 2:
-        return sorted({0, total})
-    ratio = total ** (1 / (count - 2))
-    steps = {0, total} | {min(total, round(ratio**i)) for i in range(count - 1)}
-    return sorted(steps)
 
 
 def seeds_of_step(experiment: Experiment, step: int) -> tuple[int, int]:
@@ -222,6 +219,12 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     scaler.step(optimizer)
     scaler.update()
     return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
+
+
+def _lowest(objective: Objective) -> float:
+    """Return the lowest loss that the targets allow; half of that of guessing where unknown."""
+    floor = objective.loss_lower_bound()
+    return math.log(objective.n_classes) / 2 if floor is None else floor
 
 
 def _started(trainer: Trainer) -> Started:

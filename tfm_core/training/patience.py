@@ -31,11 +31,14 @@ class Patience:
         """Whether the limit is reached."""
         return 0 < self.limit <= self.waited
 
-    def update(self, step: int, loss: float) -> None:
-        """Take in the validation loss of a step."""
+    def update(self, step: int, loss: float, *, counts: bool = True) -> None:
+        """Take in the validation loss of a step.
+
+        counts: as one of the validations that are waited for; one between them can only be better.
+        """
         if loss < self.best_loss:
             self.best_loss, self.best_step, self.waited = loss, step, 0
-        else:
+        elif counts:
             self.waited += 1
 
     def reason(self, *, step: int, total: int) -> str | None:

@@ -26,14 +26,14 @@ PRE_NORM = FinalNorm(
 ALWAYS = FinalNorm(
     name="always",
     label=N_("Always"),
-    help=N_("Also behind post-norm blocks, as torch.nn.Transformer has it."),
+    help=N_("Also after post-norm blocks, as torch.nn.Transformer has it."),
     source="torch.nn.Transformer",
     stands=lambda norm_first: True,
 )
 NEVER = FinalNorm(
     name="never",
     label=N_("Never"),
-    help=N_("Also not behind pre-norm blocks: sums of all blocks reach the output as they are."),
+    help=N_("Not even after pre-norm blocks: the sums of all blocks reach the output as they are."),
     source="study texts",
     stands=lambda norm_first: False,
 )

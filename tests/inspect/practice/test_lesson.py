@@ -139,7 +139,7 @@ def test_a_file_with_a_wrong_name_is_refused(run):
 
 def test_a_run_without_weights_says_so(store):
     fresh = store.create(lesson.guided("early"))
-    with pytest.raises(ValueError, match="has kept no weights yet"):
+    with pytest.raises(ValueError, match="has saved no weights yet"):
         evaluation.evaluate(fresh, "validation")
 
 

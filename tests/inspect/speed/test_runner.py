@@ -49,7 +49,7 @@ def test_time_that_is_over_is_said():
 def test_a_measurement_that_nobody_looks_at_ends():
     measurement = BenchmarkProcess("batch", small("vit"), "cpu", patience=0.3)
     wait_until(lambda: not measurement.is_running, "it has ended")
-    assert measurement.poll().problem == "Stopped because nobody looked at it any more."
+    assert measurement.poll().problem == "Stopped because nobody was watching it any more."
 
 
 def test_a_failure_is_a_sentence():

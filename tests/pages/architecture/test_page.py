@@ -138,7 +138,7 @@ def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page
     assert "shapes only, no numbers" in said(app)
     app.switch_page("speed/page.py").run()  # what trains has the sizes of its task
     assert not app.exception
-    assert "laid out by its shapes only" not in said(app)
+    assert "has only shapes here" not in said(app)
     app.switch_page("architecture/build.py").run()
     app.selectbox(key="model-choice").set_value("gpt2-small").run()
     assert "src_vocabulary" not in app.query_params
@@ -190,7 +190,7 @@ def test_a_recorded_run_shows_what_goes_into_its_activation(open_page, store, mo
     app.session_state["parameters-tab"] = "Activation"
     app.run()
     assert not app.exception
-    assert "This model takes **GELU**" in said(app)
+    assert "applies **GELU** to each hidden number" in said(app)
     assert list(app.table[0].value.index) == ["encoder.layers.0", "encoder.layers.1"]
 
 
@@ -271,8 +271,8 @@ def test_what_a_step_costs_follows_checkpointing_patience_and_the_cls_token(open
     step, shape = metrics["Training step, in FLOPs"], data_shape(chosen)
     done = sum(macs(chosen.model, shape).values()) - unasked(chosen.model, shape)
     assert step.value == show.count(4 * 2 * chosen.training.batch_size * done)
-    assert "With gradient checkpointing the blocks run forward once more." in step.help
-    assert "Only the CLS token is read behind the last block" in step.help
+    assert "With gradient checkpointing the blocks run forward a second time." in step.help
+    assert "Only the CLS token is read after the last block" in step.help
 
 
 @pytest.mark.parametrize("path", PATHS)

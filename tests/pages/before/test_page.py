@@ -41,7 +41,7 @@ def test_one_press_queues_three_runs_that_differ_in_their_model_alone(busy_queue
     assert {repr(run.experiment) for run in queued} == {repr(e) for e in expected.values()}
     assert len(queued) == 3
     assert "3 runs wait for their turn" in said(app)
-    assert "The first look inside is on its way" in said(app)
+    assert "The first attention maps appear after the first step" in said(app)
 
 
 def test_a_server_with_limits_says_why_nothing_starts(store, open_page, monkeypatch, request):
@@ -72,7 +72,7 @@ def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
 def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypatch):
     monkeypatch.setattr("tfm_core.inspect.speed.step_times.LEAST_SECONDS", 0.0)
     app = viewed(open_page(PAGE), "length")
-    assert "Nothing is measured yet" in said(app)
+    assert "Nothing measured yet" in said(app)
     app.button(key="before-measure").click().run()
     forecast.wait()
     app.run()

@@ -47,7 +47,7 @@ def test_a_sentence_is_read_and_held_against_the_rule(open_page, store, pooling)
     assert "The rule says **negative**" in said(app)
     assert "but · slow" in said(app)
     who = "the CLS token" if pooling == "cls" else "the mean of all words"
-    assert f"Where {who} looks" in said(app)
+    assert f"What {who} attends to" in said(app)
     app.button(key="encoders-example-1").click().run()
     assert app.text_input(key="encoders-text").value == "The film was very good."
     assert "The rule says **positive**" in said(app)
@@ -98,7 +98,7 @@ def test_unknown_words_get_their_sentence_and_stay_where_they_are(open_page, sto
     assert "is not a word of this task" in app.error[0].value
     assert app.text_input(key="encoders-text").value == "the fod was good"
     app.text_input(key="encoders-text").set_value("slow food").run()
-    assert "no sentence of its grammar" in said(app)
+    assert "not a sentence of its grammar" in said(app)
 
 
 def test_gaps_are_filled_beside_the_truth(open_page, store):
@@ -134,7 +134,7 @@ def test_the_current_run_is_the_one_that_reads_where_its_task_fits(open_page, st
     first = reading_run(store, "sentiment", "cls")
     reading_run(store, "sentiment", "mean")
     app = open_page(PAGE, run=first.id)
-    assert "Where the CLS token looks" in said(app)
+    assert "What the CLS token attends to" in said(app)
 
 
 def test_what_the_tokens_of_pictures_know_is_shown_with_the_recorded_run(

@@ -1,33 +1,64 @@
-"""Home: a card for every preset, one press to start, and the runs of before."""
+"""Home: doors, a row for every preset and one press to start it, the last runs, the map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
-import torch
-from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from pages.home.samples import SCENE, caption_sample, text_sample
+from pages.home.doors import DOORS
+from pages.home.page_map import WAY
+from pages.home.preset_list import ALL, START_HERE, TEACHES
+from pages.home.samples import caption_sample, text_sample
+from pages.ui import offers
+from pages.ui.page_table import PAGES
 from tests.pages.made_runs import made_run
-from tfm_core.data.compose import compose
-from tfm_core.data.embedded import read_embedded
 from tfm_core.presets import PRESETS
 from tfm_core.runs.queue import RunQueue
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
 
 
-def test_every_preset_has_a_card_that_says_what_it_learns(open_page: Open) -> None:
+def said(app: AppTest) -> str:
+    return "\n".join(element.value for element in [*app.markdown, *app.caption])
+
+
+def listed(app: AppTest) -> list[str]:
+    """Return the presets that the list shows, by name."""
+    return [b.key.removeprefix("start-") for b in app.button if b.key.startswith("start-")]
+
+
+def test_the_list_begins_with_a_few_and_a_filter_shows_what_teaches_one_thing(
+    open_page: Open,
+) -> None:
     app = open_page()
-    words = "\n".join(element.value for element in [*app.markdown, *app.caption])
-    for preset in PRESETS.values():
-        assert preset.label in words
+    assert listed(app) == list(START_HERE)
+    for family in TEACHES:
+        app.button_group(key="home-teaches").set_value(family).run()
+        assert listed(app) == [
+            name for name, preset in PRESETS.items() if preset.experiment.model.family == family
+        ]
+    app.button_group(key="home-teaches").set_value(ALL).run()
+    assert listed(app) == list(PRESETS)
+
+
+def test_what_is_trained_can_be_filtered_by_what_it_teaches() -> None:
+    assert set(TEACHES) == {preset.experiment.model.family for preset in PRESETS.values()}
+
+
+def test_every_preset_says_what_it_learns_how_long_that_takes_and_what_it_reaches(
+    open_page: Open,
+) -> None:
+    app = open_page()
+    app.button_group(key="home-teaches").set_value(ALL).run()
+    words = said(app)
+    for name, preset in PRESETS.items():
+        assert app.button(key=f"start-{name}").label == f"Train: {preset.label}"
         assert preset.learns in words
         assert preset.reaches in words
+        assert f"about {offers.takes(name)}" in words
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -35,14 +66,54 @@ def test_one_press_starts_a_preset_and_shows_it(
     name: str, store: RunStore, busy_queue: RunQueue, open_page: Open
 ) -> None:
     app = open_page()
+    if name not in START_HERE:
+        family = PRESETS[name].experiment.model.family
+        app.button_group(key="home-teaches").set_value(family).run()
     app.button(key=f"start-{name}").click().run()
+    assert_starts(app, name, store, busy_queue)
+
+
+def test_the_one_button_trains_what_moves_beside_it(
+    store: RunStore, busy_queue: RunQueue, open_page: Open
+) -> None:
+    app = open_page()
+    (primary,) = [button for button in app.button if button.proto.type == "primary"]
+    assert primary.label == "Now train it yourself"
+    primary.click().run()
+    assert_starts(app, "translate", store, busy_queue)
+
+
+def assert_starts(app: AppTest, name: str, store: RunStore, queue: RunQueue) -> None:
     assert not app.exception
     (run,) = [run for run in store.list() if run.meta.preset == name]
     assert run.experiment == PRESETS[name].experiment
     assert run.status.state == "queued"
-    assert busy_queue.position(run.id) == 1
+    assert queue.position(run.id) == 1
     assert app.session_state["current_run"] == run.id
     assert app.query_params["run"] == run.id
+
+
+def test_three_doors_lead_to_pages_that_show_what_they_promise(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, open_page: Open
+) -> None:
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    links = {link.proto.label: link.proto for link in open_page().get("page_link")}
+    for door in DOORS:
+        assert links[f"**{door.label}**"].page == PAGES[door.page].url_path
+        app = open_page(PAGES[door.page].file, **door.query)
+        assert not app.exception
+        assert not app.error
+        assert not app.warning
+
+
+def test_every_page_that_teaches_stands_once_on_the_map(open_page: Open) -> None:
+    on_the_way = [name for stretch in WAY for name in stretch.pages]
+    assert sorted(on_the_way) == sorted(set(PAGES) - {"home", "train", "runs"})
+    app = open_page()
+    shown = [link.proto.page for link in app.get("page_link")]
+    assert [page for page in shown if page in on_the_way][-len(on_the_way) :] == on_the_way
+    words = said(app)
+    assert all(says in words for stretch in WAY for says in stretch.pages.values())
 
 
 def test_a_preset_beyond_the_limits_is_refused_in_a_sentence_and_leaves_nothing(
@@ -64,9 +135,9 @@ def test_one_visitor_may_have_only_so_many_runs_in_hand(
     app, other = (request.getfixturevalue("open_page")() for _ in range(2))
     app.button(key="start-copy").click().run()
     app.switch_page("home/page.py").run()
-    app.button(key="start-sort").click().run()
+    app.button(key="start-addition").click().run()
     assert "1 run trains or waits for you already" in app.error[0].value
-    other.button(key="start-sort").click().run()
+    other.button(key="start-addition").click().run()
     assert not other.error
     assert sum(run.status.state == "queued" for run in store.list()) == 2
 
@@ -90,15 +161,7 @@ def test_the_example_of_a_text_task_is_true(preset) -> None:
         assert all(text_sample(preset.experiment))
 
 
-def test_the_example_of_the_caption_task_is_composed_of_real_digits() -> None:
-    """The picture on the card is what the task composes, and its caption is true of it."""
-    images, labels = read_embedded()
-    chosen = [(labels == 7).nonzero()[3, 0], (labels == 3).nonzero()[5, 0]]
-    digits = torch.stack([images[index, 0] for index in chosen])[None]
-    picture = compose(digits, torch.tensor([[[21, 0, 21], [14, 28, 21]]]))[0, 0].numpy()
-    shown = np.asarray(Image.open(SCENE))[..., 3]
-    expected = np.asarray(Image.fromarray(picture).resize((196, 196), Image.Resampling.BILINEAR))
-    assert np.abs(shown.astype(int) - expected).max() <= 1
+def test_the_example_of_the_caption_task_is_true() -> None:
     assert caption_sample(PRESETS["captions"].experiment) == "a three below a seven"
     assert caption_sample(PRESETS["captions-korean"].experiment) == "삼은 칠 아래에 있다"
     with pytest.raises(ValueError, match="here CaptionTaskConfig is needed"):

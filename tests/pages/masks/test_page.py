@@ -32,7 +32,7 @@ def test_every_mask_is_drawn_on_seeded_scores_without_a_run(open_page, kind):
     app.button_group(key="masks-kind").set_value(kind).run()
     assert not app.exception
     assert not app.error
-    assert "seeded embeddings" in said(app)
+    assert "random embeddings" in said(app)
     data = sent(app)
     assert len(data["mask"]) == len(data["query"])
     assert len(data["mask"][0]) == len(data["key"])
@@ -62,7 +62,7 @@ def test_the_current_runs_model_gives_the_scores(with_recorded, open_page):
     app = open_page(PAGE, run="recorded-korean")
     assert not app.exception
     assert "Real projections: layer 1, head 1 of" in said(app)
-    assert "Decoder self-attention (causal). The words are what it writes for “" in said(app)
+    assert "Decoder self-attention (causal). The tokens are what it writes for “" in said(app)
     assert sent(app)["query"][0] == "<bos>"
     before = sent(app)["scores"]
     app.selectbox(key="masks-head-4").set_value(2).run()
@@ -80,13 +80,13 @@ def test_words_the_run_does_not_know_fall_back_to_seeded_scores_and_say_so(
     app.text_input(key="masks-text-run-one").set_value("colourless green ideas").run()
     assert not app.exception
     assert "Not from the current run: “colourless” is not a word" in said(app)
-    assert "seeded embeddings" in said(app)
+    assert "random embeddings" in said(app)
 
 
 def test_a_run_of_pictures_leaves_the_lab_as_it_is(with_recorded, open_page):
     app = open_page(PAGE, run="recorded-digits")
     assert not app.exception
-    assert "seeded embeddings" in said(app)
+    assert "random embeddings" in said(app)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_is_no_click_on_this_mask_is_dropped(value):
     [
         ("axis", "Nothing leaks under this mask"),
         ("precision", "The scores of query 1, `the`, under the mask above"),
-        ("blind", "What the PyTorch that runs here answers"),
+        ("blind", "What PyTorch gives"),
         ("code", "True = forbidden"),
     ],
 )

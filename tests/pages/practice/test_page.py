@@ -28,7 +28,7 @@ def test_every_step_is_there_without_a_run(open_page, step):
 
 def test_the_split_is_counted_and_its_question_answered(open_page):
     app = open_page(PAGE)
-    assert "0 pictures stand in two splits" in said(app)
+    assert "Pictures in two splits: 0" in said(app)
     app.radio(key="practice-question").set_value("test").run()
     assert "0 of 7 done" in said(app)
     app.radio(key="practice-question").set_value("validation").run()

@@ -48,7 +48,7 @@ def finished(at):
 
 def test_a_measurement_is_read_in_three_parts(store, runner):
     at = opened()
-    assert "Nothing is measured yet" in said(at)
+    assert "Nothing measured yet" in said(at)
     at.button(key="speed-start").click().run()
     finished(at)
     assert not at.exception

@@ -81,7 +81,7 @@ def test_the_run_is_untouched_and_its_memory_is_there(store):
     save(trained, folder)
     before = (folder / FILE).read_bytes()
     at = opened(run=run.id)
-    assert "The first weights that the seed of this run draws" in said(at)
+    assert "The run's first, random weights" in said(at)
     assert "**step 1**" in said(at)
     at.button_group(key="training-step-weights").set_value("last").run()
     assert "**step 2**" in said(at)

@@ -49,7 +49,7 @@ def test_merges_shorten_the_text(open_page):
     slider = next(slider for slider in app.slider if slider.label == "Merges")
     slider.set_value(0).run()
     assert "**19** tokens" in said(app)
-    assert "The first merge will be" in said(app)
+    assert "The first merge:" in said(app)
     next(slider for slider in app.slider if slider.label == "Merges").set_value(2).run()
     assert "**11** tokens" in said(app)
     assert "Merge 2:" in said(app)

@@ -58,7 +58,7 @@ ROLES: dict[str, Role] = {
         Role(
             "next",
             N_("next token"),
-            N_("The key just behind the query; for patches the one to its right."),
+            N_("The key just after the query; for patches the one to its right."),
             N_("place after"),
             N_("patch to the right"),
         ),

@@ -90,8 +90,8 @@ def continued_text(run: Run, text: str) -> Example:
     tokens = task.tokenize(text)
     if len(tokens) > config.max_tgt_len:
         raise StudentError(
-            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} behind <bos>; make it "
-            "shorter.",
+            "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after <bos>; "
+            "make it shorter.",
             n_tokens=len(tokens),
             unit=config.unit,
             max_tgt_len=config.max_tgt_len,

@@ -28,12 +28,12 @@ def about_scale(
         **said,
     )
     because = N_(
-        "Larger scores lie further apart, so the softmax gives more to the largest: see below."
+        "Larger scores lie further apart, so the softmax favours the largest more: see below."
     )
     multiplied, divided, shared = (
         N_("The scores are multiplied, not the weights: the softmax comes after."),
         N_("The scores are divided, not the weights: the softmax comes after."),
-        N_("Even shares come of equal scores."),
+        N_("Equal weights come from equal scores."),
     )
     if not is_scaled:
         text = N_(
@@ -42,8 +42,8 @@ def about_scale(
             **said,
         )
         because = N_(
-            "Smaller scores lie closer together, so the softmax gives less to the largest: see "
-            "below."
+            "Smaller scores lie closer together, so the softmax favours the largest "
+            "less: see below."
         )
     wrong = {
         before: N_("That is what it is now."),
@@ -63,7 +63,7 @@ def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
     first, last = words[0], words[-1]
     at = len(words) - 1
     one, other = float(attended.products[0, at]), float(attended.products[at, 0])
-    yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, asking is not being asked")
+    yes, no = N_("Yes, QKᵀ is symmetric"), N_("No, query and key are different roles")
     return choice_question(
         N_(
             "Look at the scores: is that of the query “{first}” with the key “{last}” the same as "
@@ -75,12 +75,13 @@ def about_symmetry(attended: Attended, words: tuple[str, ...]) -> Question:
         {
             no: N_("Here Q and K come out alike, so both pairs have the same product."),
             yes: N_(
-                "Only with Q = K: W_Q and W_K make two vectors of a word, so who asks matters."
+                "Only with Q = K: W_Q and W_K give a word two vectors, so it matters "
+                "which word is the query."
             ),
         },
         N_(
-            "One is {one:.4f}, the other {other:.4f}. With Q = K they had to be equal; two "
-            "matrices let a word look for something else than it offers.",
+            "One is {one:.4f}, the other {other:.4f}. With Q = K they would be equal; "
+            "two matrices let a word look for something other than it offers.",
             one=one,
             other=other,
         ),
@@ -92,8 +93,8 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
     d_model = vectors.shape[1]
     return number_question(
         N_(
-            "The vectors have {d_model} numbers and there are {n_heads} heads. How many numbers "
-            "has the query of one word in one head?",
+            "The vectors have {d_model} numbers and there are {n_heads} heads. How many "
+            "numbers does one word's query have in one head?",
             d_model=d_model,
             n_heads=n_heads,
         ),
@@ -106,10 +107,10 @@ def about_heads(vectors: Floats, n_heads: int) -> Question:
             d_model_2=d_model // n_heads,
         ),
         wrong={
-            d_model: N_("That is the whole query; the heads share it out."),
+            d_model: N_("That is the whole query; the heads share it."),
             n_heads: N_("That is how many heads there are."),
         },
-        hint=N_("The heads share the numbers of a word out evenly."),
+        hint=N_("The heads share a word's numbers equally."),
     )
 
 
@@ -131,8 +132,10 @@ def about_size(vectors: Floats, n_heads: int) -> Question:
         ),
         wrong={
             d_model**2: N_("That is one of Q, K and V."),
-            3 * d_model**2 * n_heads: N_("More heads cut the same matrix into more pieces."),
-            3 * d_model: N_("That is how many columns it has; each has a number for each input."),
+            3 * d_model**2 * n_heads: N_("More heads only cut the same matrix into more pieces."),
+            3 * d_model: N_(
+                "That is how many columns it has; each column has a number for each input."
+            ),
         },
         hint=N_(
             "It has a row for each number of a word, and a column for each number of Q, K and V."

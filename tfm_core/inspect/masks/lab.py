@@ -240,4 +240,4 @@ def seeded(query: Sequence[str], key: Sequence[str], *, seed: int = 0) -> Projec
     q, k = torch.tensor(embed(query) @ w_query), torch.tensor(embed(key) @ w_key)
     scores = (q @ k.mT / D_HEAD**0.5).float().numpy()
     value = (embed(key) @ w_value).astype(np.float32)
-    return Projected(tuple(query), tuple(key), scores, value, N_("seeded embeddings, untrained"))
+    return Projected(tuple(query), tuple(key), scores, value, N_("random embeddings, untrained"))

@@ -85,7 +85,7 @@ def weights_mark(run: Run) -> int:
     try:
         return _file(run).stat().st_mtime_ns
     except OSError:
-        raise StudentError("This run has kept no weights yet: it has not come that far.") from None
+        raise StudentError("This run has saved no weights yet.") from None
 
 
 def counting_model(run: Run) -> tuple[Model, int]:

@@ -61,7 +61,7 @@ def _needs_pictures(experiment: Experiment, device: str) -> str | None:
 def _needs_plain_data(experiment: Experiment, device: str) -> str | None:
     if experiment.task.kind in {"image", "text"}:
         return None
-    return N_("The data of this task are neither pictures alone nor pairs of sentences.")
+    return N_("The data of this task is neither pictures alone nor pairs of sentences.")
 
 
 def _needs_cores(experiment: Experiment, device: str) -> str | None:

@@ -58,8 +58,9 @@ COMPARISONS: dict[str, BenchmarkComparison] = {
     "checkpointing": BenchmarkComparison(
         N_("Gradient checkpointing"),
         N_(
-            "Forget the inside of each block and compute it again on the way back: time for "
-            "memory. “Checkpointing” on the Train page switches it on for a run.",
+            "Forget each block's activations and compute them again in the backward "
+            "pass: less memory for more time. “Checkpointing” on the Train page switches "
+            "it on for a run.",
         ),
         {"plain": N_("Everything is kept"), "checkpointed": N_("Blocks are computed again")},
         {

@@ -148,7 +148,7 @@ class BenchmarkProcess:
 
     def _why_it_ended(self) -> str:
         if self._process.returncode == -signal.SIGKILL:
-            return N_("The measuring process was ended from outside; perhaps memory ran out.")
+            return N_("The measuring process was killed; perhaps memory ran out.")
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line]
         said = lines[-1][:200] if lines else N_("it said nothing")
@@ -166,7 +166,7 @@ class BenchmarkProcess:
                     )
                 )
             elif now - self._polled > self._patience:
-                self.stop(N_("Stopped because nobody looked at it any more."))
+                self.stop(N_("Stopped because nobody was watching it any more."))
             time.sleep(_POLL_SECONDS)
 
 

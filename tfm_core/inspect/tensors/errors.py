@@ -65,8 +65,8 @@ def _count(x: Tensor, sizes: tuple[int, ...]) -> str | None:
         return N_("A size cannot be {sizes}; only -1 has a meaning: work it out.", sizes=min(sizes))
     if sizes.count(-1) > 1:
         return N_(
-            "-1 means “work this size out”; it stands there {count} times, and one equation "
-            "has no two unknowns. Write one of them yourself.",
+            "-1 means “work this size out”; it stands there {count} times, and one "
+            "equation cannot have two unknowns. Write one of them yourself.",
             count=sizes.count(-1),
         )
     known = math.prod(size for size in sizes if size != -1)

@@ -214,7 +214,7 @@ _JOINS = (
     TensorOperation(
         "hstack", N_("cat along axis 1 (axis 0 for vectors)."),
         "moves", "2, 3", (), lambda i, v: _torch().hstack(i), lambda v: "y = torch.hstack([x, b])",
-        N_("Short for cat: the heads of a list side by side."),
+        N_("Short for cat: a list of heads side by side."),
         second="2, 2",
     ),
 )  # fmt: skip
@@ -259,7 +259,7 @@ _PRODUCTS = (
 )  # fmt: skip
 _REDUCTIONS = (
     TensorOperation(
-        "mean", N_("The mean along one axis, which is gone then; keepdim leaves it with size 1."),
+        "mean", N_("The mean along one axis, which disappears; keepdim leaves it with size 1."),
         "computes", "2, 3",
         (
             _dim(N_("Axis that is averaged"), "-1"),
@@ -272,7 +272,7 @@ _REDUCTIONS = (
         numbers="2, 7, 1, 3, 0, 6",
     ),
     TensorOperation(
-        "argmax", N_("The place of the largest number along one axis: an index, not a value."),
+        "argmax", N_("The index of the largest number along one axis, not its value."),
         "computes", "2, 3", (_dim(N_("Axis that is searched"), "-1"),),
         lambda i, v: i[0].argmax(v["dim"]), lambda v: f"y = x.argmax({v['dim']})",
         N_("The word that greedy decoding writes, the digit that a classifier answers."),
@@ -341,7 +341,7 @@ _MAKERS = (
         N_("Biases at the start of training."),
     ),
     TensorOperation(
-        "rand", N_("Uniform between 0 and 1: never negative, mean 0.5."), "makes", "1",
+        "rand", N_("Uniform from 0 to 1: never negative, mean 0.5."), "makes", "1",
         (_MADE, _SEED), lambda i, v: _seeded(v, "rand"), lambda v: _seeded_code(v, "rand"),
         N_("Dropout: what draws a number below the rate is switched off."),
     ),

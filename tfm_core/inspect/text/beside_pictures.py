@@ -62,7 +62,7 @@ def aspects(language: Experiment, vision: Experiment) -> list[Aspect]:
         Aspect(N_("positions"), words.positions, pixels.positions),
         Aspect(
             N_("neighbours"),
-            N_("One before and one behind: the order is a line."),
+            N_("One before and one after: the order is a line."),
             N_("Four: the picture has two axes, the sequence of patches one."),
         ),
         Aspect(

@@ -67,8 +67,8 @@ def look_through(run: Run, text: str) -> LensReading:
     if isinstance(config, CorpusTaskConfig):
         if len(tokens) > config.max_tgt_len:
             raise StudentError(
-                "This has {n_tokens} {unit}, but the model sees {max_tgt_len} behind <bos>; "
-                "make it shorter.",
+                "This has {n_tokens} {unit}, but the model sees {max_tgt_len} after "
+                "<bos>; make it shorter.",
                 n_tokens=len(tokens),
                 unit=config.unit,
                 max_tgt_len=config.max_tgt_len,

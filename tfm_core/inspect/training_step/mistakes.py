@@ -150,7 +150,7 @@ def _call(trainer: Trainer) -> LossCall:
     call = forward(trainer).call
     if call is None:
         raise StudentError(
-            "The loss of this model is no cross-entropy, so this mistake is not its own."
+            "The loss of this model is not a cross-entropy, so it cannot make this mistake."
         )
     return call
 

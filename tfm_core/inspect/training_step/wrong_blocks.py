@@ -85,8 +85,9 @@ def shared_norm(trainer: Trainer) -> WrongBlock:
     )
     cosine = float(F.cosine_similarity(one.flatten(), other.flatten(), dim=0))
     fact = N_(
-        "In this step the loss asks the two norms for different changes: their gradients have the "
-        "cosine {cosine:.2f}. One norm gets the sum of both and can follow neither.",
+        "In this step the loss asks the two norms for different changes: the cosine of "
+        "their gradients is {cosine:.2f}. A shared norm gets the sum of both and can "
+        "follow neither.",
         cosine=cosine,
     )
     right, wrong = held.out(held.block), held.out(twin)
@@ -106,8 +107,9 @@ def no_output_projection(trainer: Trainer) -> WrongBlock:
     n_heads, d_model = twin.self_attention.n_heads, twin.self_attention.d_model
     twin.self_attention.out_projection = nn.Identity()
     fact = N_(
-        "Without it each of the {n_heads} heads writes into its own {d_head} of {d_model} numbers, "
-        "and no sublayer mixes what the heads found before the residual takes it.",
+        "Without it each of the {n_heads} heads writes into its own {d_head} of "
+        "{d_model} numbers, and nothing mixes what the heads found before it joins the "
+        "residual.",
         n_heads=n_heads,
         d_head=d_model // n_heads,
         d_model=d_model,
@@ -127,8 +129,8 @@ def residual_from_norm(trainer: Trainer) -> WrongBlock:
             "weights stand in the pre-norm arrangement."
         )
     fact = N_(
-        "What came in, of mean length {length:.2f}, reaches the way out with cosine {right:.2f} if "
-        "added as it is, and {wrong:.2f} by mistake. {arranged}",
+        "The input, of mean length {length:.2f}, has the cosine {right:.2f} with the "
+        "output if it is added as it is, and {wrong:.2f} with the mistake. {arranged}",
         length=float(x.norm(dim=-1).mean()),
         right=float(F.cosine_similarity(x, right, dim=-1).mean()),
         wrong=float(F.cosine_similarity(x, wrong, dim=-1).mean()),
@@ -148,7 +150,7 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
             "This model has one head, whose slice is the whole embedding: the mistake needs two."
         )
     if not isinstance(attention.in_projection, nn.Linear):
-        raise StudentError("This model has its heads on slices already.")
+        raise StudentError("This model already has its heads on slices.")
     d_head = d_model // n_heads
     own = torch.eye(n_heads).repeat_interleave(d_head, 0).repeat_interleave(d_head, 1).repeat(3, 1)
     with torch.no_grad():
@@ -225,7 +227,7 @@ def _first_block(trainer: Trainer) -> _Held:
     named = ((name, one) for name, one in trainer.model.named_modules() if isinstance(one, Block))
     name, block = next(named, ("", None))
     if block is None:
-        raise StudentError("This model has no Transformer blocks, so the mistake is not its own.")
+        raise StudentError("This model has no Transformer blocks, so it cannot make this mistake.")
     seen: list[tuple[Tensor, dict[str, Any]]] = []
 
     def keep(_module: nn.Module, given: tuple[Any, ...], others: dict[str, Any]) -> None:

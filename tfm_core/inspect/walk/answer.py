@@ -34,7 +34,7 @@ def pooling(view: BlockView) -> WalkStep:
     assert chosen is not None
     memory, pooled = subject.cache["encoder.output"], subject.cache["output.answering"]
     batch, length, d_model = memory.shape
-    before = [seen("memory", N_("what the encoder understood"), memory, f"B {axis} d_model")]
+    before = [seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model")]
     *lines, last = (line.format(x="memory", keep="keep") for line in chosen.of_words)
     code = "\n".join([*lines, f"x = {last}"])
     made = seen("x", N_("one vector for each text"), pooled, "B T:tgt d_model")
@@ -46,13 +46,13 @@ def pooling(view: BlockView) -> WalkStep:
         "pooling", N_("Pooling"), ("pooling-text", chosen.walk_topic_text), code,
         tuple(before), (made,),
         shape_question(
-            N_("what is left of the texts"),
+            N_("the pooled texts"),
             made,
             N_("One vector for each text; the axis of tokens stays, with size 1."),
-            ((batch, length, d_model), N_("That is a vector for each token still.")),
-            ((batch, length), N_("A text is left as a vector, d_model numbers wide.")),
-            ((1, d_model), N_("Each text of the batch has a vector of its own.")),
-            ((batch, 2 * length, d_model), N_("Pooling takes tokens together; it adds none.")),
+            ((batch, length, d_model), N_("That is still a vector for each token.")),
+            ((batch, length), N_("Each text is still a vector of d_model numbers.")),
+            ((1, d_model), N_("Each text of the batch has its own vector.")),
+            ((batch, 2 * length, d_model), N_("Pooling combines tokens; it adds none.")),
         ),
     )  # fmt: skip
 
@@ -71,8 +71,8 @@ def logits(view: BlockView) -> WalkStep:
         inputs = cache["decoder.input"]
         first = "decoder.layers.0"
         before = [
-            seen("placed", N_("the target, with its places"), inputs, "B T:tgt d_model"),
-            seen("memory", N_("what the encoder understood"), cache["encoder.output"],
+            seen("placed", N_("the target, with positions"), inputs, "B T:tgt d_model"),
+            seen("memory", N_("the encoder's output (memory)"), cache["encoder.output"],
                  f"B {looked_at} d_model"),
             seen("tgt_mask", N_("target mask"), cache[f"{first}.self_attention.mask"],
                  "B 1 Q:tgt K:tgt"),
@@ -146,11 +146,11 @@ def about_logits(made: Seen, d_model: int, what: str = N_("the logits")) -> Ques
         what,
         made,
         N_("For each position that answers, a score for each token that it could say."),
-        ((batch, length, d_model), N_("The last matrix makes scores of these vectors.")),
+        ((batch, length, d_model), N_("The last matrix turns these vectors into scores.")),
         ((batch, n_words), N_("Every position answers, not one for the whole example.")),
-        ((batch, n_words, d_model), N_("A token of the vocabulary gets one number, a score.")),
+        ((batch, n_words, d_model), N_("Each token of the vocabulary gets one number, a score.")),
         ((batch, length), N_(
-            "That would be ids: argmax makes them of the scores, and leaves no gradient."
+            "Those would be ids: argmax picks them from the scores, and leaves no gradient."
         )),
         given=N_("The vocabulary has {n:,} tokens.", n=n_words),
     )  # fmt: skip
@@ -181,7 +181,7 @@ def best_of(scores: Tensor, names: object, text: str, truth: str) -> Question:
     assert isinstance(names, list | tuple)
     possible = int((scores > torch.finfo(scores.dtype).min).sum())
     if not possible:
-        raise StudentError("This model answers with no numbers: its training had broken down.")
+        raise StudentError("This model answers NaN: its training diverged.")
     top = scores.topk(min(4, possible)).indices.tolist()
     share = float(scores.softmax(-1)[top[0]])
     because: Sentence = N_(

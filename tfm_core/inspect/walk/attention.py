@@ -105,7 +105,7 @@ def split(view: BlockView) -> WalkStep:
             by_head,
         ),
         shape_question(
-            N_("the queries, behind the transpose"),
+            N_("the queries, after the transpose"),
             by_head,
             N_("The transpose swaps tokens and heads, so each head has its own (tokens, d_head)."),
             (
@@ -179,14 +179,12 @@ def about_one_weight(token: str, *, is_state: bool = False) -> Question:
         ),
         right,
         {
-            other: N_("That only decides how large the weight is; it is not handed over."),
-            N_("the query itself"): N_(
-                "The query decides the weights, and has no part in what they weigh."
-            ),
-            N_("the mean of all tokens"): N_("That comes of equal weights."),
+            other: N_("It only decides how large the weight is; it is not passed on."),
+            N_("the query itself"): N_("The query decides the weights, not what they weigh."),
+            N_("the mean of all tokens"): N_("That is what equal weights give."),
         },
         N_(
-            "1 times what that token hands over and 0 times the rest: a copy. Equal weights take "
+            "1 times that token's value and 0 times the rest: a copy. Equal weights give "
             "the mean; all others lie between."
         ),
     )
@@ -229,7 +227,7 @@ def merge(view: BlockView) -> WalkStep:
                 (batch, length, n_heads * d_model),
                 N_("Each head brings d_head numbers, not d_model."),
             ),
-            ((batch, d_model), N_("Every token keeps a vector of its own.")),
+            ((batch, d_model), N_("Every token keeps its own vector.")),
         ),
         names={
             "B": batch, "Q": length, "d_model": d_model,

@@ -39,7 +39,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
     subject, axis = view.subject, view.axis
     placed, memory = subject.cache["encoder.input"], subject.cache["encoder.output"]
     through = blocks(subject, "encoder", axis)
-    before = [seen("placed", N_("vectors with their place"), placed, f"B {axis} d_model")]
+    before = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
     code = "memory = encoder(placed)"
     if view.has("self_attention.mask"):
         before.append(mask_seen(view.got("self_attention.mask"), axis.partition(":")[2]))
@@ -47,7 +47,7 @@ def encoder_stack(view: BlockView) -> WalkStep:
     topics = ("encoder-stack", "final-norm") if subject.block.has_final_norm else ("encoder-stack",)
     return WalkStep(
         "encoder-stack", N_("Encoder stack"), topics, code, tuple(before),
-        (seen("memory", N_("what the encoder understood"), memory, f"B {axis} d_model"),),
+        (seen("memory", N_("the encoder's output (memory)"), memory, f"B {axis} d_model"),),
         _twice_as_many(),
         extra=through, names={"encoder": subject.model.get_submodule("encoder")},
     )  # fmt: skip
@@ -70,9 +70,9 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
         code = f"total = x + {change_said}\njoined = norm(total)"
         after.insert(0, seen("total", N_("the sum"), got(f"{sublayer}_norm.total"), axes))
     came = (
-        N_("what came into the block")
+        N_("the block's input")
         if sublayer == "self_attention"
-        else N_("what was there before")
+        else N_("the residual: the input as it was")
     )
     norm = NORMS[config.norm]
     return WalkStep(
@@ -91,7 +91,7 @@ def add_norm(view: BlockView, sublayer: str = "self_attention") -> WalkStep:
 
 def _norm_question(norm: Norm, batch: int, length: int, d_model: int) -> Question:
     return choice_question(
-        N_("Over which numbers does the norm take each {spread}?", spread=norm.spread),
+        N_("Over which numbers does the norm compute each {spread}?", spread=norm.spread),
         N_("the {d_model} numbers of one token", d_model=d_model),
         {
             N_("the {length} tokens of one example, dimension by dimension", length=length): N_(
@@ -116,14 +116,14 @@ def _twice_as_many() -> Question:
         N_("as large as now"),
         {
             N_("twice as wide"): N_(
-                "Blocks stand one behind the other; their outputs are not put side by side."
+                "Blocks follow one another; their outputs are not concatenated."
             ),
             N_("twice as long"): N_("No block adds a token."),
             N_("two tensors"): N_("Only what leaves the last block is handed on."),
         },
         N_(
-            "A block gives back the shape that it takes, so one more changes the numbers and the "
-            "count of parameters, and no shape."
+            "A block returns the shape that it takes, so more blocks change the numbers "
+            "and the parameter count, but no shape."
         ),
         topics=("encoder-stack",),
     )
@@ -159,12 +159,12 @@ def feed_forward(view: BlockView) -> WalkStep:
             N_("Each token alone is widened from d_model to d_ff numbers."),
             (
                 (batch, length, d_model),
-                N_("So wide is it before and after; in between it is widened."),
+                N_("That is the width before and after; in between it is wider."),
             ),
-            ((batch, config.d_ff), N_("Every token has a hidden layer of its own.")),
+            ((batch, config.d_ff), N_("Every token has its own hidden layer.")),
             (
                 (batch, length, d_model + config.d_ff),
-                N_("The matrix makes d_ff new numbers; the old ones are not put beside them."),
+                N_("The matrix makes d_ff new numbers; the old ones are not kept beside them."),
             ),
             (
                 (batch, config.n_heads, length, config.d_ff),

@@ -23,7 +23,7 @@ def decoder_attention(view: BlockView) -> WalkStep:
             N_("the weights with which the target attends to itself"),
             map_of_weights,
             N_("A row for each target token, a column for each target token, in every head."),
-            ((batch, length, length), N_("Each head has weights of its own.")),
+            ((batch, length, length), N_("Each head has its own weights.")),
             ((batch, n_heads, length, d_model), N_("A weight belongs to a pair of tokens.")),
             ((batch, length, n_heads, length), N_("Heads stand before the queries.")),
         )  # fmt: skip
@@ -83,7 +83,7 @@ def cross_attention(view: BlockView) -> WalkStep:
         code,
         (
             seen("x", N_("the target so far"), got("cross_attention.query_input"), axes),
-            seen("memory", N_("what the encoder understood"), memory, f"B {asked} d_model"),
+            seen("memory", N_("the encoder's output (memory)"), memory, f"B {asked} d_model"),
             *masks,
         ),
         (seen("output", N_("output of the attention"), got("cross_attention.output"), axes),),
@@ -94,12 +94,12 @@ def cross_attention(view: BlockView) -> WalkStep:
                axis=asked.partition(":")[0]),
             ((batch, n_heads, n_src, length), N_("Queries are the rows, and the target asks.")),
             ((batch, n_heads, length, length), N_(
-                "That is the target attending to itself; here it looks at what was encoded."
+                "That is the target attending to itself; here it attends to the source."
             )),
             ((batch, n_heads, n_src, n_src), N_(
                 "That is the encoder attending to itself; here the target asks."
             )),
-            ((batch, length, n_src), N_("Each head has weights of its own.")),
+            ((batch, length, n_src), N_("Each head has its own weights.")),
         ),
         extra=(
             map_of_weights,

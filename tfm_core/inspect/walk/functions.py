@@ -42,7 +42,7 @@ class Shown:
 FUNCTIONS: tuple[Function, ...] = (
     Function(
         "torch.tensor", r"torch\.tensor\(",
-        N_("Makes a tensor of lists; the rows must be equally long, so short ones are filled up."),
+        N_("Makes a tensor from lists; rows must be equally long, so short ones are padded."),
         ("rows = [[5, 8, 9], [7]]", "torch.tensor([row + [0] * (3 - len(row)) for row in rows])"),
     ),
     Function(
@@ -196,7 +196,7 @@ FUNCTIONS: tuple[Function, ...] = (
     ),
     Function(
         "reshape", r"\.reshape\(",
-        N_("Like view, but copies where memory is out of order, as behind a transpose."),
+        N_("Like view, but copies where memory is out of order, as after a transpose."),
         (
             "x = torch.arange(6).view(2, 3).transpose(0, 1)",
             "x.reshape(6)",
@@ -204,7 +204,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ),
     ),
     Function(
-        "nn.LayerNorm", r"\bnorm\(", N_("Takes the mean away, divides by the deviation."),
+        "nn.LayerNorm", r"\bnorm\(", N_("Subtracts the mean, divides by the standard deviation."),
         ("norm = nn.LayerNorm(3)", "norm(torch.tensor([[1., 2., 3.], [0., 0., 9.]])).detach()"),
         of=("norm", "LayerNorm"),
     ),
@@ -239,7 +239,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("F.silu(torch.tensor([-2., -0.5, 0., 1.5]))",),
     ),
     Function(
-        "torch.cat", r"torch\.cat\(", N_("Puts tensors one behind the other along an axis."),
+        "torch.cat", r"torch\.cat\(", N_("Joins tensors along an axis."),
         ("torch.cat([torch.zeros(1, 1, 2), torch.ones(1, 2, 2)], 1)",),
     ),
     Function(
@@ -319,7 +319,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("torch.tensor([[0.1, 0.7, 0.2]]).argmax(-1)",),
     ),
     Function(
-        "mean", r"\.mean\(", N_("Averages along an axis, which is gone then."),
+        "mean", r"\.mean\(", N_("Averages along an axis, which disappears."),
         ("torch.tensor([[[1., 2.], [3., 6.]]]).mean(1)",),
     ),
     Function(
@@ -332,7 +332,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("x = torch.arange(6).view(1, 3, 2)", "x[:, 0], x[:, :1].shape"),
     ),
     Function(
-        "tanh", r"tanh\(", N_("Bends every number into -1 to 1."),
+        "tanh", r"tanh\(", N_("Squashes every number into -1 to 1."),
         ("torch.tensor([-2., 0., 0.5]).tanh()",),
     ),
 )  # fmt: skip

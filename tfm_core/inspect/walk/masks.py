@@ -151,7 +151,7 @@ def _mask_shape(mask: Seen) -> Question:
         ((n_rows, n_keys), N_(
             "That is one mask for the whole batch; padding differs from example to example."
         )),
-        ((batch, 1, n_keys, 1), N_("That hides queries: whoever asks for padding, reads it.")),
+        ((batch, 1, n_keys, 1), N_("That hides queries, so padding is still read as a key.")),
     )  # fmt: skip
 
 

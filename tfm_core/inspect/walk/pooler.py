@@ -65,8 +65,8 @@ def _one_vector(what: str, made: Seen, length: int) -> Question:
         made,
         N_("One vector for each text: that of its first token, which attended to all others."),
         ((batch, length, d_model), N_("Only the first token's vector is read.")),
-        ((batch, length), N_("A text is left as a vector, d_model numbers wide.")),
-        ((length, d_model), N_("Each text of the batch has a vector of its own.")),
-        ((d_model,), N_("Each text of the batch has a vector of its own.")),
+        ((batch, length), N_("Each text is still a vector of d_model numbers.")),
+        ((length, d_model), N_("Each text of the batch has its own vector.")),
+        ((d_model,), N_("Each text of the batch has its own vector.")),
         ((d_model, batch), N_("The batch comes first: a row is one text.")),
     )  # fmt: skip

@@ -59,7 +59,7 @@ def _embedding(subject: Subject) -> WalkStep:
                 d=d,
                 n_words_2=n_words * d,
             ),
-            wrong={n_words + d: N_("Every token has a row of its own, of d_model numbers.")},
+            wrong={n_words + d: N_("Every token has its own row of d_model numbers.")},
             hint=N_("Every token has a row, and every row d_model numbers."),
         ),
         names=tables,
@@ -180,7 +180,7 @@ def _zeros(weights: Tensor, mask: Tensor, example: int) -> Question:
                 batch * n_src: N_("A row is a target token that asks; sources are its columns."),
                 length: N_("That is one example."),
             },
-            hint=N_("Every target token of every example has a row of its own."),
+            hint=N_("Every target token of every example has its own row."),
         )
     n = length * int((~mask[example]).sum())
     return number_question(

@@ -32,8 +32,8 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
     cache, letter = subject.cache, axis.partition(":")[0]
     kind = POSITIONS[getattr(subject.config, setting)]
     embedded, placed = cache[f"{module}.unplaced"], cache[f"{module}.placed"]
-    before = [seen("embedded", N_("vectors without place"), embedded, f"B {axis} d_model")]
-    after = [seen("placed", N_("vectors with their place"), placed, f"B {axis} d_model")]
+    before = [seen("embedded", N_("vectors without positions"), embedded, f"B {axis} d_model")]
+    after = [seen("placed", N_("vectors with positions"), placed, f"B {axis} d_model")]
     rows, total, names, lines = cache.get(f"{module}.rows"), "embedded", dict[str, object](), []
     question = _nothing_added()
     if rows is not None:
@@ -63,8 +63,8 @@ def positions(subject: Subject, axis: str, module: str, *, setting: str = "posit
 
 def _nothing_added() -> Question:
     return choice_question(
-        N_("If two tokens changed places before this step, what would be different behind it?"),
-        N_("the same two rows change places"),
+        N_("If two tokens swapped places before this step, what would differ after it?"),
+        N_("the same two rows, swapped"),
         {
             N_("the numbers in the two rows"): N_(
                 "Nothing is added here, so no number depends on where its row stands."
@@ -72,8 +72,8 @@ def _nothing_added() -> Question:
             N_("every row"): N_("No row looks at another in this step."),
         },
         N_(
-            "Nothing here depends on the place: this model hears of the order inside its "
-            "attention, or not at all."
+            "Nothing here depends on the position: this model learns of the order inside "
+            "its attention, or not at all."
         ),
     )
 
@@ -81,7 +81,7 @@ def _nothing_added() -> Question:
 def _table_question(table: Tensor, length: int) -> Question:
     n_rows, d_model = table.shape
     return number_question(
-        N_("How many parameters does the table of positions have?"),
+        N_("How many parameters does the position table have?"),
         table.numel(),
         N_("{n} rows of {d_model} = {n_2:,}.", n=n_rows, d_model=d_model, n_2=table.numel()),
         wrong={
@@ -155,7 +155,7 @@ def _tokens_question(subject: Subject, example: int) -> Question:
             N_("A row for each example, and a place for each token of the longest."),
             (tuple(ids.shape)[::-1], N_("The batch comes first: a row is one example.")),
             ((*ids.shape, d_model), N_("An id is one number; vectors come with the embedding.")),
-            ((ids.numel(),), N_("The examples stay apart: each has a row of its own.")),
+            ((ids.numel(),), N_("The examples stay separate: each has its own row.")),
             (
                 (*ids.shape, subject.n_words),
                 N_("An id is one number, not a one-hot vector."),
@@ -225,11 +225,11 @@ def embedding(subject: Subject, axis: str, *, module: str = "src_embedding") -> 
         shape_question(
             N_("the embedded source") if has_source else N_("the embedded text"),
             made,
-            N_("Where an id stood stands a row of the table, {d_model} numbers.", d_model=d_model),
+            N_("Each id is replaced by a row of the table, {d_model} numbers.", d_model=d_model),
             ((batch, length), N_("Those are the ids: each becomes a vector.")),
             ((batch, d_model, length), N_("The numbers of one token stand on the last axis.")),
             ((batch, length, n_words), N_(
-                "One-hot vectors would be as wide as the vocabulary; the lookup spares them."
+                "One-hot vectors would be as wide as the vocabulary; the lookup avoids them."
             )),
             ((n_words, d_model), N_("That is the table itself.")),
         ),

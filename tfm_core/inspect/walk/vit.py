@@ -83,7 +83,7 @@ def picture(subject: Subject) -> WalkStep:
         "picture", N_("The picture"), ("picture",), "images = (pixels / 255 - mean) / std",
         before, (_pixels(subject),),
         number_question(
-            N_("How many numbers is one picture?"), n,
+            N_("How many numbers make one picture?"), n,
             N_(
                 "{channels} x {height} x {width} = {n:,}; the batch has {batch} of them.",
                 channels=channels,
@@ -179,7 +179,7 @@ def _projection_question(made: Seen, values: int) -> Question:
         made,
         N_("Each patch alone becomes a vector of d_model numbers; their number stays."),
         ((batch, n, values), N_("Those are the values of the patches, before the projection.")),
-        ((batch, d_model), N_("Every patch keeps a vector of its own.")),
+        ((batch, d_model), N_("Every patch keeps its own vector.")),
         ((batch, values, d_model), N_("The projection uses the values of a patch up.")),
         ((n, d_model), N_("Every picture of the batch has its own patches.")),
     )
@@ -221,16 +221,16 @@ def pooling(subject: Subject) -> WalkStep:
     code = f"pooled = {chosen.of_patches.format(x='memory')}"
     return WalkStep(
         "pooling", N_("Pooling"), ("pooling", chosen.walk_topic), code,
-        (seen("memory", N_("what the encoder understood"), memory, "B N:tokens d_model"),),
+        (seen("memory", N_("the encoder's output (memory)"), memory, "B N:tokens d_model"),),
         (made,),
         shape_question(
             N_("the pooled vectors"),
             made,
             N_("One vector for each picture: the axis of tokens is gone."),
-            ((batch, n), N_("A picture is left as a vector, d_model numbers wide.")),
-            ((batch, n, d_model), N_("That is a vector for each token still.")),
-            ((n, d_model), N_("Each picture of the batch has a vector of its own.")),
-            ((d_model,), N_("Each picture of the batch has a vector of its own.")),
+            ((batch, n), N_("Each picture is still a vector of d_model numbers.")),
+            ((batch, n, d_model), N_("That is still a vector for each token.")),
+            ((n, d_model), N_("Each picture of the batch has its own vector.")),
+            ((d_model,), N_("Each picture of the batch has its own vector.")),
         ),
     )  # fmt: skip
 

@@ -107,8 +107,8 @@ def _hidden_by(mask: Tensor, masked: Tensor, example: int) -> Question:
         ),
         wrong=wrong,
         hint=N_(
-            "Look at the mask: each 0 hides a score, and a mask with a single row hides it in the "
-            "row of every query."
+            "Look at the mask: each 0 hides a score; a mask with a single row hides it "
+            "for every query."
         ),
         values=("masked",),
     )
@@ -132,7 +132,7 @@ def _reach_of(mask: Tensor, masked: Tensor) -> Question:
             wrong={
                 1: N_("The axes of size 1 are stretched over all heads and all queries."),
                 n_heads: N_("In each head it decides for every query, too."),
-                n_queries: N_("It decides so in every head."),
+                n_queries: N_("It decides for every head."),
                 n_queries * n_keys: N_("An entry stands for one key, not for all of them."),
             },
             hint=N_(
@@ -153,7 +153,7 @@ def _reach_of(mask: Tensor, masked: Tensor) -> Question:
             n + n_keys: N_("The diagonal stays: a query may read itself."),
             n_keys**2 // 2: N_("Not half of them: the diagonal stays."),
         },
-        hint=N_("The query at position t may not read the keys behind it, at t + 1, t + 2, …"),
+        hint=N_("The query at position t may not read later keys, at t + 1, t + 2, …"),
     )
 
 
@@ -185,8 +185,8 @@ def _scale_question(n_heads: int) -> Question:
     is_smaller = n_heads > 1
     return choice_question(
         N_(
-            "If step “Scores, scaled” had divided by sqrt(d_model) instead of sqrt(d_head), the "
-            "weights would be shared out …",
+            "If step “Scores, scaled” had divided by sqrt(d_model) instead of "
+            "sqrt(d_head), the weights would be spread …",
         ),
         evenly if is_smaller else alike,
         {

@@ -1,0 +1,139 @@
+// A board to draw on: white ink on black, as MNIST is, stroke by stroke, so that one can be undone.
+
+import { element } from "./dom.js";
+
+const INK = 0.085; // width of a line, of the board's side: about 2.4 of MNIST's 28 pixels
+
+// What is drawn, as side x side grey values.
+export class DrawingBoard {
+  // heard: onStroke() when a stroke has ended, onMove() while the pen moves.
+  constructor(side, words, heard) {
+    this.side = side;
+    this.heard = heard;
+    this.strokes = [];
+    this.picture = null; // stands below the strokes; the first stroke takes its place
+    this.pen = null;
+    this.node = element("div", "board");
+    this.canvas = element("canvas");
+    this.canvas.width = side;
+    this.canvas.height = side;
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", words.pad);
+    this.hint = element("div", "hint", words.hint);
+    this.node.append(this.canvas, this.hint);
+    this.context = this.canvas.getContext("2d", { willReadFrequently: true });
+    this.#listen();
+    this.#draw();
+  }
+
+  get isEmpty() {
+    return !this.strokes.length && !this.picture;
+  }
+
+  undo() {
+    this.strokes.pop();
+    this.picture = null;
+    this.#draw();
+  }
+
+  clear() {
+    this.strokes = [];
+    this.undo();
+  }
+
+  // Show grey values, size x size, in place of what is drawn.
+  show(values, size) {
+    const small = element("canvas");
+    small.width = size;
+    small.height = size;
+    const context = small.getContext("2d");
+    context.putImageData(greys(values, size), 0, 0);
+    this.strokes = [];
+    this.picture = small;
+    this.#draw();
+  }
+
+  // The grey values as base64.
+  encoded() {
+    const { data } = this.context.getImageData(0, 0, this.side, this.side);
+    let text = "";
+    for (let i = 0; i < data.length; i += 4) text += String.fromCharCode(data[i]);
+    return btoa(text);
+  }
+
+  #draw() {
+    const { context, side } = this;
+    context.fillStyle = "#000";
+    context.fillRect(0, 0, side, side);
+    if (this.picture) context.drawImage(this.picture, 0, 0, side, side);
+    this.strokes.forEach((points) => points.forEach((to, i) => this.#line(points[i - 1] ?? to, to)));
+    this.hint.hidden = !this.isEmpty;
+  }
+
+  #line(from, to) {
+    const { context } = this;
+    context.strokeStyle = "#fff";
+    context.lineWidth = this.side * INK;
+    context.lineCap = "round";
+    context.lineJoin = "round";
+    context.beginPath();
+    context.moveTo(...from);
+    context.lineTo(to[0] + 0.01, to[1]); // a line of no length would not be drawn
+    context.stroke();
+  }
+
+  #point(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const scale = this.side / box.width;
+    return [(event.clientX - box.left) * scale, (event.clientY - box.top) * scale];
+  }
+
+  #listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      event.preventDefault();
+      canvas.setPointerCapture(event.pointerId);
+      this.pen = [this.#point(event)];
+      this.picture = null;
+      this.strokes.push(this.pen);
+      this.#draw();
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      if (!this.pen) return;
+      const events = event.getCoalescedEvents?.() ?? [];
+      for (const part of events.length ? events : [event]) {
+        const to = this.#point(part);
+        this.#line(this.pen.at(-1), to);
+        this.pen.push(to);
+      }
+      this.heard.onMove?.();
+    });
+    const stop = () => {
+      if (!this.pen) return;
+      this.pen = null;
+      this.heard.onStroke();
+    };
+    canvas.addEventListener("pointerup", stop);
+    canvas.addEventListener("pointercancel", stop);
+  }
+}
+
+// Grey values, size x size, as a canvas takes them.
+export function greys(values, size) {
+  const image = new ImageData(size, size);
+  for (let i = 0; i < size * size; i += 1) {
+    image.data.fill(values[i], 4 * i, 4 * i + 3);
+    image.data[4 * i + 3] = 255;
+  }
+  return image;
+}
+
+export const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+export function boardButton(words, act) {
+  const button = element("button", "", words);
+  button.type = "button";
+  button.addEventListener("click", act);
+  return button;
+}

@@ -1,0 +1,361 @@
+// One stage: curves, answers and heads stand at one place of the training, which the scrubber moves.
+//
+// Nothing here asks the server but the choice of another kind of attention or another example.
+
+import { abgr, buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
+import { buildAnswers, showAnswers } from "./stage_answers.js";
+import { buildCurves, drawCurves, said, showLegend } from "./stage_curves.js";
+import { frameAt, isBetween, momentAt, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
+import { ARRIVED, kept } from "./stage_store.js";
+import { colours } from "./colours.js";
+import { element, paper } from "./dom.js";
+import { isDark } from "./theme.js";
+
+const HOLD = 1800; // milliseconds at the end before it begins again
+const ARRIVE = 600; // in which a new snapshot moves in
+const LOOK = 500; // between two looks at the colours of the page
+const calm = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+const number = (step) => Math.round(step).toLocaleString("en");
+
+const stepsOf = (state) => state.view?.frames.map((frame) => frame.step) ?? [];
+const end = (state) => Math.max(0, (state.view?.frames.length ?? 1) - 1);
+
+// Where the play head stands: while the newest snapshot is followed, at the newest step.
+function stepOf(state) {
+  if (!state.view?.frames.length || (state.data.live && state.follows && !state.playing)) return state.data.now;
+  return stepAt(stepsOf(state), state.shown);
+}
+
+function button(className, text, label, act) {
+  const made = element("button", `small ${className}`, text);
+  made.type = "button";
+  made.setAttribute("aria-label", label);
+  made.title = label;
+  made.addEventListener("click", act);
+  return made;
+}
+
+function toggle(label, help, isOn, act) {
+  const made = button("switch", label, label, () => {
+    const on = made.getAttribute("aria-pressed") !== "true";
+    made.setAttribute("aria-pressed", String(on));
+    act(on);
+  });
+  made.title = help;
+  made.setAttribute("aria-pressed", String(isOn));
+  return made;
+}
+
+function build(root, state) {
+  const { words } = state.data;
+  root.textContent = "";
+  const figures = element("div", "figures");
+  const panels = element("div", "panels");
+  const [curves, heads, answers] = [buildCurves(state), buildHeads(state), buildAnswers(state)];
+  Object.assign(state, { curves, heads, answers });
+  const switches = element("span", "switches");
+  switches.append(
+    toggle(words.log_steps, words.log_steps_help, state.logSteps, (on) => { state.logSteps = on; state.ask(true); }),
+    toggle(words.log_loss, words.log_loss_help, state.logLoss, (on) => { state.logLoss = on; state.ask(true); }),
+  );
+  curves.legend.after(switches);
+  panels.append(curves.box, heads.box, answers.box);
+  const empty = element("p", "empty", words.waits);
+  const foot = element("div", "foot");
+  const caption = element("p", "moment");
+  const bar = element("div", "bar");
+  const play = button("play", "▶", words.play, () => (state.playing ? pause(state) : start(state)));
+  const back = button("back", "‹", words.back, () => move(state, -1));
+  const next = button("next", "›", words.next, () => move(state, 1));
+  const slider = element("input");
+  slider.type = "range";
+  slider.min = 0;
+  slider.step = "any";
+  slider.setAttribute("aria-label", words.scrub);
+  slider.addEventListener("input", () => scrub(state, Number(slider.value)));
+  const where = element("span", "where");
+  const follow = button("follow", `${words.follow} ⇥`, words.follow, () => { pauseQuietly(state); state.follows = true; place(state, end(state)); });
+  const smooth = toggle(words.smooth, words.smooth_help, state.smooth, (on) => { state.smooth = on; place(state, state.position); });
+  smooth.classList.add("smooth");
+  const between = element("span", "between", words.between);
+  bar.append(play, back, slider, next, where, follow, smooth);
+  foot.append(caption, between, bar);
+  root.append(figures, panels, empty, foot);
+  Object.assign(state, { parts: { figures, panels, caption, play, back, next, slider, where, follow, between, empty } });
+}
+
+// ---- moving
+
+function place(state, position) {
+  state.position = Math.max(0, Math.min(end(state), position));
+  state.shown = state.smooth ? state.position : frameAt(state.position, end(state) + 1);
+  state.ask();
+}
+
+function scrub(state, position) {
+  pauseQuietly(state);
+  state.follows = position >= end(state) - 1e-3;
+  place(state, position);
+}
+
+function move(state, by) {
+  const from = by > 0 ? Math.floor(state.position + 1e-3) : Math.ceil(state.position - 1e-3);
+  scrub(state, from + by);
+}
+
+function pauseQuietly(state) {
+  state.playing = false;
+  state.arriving = null;
+}
+
+function pause(state) {
+  pauseQuietly(state);
+  state.ask();
+}
+
+function start(state) {
+  if (!end(state)) return;
+  state.playing = true;
+  state.arriving = null;
+  state.follows = false;
+  state.before = null;
+  state.held = null;
+  if (state.position >= end(state) - 1e-3) state.position = 0;
+  place(state, state.position);
+}
+
+// One frame of the browser: move on, if it plays, then draw.
+function turn(state, now) {
+  state.request = null;
+  if (state.playing && state.isSeen) {
+    const passed = Math.min(100, now - (state.before ?? now));
+    state.before = now;
+    if (state.position >= end(state)) {
+      state.held ??= now;
+      if (!state.data.loop) { state.playing = false; state.follows = true; }
+      else if (now - state.held > HOLD) { state.held = null; state.position = 0; }
+    } else state.position += passed / pace(end(state) + 1);
+    place(state, state.position);
+  } else if (state.arriving) {
+    const share = Math.min(1, (now - state.arriving.since) / ARRIVE);
+    place(state, state.arriving.from + (end(state) - state.arriving.from) * share);
+    if (share === 1) state.arriving = null;
+  }
+  draw(state);
+  if ((state.playing && state.isSeen) || state.arriving) state.ask();
+}
+
+// ---- drawing
+
+function look(state) {
+  const { root } = state;
+  const style = getComputedStyle(root);
+  const of = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  const seen = [isDark(root), of("--st-text-color", "#222"), of("--st-border-color", "#ddd"), of("--st-font", "sans-serif"), paper(root)];
+  if (String(seen) === String(state.seen)) return false;
+  state.seen = seen;
+  [state.dark, state.ink, state.line, state.font, state.paper] = seen;
+  return true;
+}
+
+function tint(state) {
+  const theme = state.dark ? "dark" : "light";
+  state.table = colours(state.view.scales[theme]);
+  state.maskedInk = abgr(state.view.masked[theme]);
+}
+
+function draw(state) {
+  const { data, view, parts } = state;
+  const isStale = state.isStale;
+  state.isStale = false;
+  const step = stepOf(state);
+  const hasFrames = Boolean(view?.frames.length);
+  parts.empty.hidden = hasFrames;
+  state.root.classList.toggle("empty-stage", !hasFrames);
+  if (hasFrames) {
+    const frame = view.frames[frameAt(state.shown, view.frames.length)];
+    state.isMixed = isBetween(state.shown);
+    const key = `${state.shown} ${state.word}`;
+    if (isStale || state.painted !== key) {
+      state.painted = key;
+      if (state.isMixed && !state.room) state.room = new Float32Array(view.shape.reduce((product, n) => product * n, 1));
+      state.weights = weightsAt(view, state.shown, state.room);
+      paintHeads(state, state.weights, frame);
+    }
+    showAnswers(state, frame);
+  }
+  drawCurves(state, step, isStale);
+  showFigures(state, step);
+  showBar(state, step, hasFrames);
+  const moment = momentAt(data.moments, step);
+  const words = moment ? `${data.words.step} ${number(moment[0])}: ${moment[1]}` : "";
+  if (parts.caption.textContent !== words) parts.caption.textContent = words;
+}
+
+function showBar(state, step, hasFrames) {
+  const { data, parts } = state;
+  const { words } = data;
+  const last = end(state);
+  parts.slider.max = last;
+  if (Number(parts.slider.value) !== state.shown) parts.slider.value = state.shown;
+  const spoken = `${words.step} ${number(step)}`;
+  if (parts.slider.getAttribute("aria-valuetext") !== spoken) parts.slider.setAttribute("aria-valuetext", spoken);
+  parts.slider.disabled = !last;
+  parts.play.disabled = !last;
+  parts.back.disabled = !hasFrames || state.position <= 0;
+  parts.next.disabled = !hasFrames || state.position >= last;
+  const label = state.playing ? words.pause : words.play;
+  if (parts.play.title !== label) {
+    parts.play.textContent = state.playing ? "❚❚" : "▶";
+    parts.play.setAttribute("aria-label", label);
+    parts.play.title = label;
+  }
+  const where = words.step_of.replace("{step}", number(step)).replace("{total}", number(Math.max(data.total, data.now)));
+  if (parts.where.textContent !== where) parts.where.textContent = where;
+  parts.follow.hidden = !(data.live && !state.follows);
+  parts.between.classList.toggle("now", Boolean(state.isMixed));
+}
+
+// The metrics as one line: each the newest that was known at the step.
+function showFigures(state, step) {
+  const { data: { lines, words }, parts: { figures } } = state;
+  const shown = lines.filter(({ role }) => role !== "batch" && role !== "best");
+  const key = shown.map(({ quantity, role }) => quantity + role).join();
+  if (figures.dataset.key !== key) {
+    figures.dataset.key = key;
+    figures.textContent = "";
+    figures.parts = shown.map((line, i) => {
+      if (line.quantity !== shown[i - 1]?.quantity) figures.append(element("b", "", words[line.quantity]));
+      const part = element("span", "figure");
+      const swatch = element("i", line.role);
+      swatch.style.setProperty("--colour", line.colour);
+      part.append(swatch, `${words[line.role]} `, element("b"));
+      figures.append(part);
+      return part;
+    });
+  }
+  shown.forEach((line, i) => {
+    const at = valueAt(line, step);
+    const value = at ? said(line.quantity, at.value) : "–";
+    const part = figures.parts[i];
+    if (part.lastChild.textContent !== value) part.lastChild.textContent = value;
+    part.title = at ? `${words.step} ${number(at.step)}` : "";
+  });
+}
+
+function placeTip(tip, x, y) {
+  const beside = x + 14 + tip.offsetWidth > window.innerWidth;
+  tip.style.left = `${beside ? x - 14 - tip.offsetWidth : x + 14}px`;
+  const below = y + 14 + tip.offsetHeight > window.innerHeight;
+  tip.style.top = `${below ? y - 14 - tip.offsetHeight : y + 14}px`;
+}
+
+// ---- what comes from the server
+
+function take(state) {
+  const view = kept(state.data.name);
+  if (!view || view === state.view) return;
+  const before = state.view;
+  const stepBefore = before ? stepAt(stepsOf(state), state.position) : null;
+  state.view = view;
+  state.example = view.example;
+  state.room = null;
+  state.painted = null;
+  tint(state);
+  fillHeads(state);
+  const last = end(state);
+  if (!before) {
+    const plays = state.data.autoplay && !calm();
+    state.position = plays ? 0 : last;
+    state.follows = !plays;
+    if (plays && last) { state.playing = true; state.before = null; }
+  } else if (!state.playing && state.follows) {
+    const from = positionOf(stepsOf(state), stepBefore);
+    if (from < last && state.smooth) state.arriving = { from, since: performance.now() };
+    state.position = state.arriving ? from : last;
+  } else state.position = positionOf(stepsOf(state), stepBefore);
+  place(state, state.position);
+  state.ask(true);
+}
+
+function listen(root, state) {
+  root.addEventListener("keydown", (event) => press(state, event));
+  root.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && !state.heads.large.hidden) { enlarge(state, null); event.stopPropagation(); }
+  });
+}
+
+// Space plays and pauses, the arrows go from snapshot to snapshot; lists and buttons keep their keys.
+function press(state, event) {
+  if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
+  const on = event.composedPath()[0];
+  const tag = on.tagName;
+  if (tag === "SELECT") return;
+  if (event.key === " " && tag !== "BUTTON") {
+    event.preventDefault();
+    if (state.playing) pause(state); else start(state);
+  } else if (event.key === "ArrowLeft" || event.key === "ArrowRight") {
+    event.preventDefault();
+    move(state, event.key === "ArrowLeft" ? -1 : 1);
+  } else if (tag === "INPUT" && (event.key === "Home" || event.key === "End")) {
+    event.preventDefault();
+    scrub(state, event.key === "Home" ? 0 : end(state));
+  }
+}
+
+function watch(root, state) {
+  const arrived = ({ detail }) => { if (detail === state.data.name) take(state); };
+  const pressed = (event) => { if (event.target === document.body && !state.data.compact) press(state, event); };
+  window.addEventListener(ARRIVED, arrived);
+  window.addEventListener("keydown", pressed);
+  const sizes = new ResizeObserver(() => { fitHeads(state); state.ask(true); });
+  [root, state.heads.room].forEach((part) => sizes.observe(part));
+  const sight = new IntersectionObserver(([entry]) => { state.isSeen = entry.isIntersecting; state.before = null; state.ask(); });
+  sight.observe(root);
+  const looking = setInterval(() => { if (look(state)) { if (state.view) tint(state); state.ask(true); } }, LOOK);
+  return () => {
+    window.removeEventListener(ARRIVED, arrived);
+    window.removeEventListener("keydown", pressed);
+    sizes.disconnect();
+    sight.disconnect();
+    clearInterval(looking);
+    cancelAnimationFrame(state.request);
+    state.request = null;
+    state.unwatch = null;
+  };
+}
+
+function begun(root, data) {
+  const state = { root, data, position: 0, shown: 0, follows: true, playing: false, smooth: !calm(), logSteps: true, logLoss: false, isSeen: true, placeTip };
+  state.ask = (isStale = false) => {
+    state.isStale ||= isStale;
+    state.request ??= requestAnimationFrame((now) => turn(state, now));
+  };
+  state.goToStep = (step) => { if (state.view) scrub(state, positionOf(stepsOf(state), step)); };
+  state.choose = (kind, example) => {
+    if (!state.view || (kind === state.view.kind && example === state.example)) return;
+    state.example = example;
+    state.send("choose", [kind, example]);
+    state.ask();
+  };
+  return state;
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".stage");
+  const isNew = !root.stage;
+  const state = root.stage ?? begun(root, data);
+  root.stage = state;
+  const call = {};
+  Object.assign(state, { call, data, send: setTriggerValue });
+  root.classList.toggle("compact", data.compact);
+  look(state);
+  if (isNew) { build(root, state); listen(root, state); }
+  state.unwatch ??= watch(root, state);
+  showLegend(state);
+  take(state);
+  state.ask(true);
+  return () => {
+    if (state.call === call) state.unwatch?.();
+  };
+}

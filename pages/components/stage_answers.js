@@ -1,0 +1,97 @@
+// The model's answers to the same examples: token by token, or a picture with its likeliest classes.
+
+import { element } from "./dom.js";
+import { percent } from "./stage_curves.js";
+
+export function buildAnswers(state) {
+  const { words } = state.data;
+  const box = element("div", "answers");
+  const heading = element("h3", "", words.answers);
+  const rows = element("div", "rows");
+  box.append(heading, rows);
+  rows.addEventListener("click", (event) => {
+    const row = event.target.closest("[data-example]");
+    if (row) state.choose(state.view.kind, Number(row.dataset.example));
+  });
+  return { box, rows, built: null };
+}
+
+// What a prediction is, token by token: right, wrong, or missing at its end.
+export function marked(tokens, truth) {
+  const found = [];
+  for (let i = 0; i < Math.max(tokens.length, truth.length); i += 1) {
+    if (i >= tokens.length) found.push({ token: truth[i], verdict: "missing" });
+    else found.push({ token: tokens[i], verdict: tokens[i] === truth[i] ? "right" : "wrong" });
+  }
+  return found;
+}
+
+const letters = (tokens) => tokens.length > 1 && tokens.every((token) => token.length === 1);
+
+function build(state) {
+  const { view, answers } = state;
+  const { words } = state.data;
+  answers.rows.textContent = "";
+  const isPictures = view.examples.every(({ picture, tokens }) => picture && !tokens.length);
+  answers.rows.classList.toggle("thumbs", isPictures);
+  answers.parts = view.examples.map((example, n) => {
+    const row = element("button", "row");
+    row.type = "button";
+    row.dataset.example = n;
+    const source = element("span", "source", example.source);
+    if (example.picture) {
+      const image = element("img");
+      image.src = example.picture;
+      image.alt = example.truth;
+      source.append(image);
+    }
+    const answer = element("span", "answer");
+    const sign = element("span", "sign");
+    row.append(source, answer, sign);
+    row.title = `${words.truth}: ${example.truth}`;
+    answers.rows.append(row);
+    return { row, answer, sign };
+  });
+}
+
+export function showAnswers(state, frame) {
+  const { view, answers } = state;
+  const { words } = state.data;
+  const key = `${view.name} ${view.examples.length}`;
+  if (answers.built !== key) { build(state); answers.built = key; answers.shown = null; }
+  if (answers.shown === frame && answers.chosen === state.example) return;
+  answers.shown = frame;
+  answers.chosen = state.example;
+  view.examples.forEach((example, n) => {
+    const { row, answer, sign } = answers.parts[n];
+    const said = frame.answers[n];
+    row.setAttribute("aria-pressed", String(n === state.example));
+    const verdict = said.right === null ? "" : said.right ? "right" : "wrong";
+    row.dataset.verdict = verdict;
+    sign.textContent = { right: "✓", wrong: "✗" }[verdict] ?? "";
+    sign.setAttribute("aria-label", words[verdict] ?? "");
+    answer.textContent = "";
+    if (said.classes.length) {
+      said.classes.forEach(([name, share], place) => {
+        if (place && n !== state.example) return;
+        const bar = element("span", "bar");
+        bar.style.setProperty("--share", share);
+        bar.append(element("b", name === example.truth ? "true" : "", name), element("small", "", percent(share)));
+        answer.append(bar);
+      });
+      return;
+    }
+    const parts = example.tokens.length ? marked(said.tokens, example.tokens)
+      : said.tokens.map((token) => ({ token, verdict: "" }));
+    if (!parts.length) answer.append(element("i", "", words.nothing));
+    answer.classList.toggle("letters", letters(said.tokens));
+    parts.forEach(({ token, verdict: its }, i) => {
+      const part = element("span", `t ${its}`, token.trim() ? token : "␣");
+      const hint = its ? [words[its]] : [];
+      if (its === "wrong" && i < example.tokens.length) hint.push(`${words.truth}: ${example.tokens[i]}`);
+      if (i < said.sure.length && its !== "missing") hint.push(`${words.probability} ${percent(said.sure[i])}`);
+      part.title = hint.join(", ");
+      answer.append(part);
+    });
+  });
+}

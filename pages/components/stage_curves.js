@@ -1,0 +1,292 @@
+// Loss and accuracy on two canvases, with a play head: drawn anew at each frame, so kept short.
+
+import { element } from "./dom.js";
+import { valueAt } from "./stage_time.js";
+
+const LEFT = 40;
+const RIGHT = 8;
+const TOP = 16;
+const BOTTOM = 18;
+const ROLES = ["training", "validation", "whole", "test", "best", "batch"];
+
+export const compactNumber = (value) => {
+  if (value >= 10000) return `${Math.round(value / 1000)}k`;
+  if (value >= 1000) return `${(value / 1000).toFixed(value % 1000 ? 1 : 0)}k`;
+  return String(value);
+};
+
+export const percent = (share) => {
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  const said = (100 * share).toFixed(1);
+  return `${said === "100.0" ? "99.9" : said} %`;
+};
+
+export const said = (quantity, value) => {
+  if (quantity === "accuracy") return percent(value);
+  return value >= 0.1 || value === 0 ? value.toFixed(3) : value.toPrecision(2);
+};
+
+// Round places for ticks between two ends, about so many.
+export function ticks(low, high, about) {
+  const raw = (high - low) / about;
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const size = [1, 2, 5, 10].find((n) => n * power >= raw) * power;
+  const found = [];
+  for (let i = Math.ceil(low / size); i * size <= high + size * 1e-6; i += 1) found.push(Number((i * size).toPrecision(6)));
+  return found;
+}
+
+export function stepTicks(last, isLog) {
+  if (!isLog) return ticks(0, last, 5).filter(Number.isInteger);
+  const found = [];
+  for (let step = 1; step <= last; step *= 10) found.push(step);
+  return found;
+}
+
+// Where a step stands on the axis, from 0 to 1.
+export function across(step, last, isLog) {
+  if (isLog) return Math.log(Math.max(1, step)) / Math.log(Math.max(2, last));
+  return step / Math.max(1, last);
+}
+
+export function stepFrom(share, last, isLog) {
+  const inside = Math.max(0, Math.min(1, share));
+  return isLog ? Math.max(2, last) ** inside : inside * last;
+}
+
+// The ends of the upward axis: accuracy is from 0 to 1; a spike of one batch is cut off.
+export function ends(quantity, lines, marks, isLog) {
+  if (quantity === "accuracy") return [0, 1];
+  const values = lines.filter((line) => line.quantity === quantity && line.role !== "batch")
+    .flatMap((line) => line.values).filter((value) => value !== null);
+  const levels = marks.filter((mark) => mark.quantity === quantity).map((mark) => mark.value);
+  const top = Math.max(1e-6, ...values, ...levels) * 1.05;
+  if (!isLog) return [0, top];
+  const least = Math.min(top / 10, ...values.filter((value) => value > 0));
+  return [least / 1.2, top];
+}
+
+export function upward(value, [low, high], isLog) {
+  if (!isLog) return (value - low) / (high - low);
+  return Math.log(Math.max(value, low) / low) / Math.log(high / low);
+}
+
+export function buildCurves(state) {
+  const { words } = state.data;
+  const box = element("div", "curves");
+  const charts = ["loss", "accuracy"].map((quantity) => {
+    const chart = element("div", "chart");
+    const canvas = element("canvas");
+    canvas.setAttribute("role", "img");
+    chart.append(element("div", "name", words[quantity]), canvas);
+    box.append(chart);
+    return { quantity, chart, canvas, still: document.createElement("canvas") };
+  });
+  const legend = element("div", "legend");
+  const tip = element("div", "tip");
+  tip.hidden = true;
+  box.append(legend, tip);
+  const curves = { box, charts, legend, tip, hover: null };
+  charts.forEach((part) => listen(state, curves, part));
+  return curves;
+}
+
+function listen(state, curves, part) {
+  const { canvas } = part;
+  const stepUnder = (event) => {
+    const place = canvas.getBoundingClientRect();
+    const share = (event.clientX - place.left - LEFT) / (place.width - LEFT - RIGHT);
+    return stepFrom(share, lastStep(state), state.logSteps);
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    curves.drags = true;
+    state.goToStep(stepUnder(event));
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (curves.drags) state.goToStep(stepUnder(event));
+    curves.hover = event.pointerType === "touch" ? null : { step: stepUnder(event), x: event.clientX, y: event.clientY };
+    state.ask();
+  });
+  const end = () => { curves.drags = false; };
+  canvas.addEventListener("pointerup", end);
+  canvas.addEventListener("pointercancel", end);
+  canvas.addEventListener("pointerleave", () => { curves.hover = null; state.ask(); });
+}
+
+const lastStep = ({ data }) => Math.max(data.live ? data.total : 0, data.now, 1);
+
+// All that stands still, on a canvas of its own: the play head then costs one copy of it.
+function drawStill(state, part, box) {
+  const { data, ink, line: faint } = state;
+  const { quantity, still } = part;
+  const ratio = window.devicePixelRatio || 1;
+  still.width = Math.round(box.width * ratio);
+  still.height = Math.round(box.height * ratio);
+  const pen = still.getContext("2d");
+  pen.scale(ratio, ratio);
+  const isLog = quantity === "loss" && state.logLoss;
+  const range = ends(quantity, data.lines, data.marks, isLog);
+  const last = lastStep(state);
+  part.x = (step) => LEFT + across(step, last, state.logSteps) * (box.width - LEFT - RIGHT);
+  part.y = (value) => TOP + (1 - upward(value, range, isLog)) * (box.height - TOP - BOTTOM);
+  pen.font = `11px ${state.font}`;
+  pen.lineWidth = 1;
+  pen.strokeStyle = faint;
+  pen.fillStyle = ink;
+  pen.textAlign = "right";
+  pen.textBaseline = "middle";
+  const levels = isLog ? stepTicks(1e9, true).flatMap((n) => [n / 1e6]).filter((n) => n >= range[0] && n <= range[1])
+    : ticks(range[0], range[1], box.height > 130 ? 4 : 2);
+  levels.forEach((level) => {
+    const y = Math.round(part.y(level)) + 0.5;
+    pen.beginPath(); pen.moveTo(LEFT, y); pen.lineTo(box.width - RIGHT, y); pen.stroke();
+    pen.globalAlpha = 0.8;
+    pen.fillText(quantity === "accuracy" ? `${Math.round(100 * level)} %` : String(level), LEFT - 5, y);
+    pen.globalAlpha = 1;
+  });
+  pen.textBaseline = "top";
+  stepTicks(last, state.logSteps).forEach((step) => {
+    const x = part.x(step);
+    pen.textAlign = x > box.width - 30 ? "right" : "center";
+    pen.globalAlpha = 0.8;
+    pen.fillText(compactNumber(step), Math.min(x, box.width - 2), box.height - BOTTOM + 5);
+    pen.globalAlpha = 1;
+  });
+  pen.strokeStyle = ink;
+  (state.view?.frames ?? []).forEach((frame) => {
+    const x = part.x(frame.step);
+    pen.beginPath(); pen.moveTo(x, box.height - BOTTOM); pen.lineTo(x, box.height - BOTTOM + 3); pen.stroke();
+  });
+  data.marks.filter((mark) => mark.quantity === quantity).forEach((mark) => {
+    const y = part.y(mark.value);
+    pen.strokeStyle = data.grey;
+    pen.setLineDash([2, 3]);
+    pen.beginPath(); pen.moveTo(LEFT, y); pen.lineTo(box.width - RIGHT, y); pen.stroke();
+    pen.setLineDash([]);
+    pen.fillStyle = ink;
+    pen.globalAlpha = 0.75;
+    pen.textAlign = "right";
+    pen.textBaseline = y < TOP + 14 ? "top" : "bottom";
+    pen.fillText(mark.words, box.width - RIGHT - 2, y + (y < TOP + 14 ? 2 : -2));
+    pen.globalAlpha = 1;
+  });
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT - 4, TOP - 6, box.width - LEFT - RIGHT + 12, box.height - TOP - BOTTOM + 10);
+  pen.clip();
+  data.lines.filter((line) => line.quantity === quantity).forEach((line) => drawLine(state, pen, part, line));
+  pen.restore();
+}
+
+const DOTTED = new Set(["validation", "whole"]);
+
+function drawLine(state, pen, part, line) {
+  pen.strokeStyle = line.colour;
+  pen.fillStyle = line.colour;
+  pen.globalAlpha = line.role === "batch" ? 0.3 : 1;
+  pen.lineWidth = { batch: 1, training: 2.2 }[line.role] ?? 1.8;
+  pen.setLineDash(line.role === "whole" ? [5, 3] : []);
+  const points = line.steps.map((step, i) => [step, line.values[i]])
+    .filter(([step, value]) => value !== null && (!state.logSteps || step >= 1));
+  if (line.role === "test" || line.role === "best") {
+    points.forEach(([step, value]) => star(pen, part.x(step), part.y(value), line.role));
+  } else {
+    pen.beginPath();
+    points.forEach(([step, value], i) => pen[i ? "lineTo" : "moveTo"](part.x(step), part.y(value)));
+    pen.stroke();
+    if (DOTTED.has(line.role) && points.length < 40) {
+      points.forEach(([step, value]) => { pen.beginPath(); pen.arc(part.x(step), part.y(value), 2.6, 0, 7); pen.fill(); });
+    }
+  }
+  pen.setLineDash([]);
+  pen.globalAlpha = 1;
+}
+
+function star(pen, x, y, role) {
+  pen.beginPath();
+  if (role === "best") { pen.lineWidth = 2; pen.arc(x, y, 6, 0, 7); pen.stroke(); return; }
+  for (let i = 0; i < 10; i += 1) {
+    const [angle, radius] = [Math.PI * (i / 5 - 0.5), i % 2 ? 3 : 7];
+    pen[i ? "lineTo" : "moveTo"](x + radius * Math.cos(angle), y + radius * Math.sin(angle));
+  }
+  pen.closePath();
+  pen.fill();
+}
+
+export function showLegend(state) {
+  const { legend } = state.curves;
+  const { data } = state;
+  const there = ROLES.filter((role) => role !== "batch" && data.lines.some((line) => line.role === role));
+  const key = there.join();
+  if (legend.dataset.key === key) return;
+  legend.dataset.key = key;
+  legend.textContent = "";
+  there.forEach((role) => {
+    const entry = element("span", `entry ${role}`);
+    const swatch = element("i");
+    swatch.style.setProperty("--colour", data.lines.find((line) => line.role === role).colour);
+    entry.append(swatch, document.createTextNode(data.words[role]));
+    legend.append(entry);
+  });
+}
+
+// step: where the play head stands. isStale: whether what stands still has changed.
+export function drawCurves(state, step, isStale) {
+  const { curves } = state;
+  curves.charts.forEach((part) => {
+    const { canvas, still } = part;
+    const box = { width: canvas.clientWidth, height: canvas.clientHeight };
+    if (!box.width || !box.height) return;
+    const ratio = window.devicePixelRatio || 1;
+    if (isStale || part.drawn !== `${box.width} ${box.height} ${ratio}`) {
+      drawStill(state, part, box);
+      canvas.width = still.width;
+      canvas.height = still.height;
+      part.drawn = `${box.width} ${box.height} ${ratio}`;
+    }
+    const pen = canvas.getContext("2d");
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    pen.drawImage(still, 0, 0);
+    pen.scale(ratio, ratio);
+    if (curves.hover) rule(pen, part.x(curves.hover.step), box, state.ink, 0.35, 1);
+    rule(pen, part.x(step), box, state.ink, 1, 1.5);
+    state.data.lines.filter((line) => line.quantity === part.quantity && line.role !== "batch" && line.role !== "best").forEach((line) => {
+      const at = valueAt(line, step);
+      if (!at || (line.role === "test" && at.step > step)) return;
+      pen.fillStyle = line.colour;
+      pen.strokeStyle = state.paper;
+      pen.lineWidth = 1.5;
+      pen.beginPath();
+      pen.arc(part.x(line.role === "training" ? step : at.step), part.y(at.value), 4, 0, 7);
+      pen.fill();
+      pen.stroke();
+    });
+  });
+  showTip(state);
+}
+
+function rule(pen, x, box, ink, alpha, width) {
+  pen.globalAlpha = alpha;
+  pen.strokeStyle = ink;
+  pen.lineWidth = width;
+  pen.beginPath();
+  pen.moveTo(x, TOP - 6);
+  pen.lineTo(x, box.height - BOTTOM);
+  pen.stroke();
+  pen.globalAlpha = 1;
+}
+
+function showTip(state) {
+  const { tip, hover } = state.curves;
+  tip.hidden = !hover;
+  if (!hover) return;
+  const { words, lines } = state.data;
+  const rows = lines.filter((line) => line.role !== "batch" && line.role !== "best").flatMap((line) => {
+    const at = valueAt(line, hover.step);
+    return at ? [`${words[line.quantity]}, ${words[line.role]}: ${said(line.quantity, at.value)}`] : [];
+  });
+  tip.textContent = [`${words.step} ${Math.round(hover.step).toLocaleString("en")}`, ...rows].join("\n");
+  state.placeTip(tip, hover.x, hover.y);
+}

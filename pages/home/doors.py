@@ -1,0 +1,77 @@
+"""The way on from Home: train it yourself, or one of three doors: watch, try, learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import streamlit as st
+
+from pages.i18n import N_, _
+from pages.ui import offers, page_table, run_actions
+from tfm_core.presets import PRESETS
+
+FIRST = "translate"
+"""The preset of the one button: it shows heads forming, and is learned in seconds."""
+
+WATCHED = "recorded-korean"
+"""The recorded run behind the doors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """A page to begin with: its label, one line on what is behind it, and the rest of its link."""
+
+    page: str
+    label: str
+    says: str
+    icon: str
+    query: dict[str, str] = field(default_factory=dict)
+
+
+DOORS = (
+    Door(
+        "train",
+        N_("Watch"),
+        N_("A recorded training, step by step: curves, answers and every head."),
+        ":material/visibility:",
+        {"run": WATCHED},
+    ),
+    Door(
+        "attention",
+        N_("Try"),
+        N_("Give a trained model a sentence of yours, and see what each head looks at."),
+        ":material/edit:",
+        {"run": WATCHED, "example": "own"},
+    ),
+    Door(
+        "words",
+        N_("Learn"),
+        N_("Lessons from the first token to a model that you can defend."),
+        ":material/school:",
+    ),
+)
+
+
+def doors() -> None:
+    """Show the button that trains, and the doors beside it."""
+    begin, *places = st.columns([1.25, 1, 1, 1], gap="small")
+    with begin, st.container(gap="xxsmall"):
+        if st.button(
+            _("Now train it yourself"),
+            key="begin",
+            type="primary",
+            icon=":material/play_arrow:",
+            width="stretch",
+        ):
+            run_actions.start_preset(FIRST)
+        words = _("“{name}” from random weights, about {time} here.")
+        st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes(FIRST)))
+    for place, door in zip(places, DOORS, strict=True):
+        with place, st.container(gap="xxsmall"):
+            st.page_link(
+                page_table.path_of(door.page),
+                label=f"**{_(door.label)}**",
+                icon=door.icon,
+                query_params=door.query,
+            )
+            st.caption(_(door.says))

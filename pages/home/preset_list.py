@@ -1,0 +1,78 @@
+"""Presets as a list, a row each: what it learns, how long that takes here and what it reaches."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.home.samples import sample
+from pages.i18n import N_, _
+from pages.ui import offers, run_actions
+from pages.ui.typed import escape
+from tfm_core.config import FAMILIES
+from tfm_core.presets import PRESETS, Preset
+
+TEACHES = {
+    "vit": N_("See pictures"),
+    "encoder-decoder": N_("Translate and rewrite"),
+    "encoder-only": N_("Read"),
+    "decoder-only": N_("Write"),
+    "captioner": N_("Describe pictures"),
+    "recurrent": N_("Before the Transformer"),
+}
+"""What the presets of a family teach, in the order of the filter."""
+
+START_HERE = "vit-digits", "translate", "copy", "addition", "sentiment", "gpt-grammar"
+"""What the list shows at first: one of most kinds, all of them learned in a minute or two."""
+
+FEW, ALL = "few", "all"
+_WIDTHS = 2.4, 5, 3
+
+
+def presets() -> None:
+    """Show the presets, all of them or those that teach one thing."""
+    st.header(_("Everything you can train"), anchor=False)
+    names = _names(_filter())
+    with st.container(gap="xsmall"):
+        for name in names:
+            _row(PRESETS[name])
+
+
+def _names(chosen: str) -> list[str]:
+    """Return the presets to show, by name."""
+    families = {name: preset.experiment.model.family for name, preset in PRESETS.items()}
+    parts = {FEW: list(START_HERE), ALL: list(PRESETS)}
+    return parts.get(chosen) or [name for name in PRESETS if families[name] == chosen]
+
+
+def _filter() -> str:
+    labels = {FEW: _("Start here"), ALL: _("All {n}").format(n=len(PRESETS))}
+    labels |= {family: _(words) for family, words in TEACHES.items()}
+    chosen = st.pills(
+        _("What it learns to do"),
+        [FEW, *TEACHES, ALL],
+        default=FEW,
+        required=True,
+        format_func=labels.__getitem__,
+        key="home-teaches",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    return chosen or FEW
+
+
+def _row(preset: Preset) -> None:
+    button, learns, facts = st.columns(_WIDTHS, vertical_alignment="center")
+    if button.button(
+        _("Train: {name}").format(name=_(preset.label)),
+        key=f"start-{preset.name}",
+        icon=":material/play_arrow:",
+        width="stretch",
+    ):
+        run_actions.start_preset(preset.name)
+    example = sample(preset.experiment)
+    learns.markdown(
+        f":small[{_(preset.learns)}]" + (f"  \n:small[:gray[{example}]]" if example else "")
+    )
+    family = _(FAMILIES[preset.experiment.model.family].label)
+    time = _("about {time}").format(time=offers.takes(preset.name))
+    facts.caption(f"{escape(family)} · {time}  \n{_(preset.reaches)}")

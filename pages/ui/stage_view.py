@@ -1,0 +1,111 @@
+"""A run on stage: what it shows at each snapshot, its curves, and what happened when.
+
+Shared by every page that plays a training. What is read of a run is kept for all sessions.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import streamlit as st
+
+from pages.components import stage as component
+from pages.components.stage import Mark, Moving
+from pages.i18n import _, language
+from pages.ui import live_curves, runs_access
+from tfm_core.inspect import stage as stages
+from tfm_core.inspect.stage import Stage
+from tfm_core.plots.stage import curve_lines
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.run import Run
+
+
+def stage(
+    run: Run,
+    *,
+    key: str,
+    kind: str | None = None,
+    example: int | None = None,
+    autoplay: bool = False,
+    loop: bool = False,
+    compact: bool = False,
+) -> None:
+    """Show a run on stage. Raises ValueError, in a sentence, where its probe is damaged.
+
+    key: one a place on a page. kind, example: what is shown until the viewer chooses another. A
+    run without a snapshot shows its curves alone.
+    """
+    chosen = f"{key}-chosen {run.id}"
+    kind, example = st.session_state.get(chosen, (kind, example))
+    steps = tuple(run.snapshot_steps())
+    name, shown = f"{run.id} {kind} {example}", None
+    if steps:
+        found, shown = _packed(run.folder, _mark(run), steps, kind, example, name, language())
+        kinds = found.kinds
+
+        def choose(number: int, index: int) -> None:
+            if number < max(1, len(kinds)) and index < found_examples:
+                st.session_state[chosen] = (kinds[number] if kinds else None, index)
+
+        found_examples = len(found.examples)
+    else:
+
+        def choose(number: int, index: int) -> None:
+            """There is nothing to choose yet."""
+
+    component.stage(
+        shown,
+        _moving(run),
+        name=name,
+        key=key,
+        autoplay=autoplay,
+        loop=loop,
+        compact=compact,
+        on_choose=choose,
+    )
+
+
+def _mark(run: Run) -> int:
+    """Return what changes when a worker writes the examples of a run anew."""
+    try:
+        return (run.folder / "probe.json").stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=32)
+def _packed(
+    folder: Path,
+    mark: int,
+    steps: tuple[int, ...],
+    kind: str | None,
+    example: int | None,
+    name: str,
+    spoken: str,
+) -> tuple[Stage, bytes]:
+    found = stages.read(Run(folder), kind, example)
+    return found, component.pack(found, name)
+
+
+def _moving(run: Run) -> Moving:
+    curves, status, experiment = runs_access.curves(run), run.status, run.experiment
+    has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
+    lines = curve_lines(curves, has_wholes=has_wholes, is_patient=experiment.training.patience > 0)
+    return Moving(
+        lines=lines,
+        marks=_marks(run, curves),
+        now=int(curves.steps.last("step") or 0),
+        total=int(curves.started.get("total_steps") or experiment.training.steps),
+        is_live=status.is_active,
+        has_wholes=has_wholes,
+    )
+
+
+def _marks(run: Run, curves: Curves) -> list[Mark]:
+    loss, accuracy = live_curves.marks(run, curves)
+    return [
+        Mark(quantity, line.value, _(line.words))
+        for quantity, levels in (("loss", loss), ("accuracy", accuracy))
+        for line in levels
+    ]

@@ -1,0 +1,71 @@
+"""What a run read in a picture, with the weights of each time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.training.test_loop import experiment
+from tfm_core.inspect.attention.own_example import look_at_picture
+from tfm_core.inspect.readings import read_from, readings
+from tfm_core.runs import weights
+from tfm_core.runs.execute import execute
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory):
+    store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
+    training = {"steps": 40, "snapshots": 24, "learning_rate": 0.02, "batch_size": 32}
+    run = store.create(experiment("vit", "mnist-5000", training=training))
+    assert execute(run).state == "finished"
+    return run
+
+
+def picture(run, number=0):
+    return run.probe().images[number]
+
+
+def test_the_last_answer_is_that_of_the_last_checkpoint(digits):
+    for number in range(3):
+        steps, answers = readings(digits, picture(digits, number))
+        assert steps == tuple(digits.weight_steps())
+        assert answers.shape == (len(steps), 10)
+        np.testing.assert_allclose(answers.sum(-1), 1.0, atol=1e-5)
+        now = look_at_picture(digits, picture(digits, number)).probabilities
+        np.testing.assert_allclose(answers[-1], now, atol=0.01)
+
+
+def test_the_answers_change_while_it_learns(digits):
+    steps, answers = readings(digits, picture(digits))
+    assert len(steps) > 3
+    assert np.abs(np.diff(answers, axis=0)).max(-1).min() > 0.0
+
+
+def test_damaged_weights_are_left_out(digits, tmp_path):
+    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=50)
+    step, *others = run.weight_steps()
+    weights.weights_path(run.folder, step).write_bytes(b"nothing")
+    weights.write(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
+    assert readings(run, picture(run))[0] == tuple(others[1:])
+
+
+def test_a_run_without_weights_says_so(digits, monkeypatch):
+    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=50)
+    for step in run.weight_steps():
+        weights.weights_path(run.folder, step).unlink()
+    with pytest.raises(ValueError, match="kept no weights"):
+        readings(run, picture(run))
+
+
+def test_a_picture_of_another_shape_and_a_run_of_words_say_so(digits):
+    with pytest.raises(ValueError, match="picture"):
+        readings(digits, np.zeros((3, 5, 7), np.uint8))
+    with pytest.raises(ValueError, match="learned sentences"):
+        readings(RunStore().get("recorded-korean"), picture(digits))
+
+
+def test_a_picture_is_read_from_the_first_step_that_is_right_to_the_end():
+    answers = np.eye(10, dtype=np.float32)[[1, 7, 1, 7, 7]]
+    assert read_from(((0, 3, 9, 20, 40), answers), 7) == 20
+    assert read_from(((0, 3, 9, 20, 40), answers), 1) is None

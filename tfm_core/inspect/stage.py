@@ -1,0 +1,263 @@
+"""The stage: what a run shows of itself at each of its snapshots, for one kind of attention.
+
+Answers to the same unseen examples, all heads on one of them, and a few words for each head, step
+by step: what a page plays back and forth. Torch-free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.inspect.attention import alignment, head_statistics
+from tfm_core.inspect.attention.example import Example, example_of
+from tfm_core.probe.continuation import is_language
+from tfm_core.probe.labels import CLS, Axes, axes, modules_by_kind, patches_per_side
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import snapshot_path
+
+Array = npt.NDArray[Any]
+Surface = Literal["map", "picture", "words", "none"]
+MOST_CLASSES = 3
+_FIRST_KINDS = ("cross", "picture")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An example of the probe: its source and truth as text, and the tokens that are the truth."""
+
+    source: str
+    truth: str
+    tokens: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model says to one example at one step.
+
+    tokens, confidence: what it writes, and the probability of each token. classes: the likeliest
+    ones with theirs, for a picture. is_right: None where a text may go on in many ways.
+    """
+
+    tokens: tuple[str, ...] = ()
+    confidence: tuple[float, ...] = ()
+    classes: tuple[tuple[str, float], ...] = ()
+    is_right: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One snapshot: the answer to every example, and a few words for each head, row by row."""
+
+    step: int
+    answers: tuple[Answer, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """All snapshots of a run, for one kind of attention on one example.
+
+    weights: float16 (F, L, H, Q, K), NaN where the mask forbids to look; None without attention.
+    surface: how they are drawn. ``map``: queries down, keys across. ``words``: K patches of the
+    picture, for each of Q words. ``picture``: K patches, Q = 1: the row of CLS, or where there is
+    none the mean of all rows. side: patches to a side of the picture, else 0.
+    writes: whether query names the tokens that are written, rather than those that are read.
+    kinds: all that the model has. pictures: uint8 (P, C, height, width), None for texts.
+    """
+
+    kind: str | None
+    kinds: tuple[str, ...]
+    example: int
+    n_attended: int
+    examples: tuple[Shown, ...]
+    frames: tuple[Frame, ...]
+    surface: Surface
+    weights: Array | None = None
+    query: tuple[str, ...] = ()
+    writes: bool = False
+    key: tuple[str, ...] = ()
+    side: int = 0
+    pictures: Array | None = None
+    has_cls: bool = False
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Return the steps of the frames, ascending."""
+        return tuple(frame.step for frame in self.frames)
+
+
+def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage:
+    """Return the stage of a run as it is now; what cannot be shown falls back to the first.
+
+    Snapshots that are damaged are left out. Raises ValueError, in a sentence, where the run has no
+    probe that can be read.
+    """
+    experiment, probe = run.experiment, run.probe()
+    kinds = _kinds(experiment)
+    n_attended = len(probe.attended)
+    chosen = kind if kind in kinds else next(iter(kinds), None)
+    index = example if example is not None and 0 <= example < n_attended else 0
+    frames: list[Frame] = []
+    maps: list[Array] = []
+    for step in run.snapshot_steps():
+        try:
+            frame, weights = _frame(run, probe, step, chosen, index)
+        except ValueError:
+            continue  # one that is damaged is said where it is asked for by its step
+        if maps and (weights is None or weights.shape != maps[0].shape):
+            continue
+        frames.append(frame)
+        if weights is not None:
+            maps.append(weights)
+    examples = tuple(_shown(experiment, item) for item in probe.items)
+    if chosen is None or not maps:
+        return Stage(
+            chosen, kinds, index, n_attended, examples, tuple(frames), "none",
+            pictures=probe.images,
+        )  # fmt: skip
+    names = _names(experiment, probe, chosen, index)
+    surface: Surface = {"patches": "picture", "picture": "words"}.get(chosen, "map")  # type: ignore[assignment]
+    side = patches_per_side(experiment) if surface != "map" else 0
+    return Stage(
+        kind=chosen,
+        kinds=kinds,
+        example=index,
+        n_attended=n_attended,
+        examples=examples,
+        frames=tuple(frames),
+        surface=surface,
+        weights=np.stack(maps),
+        query=_queries(names, probe.items[index], chosen),
+        writes=chosen in _FIRST_KINDS,
+        key=tuple(name for name in names.key if not (side and name == CLS)),
+        side=side,
+        pictures=probe.images,
+        has_cls=CLS in names.key,
+    )
+
+
+def _kinds(experiment: Experiment) -> tuple[str, ...]:
+    """Return the kinds of attention, the one that tells most first."""
+    return tuple(sorted(modules_by_kind(experiment), key=lambda kind: kind not in _FIRST_KINDS))
+
+
+def _names(experiment: Experiment, probe: Probe, kind: str, index: int) -> Axes:
+    return axes(experiment, probe.items[index], modules_by_kind(experiment)[kind][0])
+
+
+def _queries(names: Axes, item: Mapping[str, Any], kind: str) -> tuple[str, ...]:
+    """Return the names of the rows that are drawn: where source meets target, the written token."""
+    if kind in _FIRST_KINDS:
+        return (*item["tgt"], "<eos>")
+    return names.query[:1] if kind == "patches" else names.query
+
+
+def _frame(
+    run: Run, probe: Probe, step: int, kind: str | None, index: int
+) -> tuple[Frame, Array | None]:
+    """Return what a snapshot shows, from memory where it was read before. Raises ValueError."""
+    snapshot = run.snapshot(step)
+    path = snapshot_path(run.folder, step)
+    changed = path.stat().st_mtime_ns
+    answers = _answers(run.folder, step, changed)
+    if kind is None:
+        return Frame(step, answers, ()), None
+    modules = modules_by_kind(run.experiment)[kind]
+    if any(module not in snapshot.attention for module in modules):
+        return Frame(step, answers, ()), None
+    example = example_of(run.experiment, probe, snapshot, index)
+    weights = _drawn(
+        run.experiment, example, modules, kind, _names(run.experiment, probe, kind, index)
+    )
+    return Frame(step, answers, _labels(run.folder, step, changed, kind)), weights
+
+
+def _drawn(
+    experiment: Experiment, example: Example, modules: Sequence[str], kind: str, names: Axes
+) -> Array:
+    """Return the weights (L, H, Q, K) as they are drawn, see ``Stage``."""
+    maps = example.maps(modules)
+    if kind != "patches":
+        return np.where(names.may_attend, maps, np.array(np.nan, maps.dtype))
+    return over_picture(maps, has_cls=CLS in names.key)
+
+
+def over_picture(maps: Array, *, has_cls: bool) -> Array:
+    """Return (L, H, 1, patches) of (L, H, Q, K): the row of CLS, or else the mean of all rows."""
+    if has_cls:
+        return np.asarray(maps[:, :, :1, 1:])
+    return np.asarray(maps.astype(np.float32).mean(2, keepdims=True).astype(np.float16))
+
+
+@lru_cache(maxsize=512)
+def _labels(folder: Path, step: int, changed: int, kind: str) -> tuple[str, ...]:
+    """Return what each head of a kind does on all examples, in a few words, row by row."""
+    run = Run(folder)
+    experiment, probe, snapshot = run.experiment, run.probe(), run.snapshot(step)
+    modules = modules_by_kind(experiment)[kind]
+    figures = _statistics(folder, step, changed)
+    aligned = {}
+    if set(modules) <= set(alignment.scored_modules(experiment)) and alignment.can_be_scored(
+        experiment, probe
+    ):
+        aligned = alignment.score(experiment, probe, snapshot)
+    return tuple(
+        head_statistics.describe(
+            figures[module],
+            head,
+            float(aligned[module].share[head]) if module in aligned else 0.0,
+            is_short=True,
+        )
+        for module in modules
+        for head in range(len(figures[module].entropy))
+    )
+
+
+@lru_cache(maxsize=128)
+def _statistics(
+    folder: Path, step: int, changed: int
+) -> Mapping[str, head_statistics.HeadStatistics]:
+    run = Run(folder)
+    return head_statistics.of_snapshot(run.experiment, run.probe(), run.snapshot(step))
+
+
+@lru_cache(maxsize=512)
+def _answers(folder: Path, step: int, changed: int) -> tuple[Answer, ...]:
+    run = Run(folder)
+    probe, snapshot = run.probe(), run.snapshot(step)
+    return tuple(_answer(run.experiment, probe, snapshot, n) for n in range(len(probe.items)))
+
+
+def _answer(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> Answer:
+    item = probe.items[index]
+    if snapshot.probabilities is not None:
+        names = experiment.task_as(ImageTaskConfig).facts.class_names
+        row = np.asarray(snapshot.probabilities[index], np.float32)
+        best = [int(number) for number in np.argsort(-row, kind="stable")[:MOST_CLASSES]]
+        classes = tuple((names[number], float(row[number])) for number in best)
+        return Answer(classes=classes, is_right=best[0] == item["label"])
+    if snapshot.tokens is None:
+        return Answer()
+    tokens = tuple(snapshot.tokens[index])
+    sure: tuple[float, ...] = ()
+    if snapshot.confidence is not None:
+        sure = tuple(float(share) for share in snapshot.confidence[index][: len(tokens)])
+    is_right = None if is_language(item) else tokens == tuple(item["tgt"])
+    return Answer(tokens, sure, is_right=is_right)
+
+
+def _shown(experiment: Experiment, item: Mapping[str, Any]) -> Shown:
+    if "label" in item:
+        name = experiment.task_as(ImageTaskConfig).facts.class_names[item["label"]]
+        return Shown("", name, ())
+    tokens = () if is_language(item) else tuple(item["tgt"])
+    return Shown(item.get("src_text", ""), item["tgt_text"], tokens)

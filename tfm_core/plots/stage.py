@@ -1,0 +1,79 @@
+"""The curves of a stage as short plain lines: the browser draws them under a moving play head."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.plots.palette import COLOURS
+from tfm_core.plots.thinning import smooth, thin
+from tfm_core.runs.curves import Curves
+
+Floats = npt.NDArray[np.floating[Any]]
+Quantity = Literal["loss", "accuracy"]
+Role = Literal["batch", "training", "validation", "whole", "test", "best"]
+WINDOW = 10
+"""Batches that the line of training averages, looking back only."""
+MOST_POINTS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One series: what it is of, ascending steps, and values of four digits; None where unknown.
+
+    batch: what each batch of training said; training: its running mean; whole: whole sequences.
+    """
+
+    quantity: Quantity
+    role: Role
+    steps: tuple[int, ...]
+    values: tuple[float | None, ...]
+    colour: str
+
+
+def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -> list[Line]:
+    """Return the lines of both figures, each of some 400 points at most; no spike is lost.
+
+    has_wholes: whether whole sequences are measured too. is_patient: ring the best validation.
+    """
+    lines = []
+    for quantity in ("loss", "accuracy"):
+        steps, values = curves.steps["step"], curves.steps[quantity]
+        lines.append(_line(quantity, "batch", steps, values, "train"))
+        lines.append(_line(quantity, "training", steps, smooth(values, WINDOW), "train"))
+        unseen = curves.validation
+        lines.append(_line(quantity, "validation", unseen["step"], unseen[quantity], "validation"))
+        if has_wholes and quantity == "accuracy":
+            wholes = unseen["sequence_accuracy"]
+            lines.append(_line(quantity, "whole", unseen["step"], wholes, "validation"))
+        lines.append(_line(quantity, "test", curves.test["step"], curves.test[quantity], "test"))
+        best = curves.best_validation() if is_patient else None
+        if best is not None:
+            row = slice(best, best + 1)
+            lines.append(
+                _line(quantity, "best", unseen["step"][row], unseen[quantity][row], "validation")
+            )
+    return [line for line in lines if any(value is not None for value in line.values)]
+
+
+def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats, colour: str) -> Line:
+    known = np.isfinite(steps)
+    steps, values = steps[known], values[known]
+    if (
+        len(steps) > MOST_POINTS
+    ):  # as dense where steps are drawn evenly as where their logarithm is
+        kept = np.union1d(
+            thin(steps, values, most=MOST_POINTS),
+            thin(steps, values, most=MOST_POINTS, is_log=True),
+        )
+        steps, values = steps[kept], values[kept]
+    return Line(
+        quantity,
+        role,
+        tuple(int(step) for step in steps),
+        tuple(float(f"{value:.4g}") if np.isfinite(value) else None for value in values.tolist()),
+        COLOURS[colour],
+    )
