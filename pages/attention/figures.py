@@ -121,7 +121,7 @@ def over_picture(run: Run, example: Example, selection: Selection) -> OverPictur
         return None
     module = modules_by_kind(run.experiment)["patches"][0]
     names = axes(run.experiment, {}, module).query
-    if selection.patch == MEAN:
+    if selection.patch in ("", MEAN):
         return OverPicture(
             example.picture, None, int(has_cls(run.experiment)), _("mean of all patches")
         )
@@ -153,7 +153,7 @@ def title(
     trees: dict[int, Tree] = {}
     for at, words in labels:
         what: Tree = ["span", "what", f": {words[number]}" if words else ""]
-        trees[at] = ["h2", "", head, what]
+        trees[at] = ["h2", "", ["strong", "", head], what]
     moving(trees, step, animation=name, key="attention-title")
 
 

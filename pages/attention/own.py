@@ -11,10 +11,10 @@ import streamlit as st
 
 from pages.attention import answer, mistakes
 from pages.attention import selection as chosen
-from pages.attention.selection_link import MAX_TEXT, MISTAKES, Selection
+from pages.attention.selection_link import MISTAKES, Selection
 from pages.components.digit_pad import digit_pad
 from pages.i18n import _, content
-from pages.ui import page_table, show, typed
+from pages.ui import page_table, show
 from pages.ui.task_panels import panels
 from tfm_core.config import CaptionTaskConfig, ImageTaskConfig
 from tfm_core.data import own_picture
@@ -97,19 +97,6 @@ def described(run: Run, probe: Probe, selection: Selection) -> Example:
     return example
 
 
-def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
-    """Ask for a sentence and read it."""
-    key = "attention-text"
-    st.session_state.setdefault(key, selection.text or probe.items[0]["src_text"])
-    text = st.text_input(
-        _("Your sentence"),
-        key=key,
-        on_change=lambda: chosen.choose(run.id, text=st.session_state[key]),
-        help=_("Use the words of the task; press Enter and the model reads it."),
-    )
-    return own_example.look_at_text(run, typed.within(text, MAX_TEXT))
-
-
 def picture(run: Run, probe: Probe, selection: Selection) -> Example | None:
     """Ask for a drawing or a file and read it; None while there is none.
 
@@ -166,7 +153,9 @@ def _since_when(run: Run, example: Example, found: Readings) -> None:
     at = st.select_slider(
         _("Read with the weights of step"), steps, format_func=lambda step: f"{step:,}", key=key
     )
-    then = dataclasses.replace(example, step=at, probabilities=shares[steps.index(at)])
+    then = example  # of whose step the weights are whole
+    if at != example.step:
+        then = dataclasses.replace(example, step=at, probabilities=shares[steps.index(at)])
     answer.details(run.experiment, (then,), at, name="")
 
 

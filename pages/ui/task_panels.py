@@ -39,7 +39,7 @@ _TEXT = TaskPanels(
     sample="pages.home.samples:text",
     predictions="pages.train.live_predictions:texts",
     example_name="pages.ui.example_names:of_text",
-    own="pages.attention.own:sentence",
+    own="pages.attention.sentence:sentence",
     own_words="attention_own_text",
 )
 TASK_PANELS: dict[str, TaskPanels] = {
