@@ -59,7 +59,7 @@ function build(root, state) {
     toggle(words.log_loss, words.log_loss_help, state.logLoss, (on) => { state.logLoss = on; state.ask(true); }),
   );
   curves.legend.after(switches);
-  panels.append(curves.box, heads.box, answers.box);
+  panels.append(curves.box, heads.box, answers.box, heads.large);
   const empty = element("p", "empty", words.waits);
   const foot = element("div", "foot");
   const caption = element("p", "moment");

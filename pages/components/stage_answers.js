@@ -11,7 +11,7 @@ export function buildAnswers(state) {
   box.append(heading, rows);
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("[data-example]");
-    if (row) state.choose(state.view.kind, Number(row.dataset.example));
+    if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.kind, Number(row.dataset.example));
   });
   return { box, rows, built: null };
 }
@@ -26,6 +26,8 @@ export function marked(tokens, truth) {
   return found;
 }
 
+// Of large maps a run keeps those of its first examples alone.
+const isWithout = (view, n) => view.surface !== "none" && n >= view.n_attended;
 const letters = (tokens) => tokens.length > 1 && tokens.every((token) => token.length === 1);
 
 function build(state) {
@@ -34,6 +36,7 @@ function build(state) {
   answers.rows.textContent = "";
   const isPictures = view.examples.every(({ picture, tokens }) => picture && !tokens.length);
   answers.rows.classList.toggle("thumbs", isPictures);
+  answers.rows.classList.toggle("pictured", !isPictures && view.examples.some(({ picture }) => picture));
   answers.parts = view.examples.map((example, n) => {
     const row = element("button", "row");
     row.type = "button";
@@ -47,8 +50,8 @@ function build(state) {
     }
     const answer = element("span", "answer");
     const sign = element("span", "sign");
-    row.append(source, answer, sign);
-    row.title = `${words.truth}: ${example.truth}`;
+    row.append(source, answer, sign, element("span", "truth", `${words.truth}: ${example.truth}`));
+    if (isWithout(view, n)) row.title = words.not_kept;
     answers.rows.append(row);
     return { row, answer, sign };
   });

@@ -4,7 +4,7 @@ import { rgb } from "./colours.js";
 import { element } from "./dom.js";
 
 const GAP = 6;
-const WORDS = 26; // pixels below a map: two lines of what the head does
+const WORDS = 27; // pixels below a map: two lines of what the head does
 const TITLE = 14;
 const VEIL = [230, 159, 0]; // over pictures, as on every page
 const LEAST_NAMED = 74; // pixels of a map below which words have no room
@@ -42,7 +42,7 @@ export function buildHeads(state) {
   large.hidden = true;
   const tip = element("div", "tip");
   tip.hidden = true;
-  room.append(grid, large);
+  room.append(grid);
   const note = element("div", "note");
   box.append(bar, row, room, note, tip);
   const heads = { box, heading, kinds, which, row, room, grid, large, note, tip, buttons: [], built: null };
@@ -53,7 +53,7 @@ export function buildHeads(state) {
   grid.addEventListener("keydown", (event) => roam(state, event));
   grid.addEventListener("pointermove", (event) => point(state, event));
   large.addEventListener("pointermove", (event) => point(state, event));
-  box.addEventListener("pointerleave", () => { tip.hidden = true; });
+  [box, large].forEach((part) => part.addEventListener("pointerleave", () => { tip.hidden = true; }));
   row.addEventListener("click", (event) => {
     const word = event.target.closest("button");
     if (word) { state.word = Number(word.dataset.word); showWords(state); state.ask(true); }
@@ -318,7 +318,7 @@ function point(state, event) {
   const canvas = event.target.closest("canvas");
   tip.hidden = !canvas || event.pointerType === "touch" || !view || !state.weights;
   if (tip.hidden) return;
-  const isLarge = heads.big?.canvas === canvas;
+  const isLarge = heads.large.contains(canvas);
   const number = isLarge ? heads.chosen : Number(canvas.parentElement.dataset.number);
   const box = canvas.getBoundingClientRect();
   const area = isLarge ? heads.area : { x: 0, y: 0, width: box.width, height: box.height };
@@ -337,7 +337,7 @@ function point(state, event) {
   const name = state.isMixed ? words.mixed : view.block > 1 ? words.largest : words.weight;
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
   const place = isMap
-    ? [`${view.writes ? words.writes : words.query} ${token(view.query, row)}`, `${words.key} ${token(view.key, column)}`]
+    ? [token(view.row_words, row), `${words.key} ${token(view.key, column)}`]
     : [`${words.patch} ${row + 1},${column + 1}`];
   tip.textContent = [nameOf(state, number), ...place, `${name} ${value}`].join("\n");
   state.placeTip(tip, event.clientX, event.clientY);

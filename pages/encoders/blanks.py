@@ -11,14 +11,13 @@ import streamlit as st
 
 from pages.encoders import run as encoders_run
 from pages.i18n import _, content
-from pages.ui import run_actions, show, state, typed
+from pages.ui import run_actions, run_time, show, state, typed
 from pages.ui.typed import escape
 from tfm_core.config import TextTaskConfig
 from tfm_core.data.text import text_task
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.text import blanks as core
 from tfm_core.inspect.text.blanks import Blank, Filled
-from tfm_core.machine import slowness
 from tfm_core.plots import reading as plots
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -56,9 +55,9 @@ def _spans() -> None:
     pair = task.sample(random.Random(_SEED))
     source, target = escape(task.join_src(pair.src)), escape(task.join_tgt(pair.tgt))
     st.markdown(f"{source}  \n:gray[:material/subdirectory_arrow_right:] **{target}**")
-    time = show.duration(preset.seconds * slowness())
+    time = run_time.takes(preset.experiment)
     if st.button(
-        _("Train it and watch, about {time}").format(time=time),
+        _("Train it and watch, {time}").format(time=time),
         icon=":material/play_arrow:",
         key="encoders-train-spans",
     ):

@@ -12,6 +12,7 @@ from pages.ui import (
     page_table,
     recorded,
     run_actions,
+    run_time,
     run_words,
     runs_access,
     show,
@@ -20,7 +21,6 @@ from pages.ui import (
 )
 from pages.ui.typed import escape
 from tfm_core.config import Experiment
-from tfm_core.machine import slowness
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
 
@@ -90,8 +90,8 @@ def _empty(preset: str) -> None:
 
 def _train(name: str) -> None:
     preset = PRESETS[name]
-    time = show.duration(preset.seconds * slowness())
-    words = _("Train it and watch, about {time}").format(time=time)
+    time = run_time.takes(preset.experiment)
+    words = _("Train it and watch, {time}").format(time=time)
     if st.button(words, type="primary", icon=":material/play_arrow:", key=f"encoders-train-{name}"):
         run = run_actions.begin(preset.experiment, name=preset.label, preset=name)
         if run is not None:

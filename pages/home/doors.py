@@ -64,7 +64,7 @@ def doors() -> None:
             width="stretch",
         ):
             run_actions.start_preset(FIRST)
-        words = _("“{name}” from random weights, about {time} here.")
+        words = _("“{name}” from random weights, {time} here.")
         st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes(FIRST)))
     for place, door in zip(places, DOORS, strict=True):
         with place, st.container(gap="xxsmall"):

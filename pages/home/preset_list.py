@@ -74,5 +74,5 @@ def _row(preset: Preset) -> None:
         f":small[{_(preset.learns)}]" + (f"  \n:small[:gray[{example}]]" if example else "")
     )
     family = _(FAMILIES[preset.experiment.model.family].label)
-    time = _("about {time}").format(time=offers.takes(preset.name))
+    time = offers.takes(preset.name)
     facts.caption(f"{escape(family)} · {time}  \n{_(preset.reaches)}")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.train import corpus_text, start, transfer
-from pages.ui import controls, drafts, show, state, url_config, view_link
+from pages.ui import controls, drafts, run_time, show, state, url_config, view_link
 from pages.ui.fields import settings_of
 from pages.ui.typed import escape
 from tfm_core.presets import PRESETS
@@ -86,10 +86,10 @@ def _about(name: str | None) -> None:
     chosen = PRESETS[name]
     changed = drafts.differences(state.draft(), _values(name))
     st.caption(
-        _("{learns} It reaches {reaches} in about {time} on one CPU thread.").format(
+        _("{learns} It reaches {reaches} in {time} here.").format(
             learns=_(chosen.learns),
             reaches=_(chosen.reaches),
-            time=show.duration(chosen.seconds),
+            time=run_time.takes(chosen.experiment),
         )
     )
     if changed:

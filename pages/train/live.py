@@ -1,4 +1,4 @@
-"""Live: a run while it learns, and afterwards. Two fragments tick while the run is active.
+"""Live: a run on stage while it learns, and afterwards. Two fragments tick while it is active.
 
 The run is only read here; leaving, reloading or a second tab change nothing about it.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.i18n import N_, _
-from pages.train import crowd, live_keys, live_predictions, run_buttons
+from pages.train import crowd, live_keys, run_buttons
 from pages.ui import (
     live_curves,
     run_words,
@@ -20,7 +20,7 @@ from pages.ui import (
     way_back,
 )
 from pages.ui.typed import escape
-from tfm_core.runs import settings, troubles
+from tfm_core.runs import troubles
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
 
@@ -30,13 +30,13 @@ BRISK = 1.0
 _CALM = ((60.0, 3.0), (20.0, 2.0))
 """After so many seconds of training, so many between two looks: one adds but a pixel or two."""
 
-_LOOK_SHARE = 2  # predictions and maps change with snapshots, ever more rarely: every other look
+_LOOK_SHARE = 2  # what is below the first screen: every other look
 
 _MOST_SHOWN = 4
 
 
 def page(run: Run) -> None:
-    """Draw a run: where it stands, its curves, its predictions, what it attends to."""
+    """Draw a run: one screen of what it learns, and below it every figure."""
     name = escape(run.meta.name)
     if run.problem:
         st.title(name, anchor=False)
@@ -49,7 +49,7 @@ def page(run: Run) -> None:
     pace = None if calm is None else crowd.pace(calm, crowd.look())
     later = None if pace is None else pace if pace == BRISK else pace * _LOOK_SHARE
     st.fragment(_pulse, run_every=pace)(run, was_active, calm)
-    st.fragment(live_predictions.part, run_every=later)(run)
+    st.fragment(_details, run_every=later)(run)
 
 
 def _pace(status: Status) -> float | None:
@@ -72,10 +72,18 @@ def _pulse(run: Run, was_active: bool, pace: float | None) -> None:
         state.draw_anew()
     with st.container(gap="xsmall"):
         _header(run, status)
-        live_keys.line(run, status)
+        live_keys.line(run, status, _said(run, status))
         _word(run, status)
-        _stage(run)
-    live_keys.part(run, status)
+        if status.state != "queued":
+            _stage(run)
+
+
+def _details(run: Run) -> None:
+    """Draw what a second look asks for: every figure, and the curves to zoom into."""
+    if run.status.state == "queued":
+        return
+    live_keys.part(run, run.status)
+    st.header(_("Curves in detail"), anchor=False)
     live_curves.part(run)
 
 
@@ -96,8 +104,21 @@ def _stage(run: Run) -> None:
         show.problem(error)
 
 
+def _said(run: Run, status: Status) -> str:
+    """Return what a state means, where one short sentence does; Markdown."""
+    if status.state == "starting":
+        return _("Starting: making the data and building the model.")
+    if status.state == "paused":
+        if visitors.watches(run):
+            return _("Paused by the visitor who began it.")
+        return _("Paused. Step trains on one batch, Resume continues.")
+    if status.state in {"finished", "stopped"}:
+        return escape(_(status.reason))
+    return ""
+
+
 def _word(run: Run, status: Status) -> None:
-    """Say what a state means and what can be done about it, in one place of the page."""
+    """Say what has to be known before all else, in one place of the page."""
     with st.container():
         if status.is_silent:
             st.warning(
@@ -107,36 +128,24 @@ def _word(run: Run, status: Status) -> None:
                 ).format(time=show.duration(status.silent)),
                 icon=":material/hourglass_disabled:",
             )
+        outcome = run.outcome
         if status.state == "queued":
             _queued(run, status)
-        elif status.state == "starting":
-            st.info(
-                _(
-                    "Starting: the data is made and the model is built; the first point of the "
-                    "curve comes within seconds."
-                ),
-                icon=":material/rocket_launch:",
-            )
         elif status.state == "failed":
             why = escape(_(status.reason or N_("It did not say why.")))
             hint = _("Change the settings with New run, or press Resume to try it again.")
+            if outcome is not None and outcome.repeats:
+                hint = _("Change the settings with New run: resumed, it would end the same way.")
             if visitors.watches(run):
                 hint = _("New run begins one of your own with its settings.")
             st.error(f"{why}\n\n{hint}", icon=":material/error:")
+        elif outcome is not None:
+            st.caption(f":orange[:material/warning: {escape(_(outcome.sentence))}]")
         elif status.state == "interrupted":
             step = f"{status.step:,}"
             words = _("Interrupted at step {step}. {resume}").format(step=step, resume=_resume(run))
             why = escape(_(status.reason))
             st.warning(f"{words.strip()}\n\n{why}", icon=":material/power_off:")
-        elif status.state == "finished" and status.reason:
-            st.info(escape(_(status.reason)), icon=":material/flag:")
-        elif status.state == "stopped" and status.reason:
-            st.info(escape(_(status.reason)), icon=":material/stop_circle:")
-        elif status.state == "paused":
-            words = _paused()
-            if visitors.watches(run):
-                words = _("Paused by the visitor who began it.")
-            st.info(words, icon=":material/pause_circle:")
 
 
 def _resume(run: Run) -> str:
@@ -146,20 +155,6 @@ def _resume(run: Run) -> str:
     if step is None:
         return _("Nothing was saved yet, so Resume starts again from the beginning.")
     return _("Resume goes on from step {step}, the last one saved.").format(step=f"{step:,}")
-
-
-def _paused() -> str:
-    words = _("Paused. Step learns from one batch, Resume continues.")
-    longest = settings.read().max_pause
-    gives_way = (
-        _("It is stopped as soon as others wait for their turn; Resume then goes on from here.")
-        if longest == 0
-        else _(
-            "After {time} of pause it is stopped where others wait for their turn; Resume then "
-            "goes on from here."
-        ).format(time=show.duration(longest))
-    )
-    return f"{words} {gives_way}"
 
 
 def _queued(run: Run, status: Status) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_words, runs_access, show
+from pages.ui import run_words, runs_access, show, visitors
 from pages.ui.typed import escape
+from tfm_core.runs import settings
 from tfm_core.runs.curves import Curves, Series
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import Status
@@ -18,25 +19,44 @@ from tfm_core.runs.status import Status
 _RECENT = 30  # steps over which speed is averaged
 
 
-def line(run: Run, status: Status) -> None:
-    """Say in one line how far it is, how fast, and what it learns."""
+def line(run: Run, status: Status, said: str) -> None:
+    """Say in one line how far it is, what its state means, how fast it is and what it learns."""
     curves = runs_access.curves(run)
     words = [_progress_words(curves, status)]
-    words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
-    st.caption(" · ".join([*words, run_words.learns(run)]))
+    if said:
+        words.append(said)
+    elif status.state != "starting":
+        words += [f"{label}: {value}" for label, value, _help in _pace_cards(run, status, curves)]
+    with st.container(key="live-line"):
+        st.caption(" · ".join([*words, run_words.learns(run)]))
 
 
 def part(run: Run, status: Status) -> None:
-    """Draw the key figures as cards, and the rest as one line."""
+    """Draw the key figures as cards, and the rest as lines."""
     curves = runs_access.curves(run)
+    st.caption(" · ".join(_small(run, curves, status)))
+    for remark in _remarks(run, curves):
+        st.caption(f":orange[:material/warning: {escape(remark)}]")
+    if status.state == "paused" and not visitors.watches(run):
+        st.caption(_paused())
     with st.container(horizontal=True, gap="small"):
         for label, value, help_text in _cards(run, status, curves):
             st.metric(label, value, help=help_text, border=True, width=168)
     if _is_tested(curves):
         st.caption(_tested_words(run, curves))
-    st.caption(" · ".join(_small(run, curves, status)))
-    for remark in _remarks(run, curves):
-        st.caption(f":orange[:material/warning: {escape(remark)}]")
+
+
+def _paused() -> str:
+    """Say how long a pause may last."""
+    longest = settings.read().max_pause
+    if longest == 0:
+        return _(
+            "It is stopped as soon as others wait for their turn; Resume then goes on from here."
+        )
+    return _(
+        "After {time} of pause it is stopped where others wait for their turn; Resume then goes on "
+        "from here."
+    ).format(time=show.duration(longest))
 
 
 def _remarks(run: Run, curves: Curves) -> list[str]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from functools import partial
 
 import streamlit as st
 
+from pages.components.counted_button import counted_button
 from pages.i18n import N_, _
 from pages.ui import page_table, run_actions, state, visitors, way_back
 from pages.ui.typed import escape
@@ -15,6 +17,7 @@ from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
+_SKIP = "M6 18l8.5-6L6 6v12zM16 6v12h2V6h-2z"
 _JUMP = 2  # from so many times the rate on a rise is worth a word
 ANSWER_WITHIN = 0.3
 """Seconds that a press waits for the worker's answer before the page is drawn again."""
@@ -36,7 +39,7 @@ ASKS = (
         "pause",
         N_("Pause"),
         ":material/pause:",
-        N_("Keep everything and wait; costs no time of the processor."),
+        N_("Pause here. Nothing is lost."),
         frozenset({"running"}),
     ),
     Ask(
@@ -47,17 +50,10 @@ ASKS = (
         frozenset({"paused"}),
     ),
     Ask(
-        "step",
-        N_("Step"),
-        ":material/skip_next:",
-        N_("Learn from one batch, then wait again."),
-        frozenset({"paused"}),
-    ),
-    Ask(
         "stop",
         N_("Stop"),
         ":material/stop:",
-        N_("End here; what was learned is kept, and it can be resumed."),
+        N_("Stop here. The weights are kept; you can resume later."),
         frozenset({"queued", "starting", "running", "paused"}),
     ),
 )
@@ -98,12 +94,21 @@ def _steering(run: Run, status: Status) -> None:
                 on_click=_ask,
                 args=(run, ask.kind),
             )
+        if status.state == "paused" and ask.kind == "resume":
+            counted_button(
+                _("Step"),
+                help=_("Train on one batch, then pause again."),
+                path=_SKIP,
+                on_press=partial(_step, run),
+                key="run-step",
+            )
+    outcome = run.outcome
     if status.can_resume and not run.meta.recorded:
         st.button(
             _("Resume"),
             icon=":material/play_arrow:",
             help=_("Go on from the last checkpoint."),
-            type="primary",
+            type="secondary" if outcome is not None and outcome.repeats else "primary",
             key="run-again",
             on_click=run_actions.go_on,
             args=(run,),
@@ -183,6 +188,12 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
 def _ask(run: Run, kind: RequestKind) -> None:
     before = run.status
     if run_actions.ask(run, kind):
+        _await_answer(run, before)
+
+
+def _step(run: Run, times: int) -> None:
+    before = run.status
+    if all(run_actions.ask(run, "step") for _press in range(times)):
         _await_answer(run, before)
 
 

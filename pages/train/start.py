@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import controls, drafts, forecast, run_actions, show, state, url_config
+from pages.ui import controls, drafts, forecast, run_actions, run_time, show, state, url_config
 from pages.ui.drafts import Checked
 from pages.ui.fields import Setting, settings_of
 from pages.ui.typed import escape
@@ -101,7 +101,7 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     words = _(
         "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
-        "{steps} steps in about **{time}** · about **{disk}** on the disk"
+        "{steps} steps in **{time}** · about **{disk}** on the disk"
     )
     limits = settings.read()
     disk = storage.run_bytes(
@@ -113,11 +113,19 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
             memory=show.size(estimate.memory_bytes),
             step=show.size(estimate.step_bytes),
             steps=f"{experiment.training.steps:,}",
-            time=show.duration(estimate.seconds),
+            time=_time(experiment, estimate),
             disk=show.size(disk),
         )
         + slow
     )
+
+
+def _time(experiment: Experiment, estimate: Any) -> str:
+    """Return how long it takes; only a device on which nothing has finished is measured."""
+    device = state.device()
+    threads = int(st.session_state.get(_THREADS) or 1) if device == "cpu" else 1
+    measured = None if device == "cpu" else estimate.seconds
+    return run_time.takes(experiment, device=device, threads=threads, measured=measured)
 
 
 def _device() -> None:

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import run_actions, show
-from tfm_core.machine import slowness
+from pages.ui import run_actions, run_time
 from tfm_core.presets import PRESETS
 
 
@@ -25,7 +24,7 @@ def presets(
         with st.container(horizontal=True, horizontal_alignment="center"):
             for index, name in enumerate(names):
                 if st.button(
-                    _("Train “{name}”, about {time}").format(
+                    _("Train “{name}”, {time}").format(
                         name=_(PRESETS[name].label), time=takes(name)
                     ),
                     type="secondary" if index else "primary",
@@ -39,4 +38,4 @@ def presets(
 
 def takes(name: str) -> str:
     """Return how long the training of a preset takes on this machine, in words."""
-    return show.duration(PRESETS[name].seconds * slowness())
+    return run_time.takes(PRESETS[name].experiment)

@@ -28,6 +28,6 @@ def note(run: Run, *, key: str) -> None:
         st.caption(f"{badge(run)} {words}", width="content")
         if name not in PRESETS:
             return
-        label = _("Train your own, about {time}").format(time=offers.takes(name))
+        label = _("Train your own, {time}").format(time=offers.takes(name))
         if st.button(label, icon=":material/play_arrow:", key=f"{key}-own"):
             run_actions.start_preset(name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,12 +21,29 @@ from pages.ui.typed import escape
 from tfm_core.sentences import in_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """The words of a page: its title, one line on what it is for, and the rest, in Markdown."""
+
+    title: str
+    intro: str
+    more: str
+
+
+def words(name: str) -> PageWords:
+    """Return the words of ``content/<language>/<name>.md``: a title and paragraphs."""
+    title, _newline, text = content(name.replace("-", "_")).partition("\n")
+    intro, _gap, more = text.strip().partition("\n\n")
+    return PageWords(title.removeprefix("# ").strip(), " ".join(intro.split()), more.strip())
+
+
 def header(name: str) -> None:
-    """Show the title and the words of ``content/<language>/<name>.md``."""
-    title, _newline, words = content(name).partition("\n")
-    st.title(title.removeprefix("# ").strip(), anchor=False)
-    if words.strip():
-        st.markdown(words.strip())
+    """Show the title of a page and its line; the rest of its words are behind the mark of help."""
+    said = words(name)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
+        st.title(said.title, anchor=False, help=said.more or None, width="content")
+        if said.intro:
+            st.caption(said.intro, width="stretch")
 
 
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
@@ -87,6 +106,40 @@ def duration(seconds: float) -> str:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
+def duration_range(low: float, high: float) -> str:
+    """Return a range of seconds as a person says it: ``40 to 60 s``, ``50 s to 2 min``.
+
+    It is widened to round numbers; a longer time never sounds shorter.
+    """
+    (a, unit), (b, last) = _rounded(low, math.floor), _rounded(high, math.ceil)
+    if (a, unit) == (b, last):
+        return f"{b:g} {last}"
+    if not a:
+        return _("up to {last}").format(last=f"{b:g} {last}")
+    first = f"{a:g}" if unit == last else f"{a:g} {unit}"
+    return _("{first} to {last}").format(first=first, last=f"{b:g} {last}")
+
+
+_ROUND = (  # up to so many seconds, said in a unit of so many, in steps of so many units
+    (10, "s", 1, 1),
+    (30, "s", 1, 2),
+    (60, "s", 1, 5),
+    (600, "min", 60, 0.5),
+    (3600, "min", 60, 5),
+    (36_000, "h", 3600, 0.5),
+    (math.inf, "h", 3600, 1),
+)
+
+
+def _rounded(seconds: float, whole: Callable[[float], int]) -> tuple[float, str]:
+    """Return a time as a round number and its unit."""
+    rounded = (
+        (limit, name, unit, step * whole(seconds / unit / step))
+        for limit, name, unit, step in _ROUND
+    )
+    return next((found, name) for limit, name, unit, found in rounded if found * unit <= limit)
 
 
 def count(n: float) -> str:

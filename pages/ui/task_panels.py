@@ -18,14 +18,12 @@ class TaskPanels:
     """The panels of a kind of task, each as ``"module:name"``.
 
     sample(experiment): an example of the task in one line, before anything is trained, or nothing.
-    predictions(run, step): HTML, what the model says on its probe while it learns.
     example_name(experiment, item, number, *, is_short): an example in one line; a short one leaves
     the truth out where that is long. own(run, probe, selection): ask for an example of the user's
     own and read it; own_words: the page content that says how.
     """
 
     sample: str
-    predictions: str
     example_name: str
     own: str
     own_words: str
@@ -37,7 +35,6 @@ class TaskPanels:
 
 _TEXT = TaskPanels(
     sample="pages.home.samples:text",
-    predictions="pages.train.live_predictions:texts",
     example_name="pages.ui.example_names:of_text",
     own="pages.attention.sentence:sentence",
     own_words="attention_own_text",
@@ -46,14 +43,12 @@ TASK_PANELS: dict[str, TaskPanels] = {
     "text": _TEXT,
     "image": TaskPanels(
         sample="pages.home.samples:pictures",
-        predictions="pages.train.live_predictions:pictures",
         example_name="pages.ui.example_names:of_picture",
         own="pages.attention.own:picture",
         own_words="attention_own_image",
     ),
     "caption": TaskPanels(
         sample="pages.home.samples:scene",
-        predictions="pages.train.live_predictions:captions",
         example_name="pages.ui.example_names:of_caption",
         own="pages.attention.own:described",
         own_words="attention_own_caption",

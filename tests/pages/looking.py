@@ -59,6 +59,12 @@ def header_of(sent):
     return json.loads(sent[4 : 4 + int.from_bytes(sent[:4], "little")])
 
 
+def n_drawn(at):
+    """Return how many components of its own the page has: figures, grids and the like."""
+    parts = at.get("bidi_component")
+    return sum(part.proto.component_name not in {"search", "copy_link"} for part in parts)
+
+
 def unpacked(sent):
     length = int.from_bytes(sent[:4], "little")
     header = header_of(sent)

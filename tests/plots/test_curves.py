@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from tfm_core.plots.curves import Measurements, ReferenceLine, learning_curve
-from tfm_core.plots.predictions import compare, picture_cards, text_rows
+from tfm_core.plots.predictions import picture_cards
 from tfm_core.plots.thinning import MOST_POINTS, smooth, thin
 
 N = 7919
@@ -139,30 +139,6 @@ def test_step_zero_has_no_place_on_a_logarithmic_axis() -> None:
 def test_a_run_without_any_step_makes_an_empty_figure() -> None:
     nothing = Measurements("training", np.empty(0), np.empty(0))
     assert all(len(line.x) == 0 for line in learning_curve(nothing, [], [], y_title="loss").data)
-
-
-@pytest.mark.parametrize(
-    ("predicted", "truth", "verdicts"),
-    [
-        ("abc", "abc", "right right right"),
-        ("axc", "abc", "right wrong right"),
-        ("ab", "abc", "right right missing"),
-        ("abcd", "abc", "right right right wrong"),
-        ("", "a", "missing"),
-    ],
-)
-def test_predictions_are_compared_place_by_place(predicted, truth, verdicts) -> None:
-    assert [mark.verdict for mark in compare(predicted, truth)] == verdicts.split()
-
-
-def test_text_rows_escape_what_tokens_say_and_mark_wrong_ones_with_a_sign() -> None:
-    item = {"src_text": "<b>", "tgt_text": "x y", "tgt": ["x", "y"]}
-    html = text_rows([item], [["x", "<i>"]], np.array([[0.5, 0.25]], np.float16))
-    assert "<b>✗</b>" in html
-    assert "&lt;b&gt;" in html
-    assert "<i>" not in html
-    assert "wrong: should be y, probability 25%" in html
-    assert "1 of 2 right" in html
 
 
 @pytest.mark.parametrize("channels", [1, 3])

@@ -19,7 +19,7 @@ from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention import alignment, head_statistics
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.continuation import is_language
-from tfm_core.probe.labels import CLS, Axes, axes, modules_by_kind, patches_per_side
+from tfm_core.probe.labels import CLS, Axes, axes, modules_by_kind, patches_per_side, rows
 from tfm_core.probe.types import Probe, Snapshot
 from tfm_core.runs.run import Run
 from tfm_core.runs.snapshots import snapshot_path
@@ -70,7 +70,7 @@ class Stage:
     surface: how they are drawn. ``map``: queries down, keys across. ``words``: K patches of the
     picture, for each of Q words. ``picture``: K patches, Q = 1: the row of CLS, or where there is
     none the mean of all rows. side: patches to a side of the picture, else 0.
-    writes: whether query names the tokens that are written, rather than those that are read.
+    query, row_words: the names of the rows, and a phrase for each, see ``labels.Rows``.
     kinds: all that the model has. pictures: uint8 (P, C, height, width), None for texts.
     """
 
@@ -83,7 +83,7 @@ class Stage:
     surface: Surface
     weights: Array | None = None
     query: tuple[str, ...] = ()
-    writes: bool = False
+    row_words: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
     side: int = 0
     pictures: Array | None = None
@@ -125,6 +125,7 @@ def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage
             pictures=probe.images,
         )  # fmt: skip
     names = _names(experiment, probe, chosen, index)
+    called = rows(experiment, probe.items[index], modules_by_kind(experiment)[chosen][0])
     surface: Surface = {"patches": "picture", "picture": "words"}.get(chosen, "map")  # type: ignore[assignment]
     side = patches_per_side(experiment) if surface != "map" else 0
     return Stage(
@@ -136,8 +137,8 @@ def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage
         frames=tuple(frames),
         surface=surface,
         weights=np.stack(maps),
-        query=_queries(names, probe.items[index], chosen),
-        writes=chosen in _FIRST_KINDS,
+        query=() if surface == "picture" else called.names,
+        row_words=() if surface == "picture" else called.words,
         key=tuple(name for name in names.key if not (side and name == CLS)),
         side=side,
         pictures=probe.images,
@@ -152,13 +153,6 @@ def _kinds(experiment: Experiment) -> tuple[str, ...]:
 
 def _names(experiment: Experiment, probe: Probe, kind: str, index: int) -> Axes:
     return axes(experiment, probe.items[index], modules_by_kind(experiment)[kind][0])
-
-
-def _queries(names: Axes, item: Mapping[str, Any], kind: str) -> tuple[str, ...]:
-    """Return the names of the rows that are drawn: where source meets target, the written token."""
-    if kind in _FIRST_KINDS:
-        return (*item["tgt"], "<eos>")
-    return names.query[:1] if kind == "patches" else names.query
 
 
 def _frame(

@@ -1,4 +1,4 @@
-"""What a language model makes of a text: a text coloured by surprise, and texts that it continues.
+"""What a language model makes of a text: one coloured by surprise, and one that it has written.
 
 Drawn as pieces of HTML, because text should wrap and be readable by a screen reader. What surprises
 is underlined beside its colour, and every token says its number on hover.
@@ -17,42 +17,6 @@ from tfm_core.plots.palette import COLOURS, ORANGE
 
 SURE, SURPRISED = 1.0, 5.0
 """Bits below which a token has no colour, and above which it has all of it and an underline."""
-
-
-def continuation_rows(
-    items: Sequence[dict[str, Any]],
-    tokens: Sequence[Sequence[str]],
-    confidence: npt.NDArray[Any] | None = None,
-) -> str:
-    """Return HTML: for each example its prompt, how the text goes on, and what the model writes.
-
-    items: ``src_text`` and ``tgt_text``. tokens: written, one list an example. confidence: (P, T),
-    the probability of each token when it was written, said on hover.
-    """
-    rows = []
-    for position, (item, written) in enumerate(zip(items, tokens, strict=False)):
-        sure = None if confidence is None else confidence[position]
-        kind = "letters" if all(len(token) == 1 for token in written) else "words"
-        spans = "".join(
-            f'<span class="t" title="{escape(_hint(sure, i))}">{escape(visible(token))}</span>'
-            for i, token in enumerate(written)
-        )
-        rows.append(
-            f'<div class="row"><div class="prompt">{escape(item["src_text"])}</div>'
-            f'<div class="truth">{escape(item["tgt_text"])}</div>'
-            f'<div class="written {kind}">{spans or "–"}</div></div>'
-        )
-    head = "".join(
-        f'<div class="{name}">{word}</div>'
-        for name, word in (
-            ("prompt", "Prompt"),
-            ("truth", "Goes on in truth"),
-            ("written", "The model writes"),
-        )
-    )
-    return (
-        f'{_STYLE}<div class="tfm-gpt rows"><div class="row head">{head}</div>{"".join(rows)}</div>'
-    )
 
 
 def surprise_text(tokens: Sequence[str], nats: npt.NDArray[Any], picked: int, gap: str) -> str:
@@ -114,12 +78,6 @@ def visible(token: str) -> str:
     return "↵" if token == "\n" else token
 
 
-def _hint(sure: npt.NDArray[Any] | None, position: int) -> str:
-    if sure is None or position >= len(sure):
-        return "probability not kept"
-    return f"probability {float(sure[position]):.0%}"
-
-
 def _strength(bits: float) -> float:
     """Return how much of the colour a token gets, in per cent."""
     return 70 * float(np.clip((bits - SURE) / (SURPRISED - SURE), 0, 1))
@@ -138,17 +96,4 @@ _STYLE = f"""<style>
 .tfm-gpt .given {{ opacity: 0.65; }}
 .tfm-gpt .own {{ border-bottom: 2px solid
   color-mix(in srgb, {COLOURS["decoder"]} var(--s, 0%), transparent); background: none; }}
-.tfm-gpt.rows {{ display: flex; flex-direction: column; font-size: 0.9rem; line-height: 1.5; }}
-.tfm-gpt.rows .row {{ display: grid; grid-template-columns: 2fr 3fr 3fr; gap: 0.25rem 1rem;
-  padding: 0.5rem 0.25rem; border-bottom: 1px solid rgba(125, 133, 146, 0.25); }}
-.tfm-gpt.rows .head {{ font-size: 0.8rem; opacity: 0.75; }}
-.tfm-gpt.rows .t {{ white-space: pre-wrap; background: rgba(125, 133, 146, 0.14); }}
-.tfm-gpt.rows .words .t {{ display: inline-block; padding: 0 0.3em; margin: 0 0.15em 0.2em 0; }}
-@media (max-width: 640px) {{
-  .tfm-gpt.rows .head {{ display: none; }}
-  .tfm-gpt.rows .row {{ grid-template-columns: 1fr; }}
-  .tfm-gpt.rows .prompt::before {{ content: "Prompt "; opacity: 0.6; }}
-  .tfm-gpt.rows .truth::before {{ content: "In truth "; opacity: 0.6; }}
-  .tfm-gpt.rows .written::before {{ content: "Model "; opacity: 0.6; }}
-}}
 </style>"""

@@ -8,7 +8,9 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -16,8 +18,10 @@ from pages.train import live_keys
 from pages.train.live_keys import seconds_left, speed
 from pages.ui import forecast, live_curves, show
 from tests.pages.learned_runs import learned_run
+from tests.pages.looking import part_of
 from tests.pages.made_runs import damaged_run, made_run
 from tfm_core.config import to_json
+from tfm_core.inspect import stage
 from tfm_core.presets import PRESETS
 from tfm_core.runs import troubles
 from tfm_core.runs.process import mark_of
@@ -28,7 +32,7 @@ BUTTONS = {
     "queued": {"run-stop"},
     "starting": {"run-stop"},
     "running": {"run-pause", "run-stop"},
-    "paused": {"run-resume", "run-step", "run-stop"},
+    "paused": {"run-resume", "run-stop"},
     "finished": set(),
     "stopped": {"run-again"},
     "failed": {"run-again"},
@@ -81,20 +85,30 @@ def test_a_finished_run_shows_its_keys_predictions_and_a_map(store, watch, prese
     assert values["Trained for"] == "1 min 1 s"
     has_wholes = preset not in {"vit-digits", "gpt-grammar"}
     assert ("Whole sequences" in values) == has_wholes
-    words = said(app)
-    assert "What it says" in words
-    assert "this one is from step 211" in words
-    assert {"look-module", "look-head", "look-example"} <= {box.key for box in app.selectbox}
+    header, weights = on_stage(app)
+    assert [frame["step"] for frame in header["frames"]] == [1, 211]
+    assert weights.size > 0
 
 
-def test_another_head_and_another_attention_can_be_chosen(store, watch) -> None:
-    app = watch(learned_run(store, "reverse").id)
-    module = app.selectbox(key="look-module")
-    assert module.value == "decoder.layers.0.cross_attention"
-    app.selectbox(key="look-head").set_value(3).run()
-    app.selectbox(key="look-module").set_value("encoder.layers.0.self_attention").run()
-    assert not app.exception
-    assert app.selectbox(key="look-head").value == 3
+def on_stage(app: AppTest) -> tuple[dict[str, Any], Any]:
+    """Return header and weights of the snapshots that were sent to the stage."""
+    sent = part_of(app, "stage_maps").bytes
+    length = int.from_bytes(sent[:4], "little")
+    header = json.loads(sent[4 : 4 + length])
+    weights = np.frombuffer(sent[4 + length :], header["kind"])
+    return header, weights.reshape(len(header["frames"]), *header["shape"])
+
+
+def test_the_kind_and_the_example_that_were_chosen_are_shown(store, watch) -> None:
+    run = learned_run(store, "reverse")
+    app = watch(run.id)
+    assert on_stage(app)[0]["kinds"][0]["label"] == "Cross-attention"
+    app.session_state[f"stage-{run.id}-chosen {run.id}"] = ("decoder", 2)
+    app.run()
+    header, weights = on_stage(app)
+    assert header["example"] == 2
+    assert np.isnan(weights).any()  # the future is masked
+    np.testing.assert_array_equal(weights, stage.read(run, "decoder", 2).weights)
 
 
 def test_curves_can_be_smoothed_and_stretched(store, watch) -> None:

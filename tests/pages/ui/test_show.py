@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pages.i18n import content
 from pages.ui import show
+from pages.ui.page_table import PAGES
 from pages.ui.run_words import STATES
 from tfm_core.runs import status
 
@@ -28,6 +29,33 @@ from tfm_core.runs import status
 )
 def test_duration(seconds: float, words: str) -> None:
     assert show.duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.4, 0.9, "up to 1 s"),
+        (3.2, 8.1, "3 to 9 s"),
+        (9.6, 16, "9 to 16 s"),
+        (41, 58, "40 to 60 s"),
+        (45.5, 63, "45 s to 1.5 min"),
+        (61, 89, "60 s to 1.5 min"),
+        (700, 900, "10 to 15 min"),
+        (3000, 3900, "50 min to 1.5 h"),
+        (4000, 6000, "1 to 2 h"),
+    ],
+)
+def test_a_range_of_time(low: float, high: float, words: str) -> None:
+    assert show.duration_range(low, high) == words
+
+
+def test_a_longer_time_never_sounds_shorter() -> None:
+    units = {"s": 1, "min": 60, "h": 3600}
+    times = [0.3 * 1.07**n for n in range(200)]
+    for whole in (math.floor, math.ceil):
+        said = [show._rounded(time, whole) for time in times]
+        seconds = [number * units[unit] for number, unit in said]
+        assert seconds == sorted(seconds)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +103,12 @@ def test_every_state_has_words() -> None:
     assert set(STATES) == set(status.STATES)
 
 
-@pytest.mark.parametrize("name", ["home", "runs"])
-def test_pages_have_a_title_and_at_most_two_sentences(name: str) -> None:
-    title, _, words = content(name).partition("\n")
-    assert title.startswith("# ")
-    assert words.count(". ") <= 2
+@pytest.mark.parametrize("name", PAGES)
+def test_the_words_of_a_page_begin_with_a_title_and_one_short_line(name: str) -> None:
+    said = show.words(name)
+    assert said.title
+    assert 20 <= len(said.intro) <= 95
+    assert said.intro not in said.more
 
 
 def test_a_time_to_come_is_told_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

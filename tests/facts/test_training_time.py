@@ -1,0 +1,53 @@
+"""How long trainings take beside each other: more work never takes less."""
+
+from itertools import pairwise
+
+import pytest
+
+from tfm_core.config import FAMILIES, Experiment
+from tfm_core.config.codec import default_sections
+from tfm_core.config.task import tasks_for
+from tfm_core.facts.training_time import seconds
+from tfm_core.presets import PRESETS
+
+
+def changed(experiment: Experiment, section: str, **values) -> Experiment:
+    part = getattr(experiment, section).model_dump() | values
+    return experiment.replace(**{section: part})
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_takes_what_was_measured(name):
+    assert seconds(PRESETS[name].experiment) == pytest.approx(PRESETS[name].seconds)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_everything_has_a_time(family):
+    for task in tasks_for(family):
+        values = default_sections(family, task)
+        if "patch_size" in values["model"]:
+            values["model"]["patch_size"] = 1  # divides all pictures
+        assert seconds(Experiment.parse(values)) > 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_deeper_wider_and_longer_take_more(name):
+    chosen = PRESETS[name].experiment
+    depths = [field for field in type(chosen.model).model_fields if field.endswith("layers")]
+    for field in depths:
+        times = [seconds(changed(chosen, "model", **{field: n})) for n in (1, 2, 3, 4, 7)]
+        assert all(less < more for less, more in pairwise(times))
+    wider = changed(chosen, "model", d_model=2 * chosen.model.d_model)
+    assert seconds(wider) > seconds(chosen)
+    larger = changed(chosen, "training", batch_size=3 * chosen.training.batch_size)
+    assert seconds(larger) > seconds(chosen)
+    half = seconds(chosen, chosen.training.steps // 2)
+    assert half == pytest.approx(seconds(chosen) / 2, rel=0.1)  # but for the first validation
+
+
+def test_precision_and_checkpointing_cost_what_they_cost_on_a_cpu():
+    chosen = PRESETS["vit-digits"].experiment
+    for name in ("bf16", "fp16"):
+        assert seconds(changed(chosen, "training", precision=name)) > 1.2 * seconds(chosen)
+    again = seconds(changed(chosen, "training", checkpointing=True)) / seconds(chosen)
+    assert 1.1 < again < 4 / 3

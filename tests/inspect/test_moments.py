@@ -1,0 +1,192 @@
+"""What happened when: said where it is so, once, and not where it isn't."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.inspect.attention.test_alignment import ITEMS, even, never, perfect, snapshot_of
+from tests.inspect.constructed import text_experiment, vit_experiment
+from tfm_core.inspect.moments import moments
+from tfm_core.probe.types import Snapshot
+from tfm_core.runs.snapshots import write, write_probe
+from tfm_core.runs.store import RECORDED, RunStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path, recorded=None)
+
+
+def texts():
+    return {
+        "kind": "text",
+        "items": [
+            {**item, "src_text": " ".join(item["src"]), "tgt_text": "".join(item["tgt"])}
+            for item in ITEMS
+        ],
+    }
+
+
+def run_of(store, experiment, probe, snapshots, events=()):
+    run = store.create(experiment)
+    write_probe(run.folder, probe)
+    for snapshot in snapshots:
+        write(run.folder, snapshot)
+    text = "".join(json.dumps(event) + "\n" for event in events)
+    (run.folder / "events.jsonl").write_text(text)
+    return run
+
+
+def told(run):
+    return {one.step: str(one.sentence) for one in moments(run, run.snapshot_steps())}
+
+
+def attending(store, *looks):
+    """Return what is told of a model whose heads look like this, snapshot by snapshot."""
+    experiment = text_experiment()
+    snapshots = [snapshot_of(experiment, 100 * n, look) for n, look in enumerate(looks)]
+    return told(run_of(store, experiment, texts(), snapshots))
+
+
+def started(floor=0.0):
+    return {"event": "started", "start_loss": 4.0, "floor": floor, "chance": 0.02}
+
+
+def measured(step, loss, accuracy, whole=None):
+    values = {"split": "validation", "loss": loss, "accuracy": accuracy}
+    return {"event": "measured", "step": step, **values, "sequence_accuracy": whole}
+
+
+def curved(store, *events, steps=(0, 100, 200)):
+    """Return what is told of a run whose snapshots are empty, by its curves alone."""
+    snapshots = [Snapshot(step) for step in steps]
+    return told(run_of(store, text_experiment(), texts(), snapshots, events))
+
+
+def test_a_head_that_begins_to_align_is_named_with_its_share(store):
+    found = attending(store, [even, even, even], [even, perfect, even])
+    assert "layer 1, head 2: 100 % of its attention now lies on the words" in found[100]
+    assert found[0] == "The weights are random, so every answer is a guess."
+
+
+def test_heads_that_align_together_are_counted(store):
+    found = attending(store, [even, even, even], [perfect, never, perfect])
+    assert "layer 1: 2 of 3 heads now have 100 % to 100 % of their attention" in found[100]
+
+
+def test_heads_that_part_are_told_behind_that_one_aligns(store):
+    looks = [perfect, never, even]
+    experiment = text_experiment()
+    near = [snapshot_of(experiment, step, looks) for step in (100, 101, 102, 103, 104, 105)]
+    first = snapshot_of(experiment, 0, [even, even, even])
+    found = told(run_of(store, experiment, texts(), [first, *near]))
+    assert any("heads part. Head 1 has 100 % of its attention" in said for said in found.values())
+    assert any("head 2 only 0 %" in said for said in found.values())
+
+
+@pytest.mark.parametrize("look", [even, never])
+def test_heads_that_do_not_align_are_not_told(store, look):
+    assert set(attending(store, [even] * 3, [look] * 3)) == {0}
+
+
+def test_what_was_so_from_the_start_is_no_news(store):
+    assert set(attending(store, [perfect] * 3, [perfect] * 3)) == {0}
+
+
+def test_what_has_been_so_for_long_is_no_news(store):
+    """Three layers begin to align at once; one is told then, the others not 100 steps later."""
+    found = attending(store, [even] * 3, [perfect] * 3, [perfect] * 3)
+    assert set(found) == {0, 100}
+
+
+def test_the_shares_of_right_answers_are_those_of_the_curve(store):
+    found = curved(
+        store, started(), measured(0, 4.0, 0.02), measured(100, 1.0, 0.569, 0.1),
+        measured(200, 0.1, 0.969, 0.9),
+    )  # fmt: skip
+    assert found[100] == "56 % of the tokens are right, on examples that it never saw."
+    assert found[200].startswith(("96 % of the tokens are right", "90 % of the unseen examples"))
+
+
+def test_guessing_is_not_told_as_learning(store):
+    found = curved(store, started(), measured(100, 3.9, 0.13), measured(200, 3.8, 0.14))
+    assert set(found) == {0}
+
+
+def test_better_than_guessing_is_told_with_chance(store):
+    found = curved(store, started(), measured(100, 3.0, 0.3))
+    assert "30 % are right on unseen examples, and 2 % would be by chance" in found[100]
+
+
+def test_where_not_every_answer_can_be_known_the_loss_says_how_much_is_learned(store):
+    found = curved(store, started(floor=2.0), measured(100, 2.5, 0.3))
+    assert found[100].startswith("75 % of what can be learned is learned: the loss on unseen")
+
+
+def steps_of(*losses):
+    return [{"event": "step", "step": n, "loss": loss} for n, loss in enumerate(losses, 1)]
+
+
+def test_a_loss_that_jumps_is_told_at_its_step(store):
+    losses = [4.0, 3.0, 2.0, 1.0, *[0.5] * 120, 6.25, *[0.5] * 40]
+    found = curved(store, started(), *steps_of(*losses))
+    assert found[200] == "The loss jumped from 0.50 to 6.25 at step 125."
+
+
+def test_noise_is_no_jump(store):
+    losses = [4.0 - 0.015 * n + 0.4 * (n % 3) for n in range(200)]
+    assert set(curved(store, started(), *steps_of(*losses))) == {0}
+
+
+def pictures():
+    images = np.zeros((3, 1, 28, 28), np.uint8)
+    images[:, :, 7:21, 7:14] = 255  # 2 of the 16 patches
+    return {"kind": "image", "items": [{"label": n} for n in (4, 0, 9)], "images": images}
+
+
+def of_digits(step, on, right):
+    """Return a snapshot in which head 2 of layer 1 puts a share on the ink, and some are right."""
+    maps = np.full((3, 3, 16, 16), 1 / 16, np.float16)
+    ink = np.zeros(16, bool)
+    ink[[5, 9]] = True
+    maps[:, 1] = np.where(ink, on / 2, (1 - on) / 14)
+    probabilities = np.full((3, 10), 0.1, np.float16)
+    for row, label in [(0, 4), (1, 0), (2, 9)][:right]:
+        probabilities[row, label] = 0.8
+    names = ("encoder.layers.0.self_attention", "encoder.layers.1.self_attention")
+    even_maps = np.full((3, 3, 16, 16), 1 / 16, np.float16)
+    return Snapshot(step, {names[0]: maps, names[1]: even_maps}, probabilities)
+
+
+def test_a_head_that_follows_the_strokes_is_told(store):
+    snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.6, 0)]
+    found = told(run_of(store, vit_experiment(), pictures(), snapshots))
+    assert "head 2 now follows the strokes: 59 %" in found[50] or "60 %" in found[50]
+    assert "on the 12 % of the patches that the digit covers" in found[50]
+
+
+def test_even_attention_does_not_follow_the_strokes(store):
+    snapshots = [of_digits(0, 2 / 16, 0), of_digits(50, 0.2, 0)]
+    assert set(told(run_of(store, vit_experiment(), pictures(), snapshots))) == {0}
+
+
+def test_answers_are_counted_from_the_first_one(store):
+    snapshots = [of_digits(step, 2 / 16, n) for step, n in ((0, 0), (50, 1), (90, 1), (300, 3))]
+    found = told(run_of(store, vit_experiment(), pictures(), snapshots))
+    assert found == {
+        0: "The weights are random, so every answer is a guess.",
+        50: "The first of the 3 examples is answered right: “4”.",
+        300: "All 3 examples are answered right.",
+    }
+
+
+@pytest.mark.parametrize("run_id", sorted(one.name for one in RECORDED.glob("recorded-*")))
+def test_every_recorded_run_has_moments_of_its_snapshots(store, run_id):
+    run = RunStore(store.root).get(run_id)
+    found = moments(run, run.snapshot_steps())
+    assert {one.step for one in found} <= set(run.snapshot_steps())
+    assert len({one.step for one in found}) == len(found) >= 2
+    assert len({one.sentence for one in found}) == len(found)

@@ -1,0 +1,93 @@
+"""The stage of a run: answers, labels and weights at each snapshot, as they are drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.pages.learned_runs import learned_run
+from tfm_core.inspect import stage
+from tfm_core.probe.labels import axes, modules_by_kind
+from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.store import RunStore
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path)
+
+
+def test_every_snapshot_is_a_frame_with_an_answer_to_each_example_and_a_label_of_each_head(store):
+    run = learned_run(store, "reverse")
+    shown = stage.read(run)
+    model, items = run.experiment.model, run.probe().items
+    assert shown.steps == (1, 211)
+    assert shown.kind == "cross"
+    assert set(shown.kinds) == {"cross", "encoder", "decoder"}
+    for frame in shown.frames:
+        assert len(frame.answers) == len(items)
+        assert len(frame.labels) == model.n_decoder_layers * model.n_heads
+    assert shown.weights is not None
+    assert shown.weights.shape[:3] == (2, model.n_decoder_layers, model.n_heads)
+    assert shown.weights.shape[3:] == (len(shown.query), len(shown.key))
+
+
+def test_weights_are_those_of_the_snapshot_cut_to_the_example_and_nan_where_masked(store):
+    run = learned_run(store, "reverse")
+    for index in (0, 2):
+        shown = stage.read(run, "decoder", index)
+        module = modules_by_kind(run.experiment)["decoder"][0]
+        names = axes(run.experiment, run.probe().items[index], module)
+        rows, columns = names.may_attend.shape
+        own = run.snapshot(211).attention[module][index][:, :rows, :columns]
+        drawn = shown.weights[-1, 0]
+        assert np.isnan(drawn[:, ~names.may_attend]).all()
+        np.testing.assert_array_equal(drawn[:, names.may_attend], own[:, names.may_attend])
+
+
+def test_an_answer_is_right_where_every_token_is(store):
+    run = learned_run(store, "reverse")
+    truth = [tuple(item["tgt"]) for item in run.probe().items]
+    for frame in stage.read(run).frames:
+        assert [answer.is_right for answer in frame.answers] == [
+            answer.tokens == true for answer, true in zip(frame.answers, truth, strict=True)
+        ]
+
+
+def test_pictures_get_their_likeliest_classes_and_one_row_over_the_patches(store):
+    run = learned_run(store, "vit-digits")
+    shown = stage.read(run)
+    assert shown.surface == "picture"
+    assert shown.weights is not None
+    assert shown.weights.shape[3:] == (1, shown.side**2)
+    answer, probabilities = shown.frames[-1].answers[3], run.snapshot(211).probabilities[3]
+    assert answer.classes[0][1] == pytest.approx(float(probabilities.max()))
+    assert [share for _name, share in answer.classes] == sorted(
+        (share for _name, share in answer.classes), reverse=True
+    )
+
+
+def test_over_a_picture_lies_the_row_of_cls_or_else_the_mean_of_all_rows():
+    maps = np.random.default_rng(3).random((2, 3, 5, 5)).astype(np.float16)
+    np.testing.assert_array_equal(stage.over_picture(maps, has_cls=True), maps[:, :, :1, 1:])
+    mean = stage.over_picture(maps, has_cls=False)
+    assert mean.shape == (2, 3, 1, 5)
+    np.testing.assert_allclose(mean[:, :, 0], maps.astype(np.float32).mean(2), atol=1e-3)
+
+
+def test_a_text_that_goes_on_is_neither_right_nor_wrong(store):
+    shown = stage.read(learned_run(store, "gpt-grammar"))
+    assert {answer.is_right for frame in shown.frames for answer in frame.answers} == {None}
+
+
+def test_what_cannot_be_shown_falls_back_to_the_first(store):
+    run = learned_run(store, "reverse")
+    assert stage.read(run, "patches", 10_000).kind == "cross"
+    assert stage.read(run, None, -3).example == 0
+
+
+def test_a_damaged_snapshot_is_left_out(store):
+    run = learned_run(store, "reverse")
+    path = snapshot_path(run.folder, 1)
+    path.write_bytes(path.read_bytes()[:-7])
+    assert stage.read(run).steps == (211,)

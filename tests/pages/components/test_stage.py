@@ -1,0 +1,76 @@
+"""What goes to the browser for a stage: bounded, and exact where there is room."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from pages.components import stage as component
+from pages.components.counted_button import new_presses
+from pages.components.packing import pooled
+from tests.pages.learned_runs import learned_run
+from tfm_core.inspect import stage
+from tfm_core.inspect.stage import Frame
+
+
+def unpacked(sent: bytes):
+    length = int.from_bytes(sent[:4], "little")
+    header = json.loads(sent[4 : 4 + length])
+    values = np.frombuffer(sent[4 + length :], header["kind"])
+    return header, values.reshape(len(header["frames"]), *header["shape"])
+
+
+def test_header_and_weights_come_out_as_they_went_in(store) -> None:
+    shown = stage.read(learned_run(store, "reverse"))
+    header, weights = unpacked(component.pack(shown, "one"))
+    np.testing.assert_array_equal(weights, shown.weights)
+    assert header["block"] == 1
+    assert [frame["step"] for frame in header["frames"]] == list(shown.steps)
+    assert header["frames"][1]["answers"][2]["tokens"] == list(shown.frames[1].answers[2].tokens)
+    assert len(header["examples"]) == len(shown.examples)
+    assert header["query"] == list(shown.query)
+
+
+def test_pictures_travel_with_their_examples(store) -> None:
+    header, _weights = unpacked(component.pack(stage.read(learned_run(store, "vit-digits")), "x"))
+    assert all(one["picture"].startswith("data:image/png") for one in header["examples"])
+    assert header["surface"] == "picture"
+
+
+def frames(n: int) -> list[Frame]:
+    return [Frame(step, (), ()) for step in range(n)]
+
+
+def test_large_maps_are_pooled_to_the_largest_of_their_blocks() -> None:
+    weights = np.random.default_rng(7).random((5, 2, 3, 149, 151)).astype(np.float16)
+    kept, drawn, block = component.bounded(frames(5), weights)
+    assert len(kept) == 5
+    assert block > 1
+    assert drawn.size <= component.MOST_VALUES * 1.1
+    assert drawn[0, 1, 2, 0, 0] == weights[0, 1, 2, :block, :block].max()
+
+
+def test_where_pooling_is_not_enough_snapshots_are_left_out_but_for_the_ends() -> None:
+    weights = np.zeros((401, 2, 7, 17, 17), np.float16)
+    kept, drawn, block = component.bounded(frames(401), weights)
+    assert block == 1
+    assert drawn.size <= component.MOST_VALUES
+    assert len(kept) == len(drawn) < 401
+    assert (kept[0].step, kept[-1].step) == (0, 400)
+
+
+def test_pooling_keeps_so_many_cells_to_a_side() -> None:
+    weights = np.zeros((1, 3, 40, 20), np.float16)
+    assert pooled(weights, 1)[0].shape == (1, 3, 1, 1)
+    assert pooled(weights, 1, least_side=13)[0].shape == (1, 3, 14, 7)
+
+
+def test_every_press_counts_once_whatever_was_merged_on_its_way() -> None:
+    assert new_presses(["a", 5], None) == 5
+    assert new_presses(["a", 5], ["a", 2]) == 3
+    assert new_presses(["a", 5], ["a", 5]) == 0
+    assert new_presses(["b", 1], ["a", 5]) == 1
+    for forged in (None, [], ["a"], [3, 4], ["a", True], ["a", "5"], ["a", -2]):
+        assert new_presses(forged, None) == 0
+    assert new_presses(["a", 10**9], None) == 50

@@ -1,0 +1,53 @@
+"""One time for one training: on Home's card, in the Train page's caption, and beside Start."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from pages.ui import forecast, run_time, runs_access
+from tests.pages.looking import said
+from tfm_core.presets import PRESETS
+from tfm_core.runs.process import this_host
+from tfm_core.runs.status import write_status
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind():
+    """No thread works on a forecast once a test is over."""
+    yield
+    forecast.wait()
+
+
+@pytest.mark.parametrize("name", ["vit-digits", "translate", "sentiment"])
+def test_card_caption_and_start_say_the_same(open_page, name) -> None:
+    time = run_time.takes(PRESETS[name].experiment, device="cpu")
+    assert time.startswith("about ")
+    assert time in said(open_page())
+    app = open_page("train/page.py")
+    app.selectbox(key="configure-preset").set_value(name).run()
+    forecast.wait()
+    app.run()
+    assert said(app).replace("**", "").count(time) == 2
+
+
+def test_a_run_that_finishes_is_learned_from_at_once(store) -> None:
+    experiment = PRESETS["translate"].experiment
+    before = run_time.time_range(experiment, device="cpu")
+    assert not before.learned
+    run = runs_access.store().create(experiment, state="running")
+    assert run_time.time_range(experiment, device="cpu") == before
+    took = 7 * before.high
+    over = {"state": "finished", "seconds": took, "host": this_host()}
+    write_status(
+        run.folder, dataclasses.replace(run.status, step=experiment.training.steps, **over)
+    )
+    after = run_time.time_range(experiment, device="cpu")
+    assert after.learned
+    assert after.high > took
+
+
+def test_a_device_on_which_nothing_finished_is_said_to_be_unknown(store) -> None:
+    words = run_time.takes(PRESETS["copy"].experiment, device="cuda:0")
+    assert words == "time not known yet on cuda:0"

@@ -1,0 +1,412 @@
+"""Moments of a training: what happened when, in a sentence with its numbers.
+
+Everything is computed from snapshots and curves, as they are at that step: nothing is said that
+was so from the start, nothing twice, and one thing at a time, the most telling one. What has to
+wait for its turn is said of the next snapshots while it is still news, with the numbers of then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tfm_core.config import Experiment, ImageTaskConfig
+from tfm_core.inspect.attention import alignment
+from tfm_core.inspect.attention.head_roles import ROLES
+from tfm_core.inspect.attention.head_statistics import leading_role, of_snapshot
+from tfm_core.probe.continuation import is_language
+from tfm_core.probe.labels import KINDS, has_cls, kind_of, layer_of, modules_by_kind
+from tfm_core.probe.labels import patches_per_side as side_of
+from tfm_core.probe.types import Probe, Snapshot
+from tfm_core.runs.curves import Curves
+from tfm_core.runs.outcome import LEAST
+from tfm_core.runs.run import Run
+from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.sentences import N_
+
+PARTED = 0.4
+"""Between the shares on true source words of two heads of a layer, from which on they differ."""
+PLAIN = 0.5
+"""Share of a head's attention on one role, or on the strokes, from which on that is told."""
+SURE = 0.5
+"""Probability of a class from which on a picture counts as read: ten are never right by chance."""
+_SURE_OF_LABEL = 0.9  # likewise of a single token, of which there may be two
+_JUMP = 0.25  # share of the way from guessing to the lowest loss that a loss may not jump up
+_BEFORE = 20  # losses of which the median is held against a jump
+_INK = 128  # of 255: a patch with a pixel as bright is one that the digit covers
+
+STALE = 1.2
+"""Times its first step, after which it is no news any more that something is so."""
+
+Shares = tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was first seen at the snapshot of a step, in a sentence."""
+
+    step: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a snapshot shows. By module, a value for each head:
+
+    aligned: share on true source words; roles: the leading role and its share; ink: share on the
+    patches that the digit covers. even: ink under even attention, and by module that of aligned.
+    right: which examples are answered right.
+    """
+
+    aligned: Mapping[str, Shares]
+    even: Mapping[str, float]
+    roles: Mapping[str, tuple[tuple[str | None, float], ...]]
+    ink: Mapping[str, Shares]
+    even_ink: float
+    right: tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A moment that may be: rank, the least is the most telling; keys: what is said by it."""
+
+    rank: int
+    keys: frozenset[object]
+    sentence: str
+
+
+@dataclass(eq=False)
+class _Told:
+    """What a training has told so far, and since when what else is so."""
+
+    since: dict[object, int] = field(default_factory=dict)
+    keys: set[object] = field(default_factory=set)
+
+    def news(self, step: int, seen: Sequence[_Seen]) -> _Seen | None:
+        """Return what is most telling of what has become so, and take it as told."""
+        for one in seen:
+            for key in one.keys:
+                self.since.setdefault(key, step)
+        fresh = [one for one in seen if any(self._is_news(key, step) for key in one.keys)]
+        if not fresh:
+            return None
+        chosen = min(fresh, key=lambda one: one.rank)
+        self.keys |= chosen.keys
+        return chosen
+
+    def _is_news(self, key: object, step: int) -> bool:
+        return key not in self.keys and step <= STALE * self.since[key]
+
+
+def moments(run: Run, steps: Sequence[int], curves: Curves | None = None) -> tuple[Moment, ...]:
+    """Return at most one moment for each of some snapshots of a run, ascending.
+
+    steps: of snapshots, ascending. curves: where the caller has them already. Snapshots that are
+    damaged are left out. Raises ValueError, in a sentence, where the run has no probe that can be
+    read.
+    """
+    experiment, probe = run.experiment, run.probe()
+    curves = run.curves() if curves is None else curves
+    told, found, before = _Told(), [], -1
+    for step in steps:
+        try:
+            changed = snapshot_path(run.folder, step).stat().st_mtime_ns
+            look = _look(run.folder, step, changed)
+        except (OSError, ValueError):
+            continue
+        seen = [*_of_heads(experiment, look), *_of_answers(probe, look)]
+        seen += _of_curves(experiment, probe, curves, before, step)
+        before = step
+        if step == 0:
+            told.keys |= {key for one in seen for key in one.keys}
+            found.append(Moment(0, N_("The weights are random, so every answer is a guess.")))
+        elif (news := told.news(step, seen)) is not None:
+            found.append(Moment(step, news.sentence))
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def _look(folder: Path, step: int, _changed: int) -> _Look:
+    run = Run(folder)
+    return look_at(run.experiment, run.probe(), run.snapshot(step))
+
+
+def look_at(experiment: Experiment, probe: Probe, snapshot: Snapshot) -> _Look:
+    """Return what a snapshot shows of heads and answers."""
+    scored = {}
+    if alignment.can_be_scored(experiment, probe):
+        scored = alignment.score(experiment, probe, snapshot)
+    roles = {}
+    for module, stats in of_snapshot(experiment, probe, snapshot).items():
+        names = [leading_role(stats, head) for head in range(len(stats.entropy))]
+        roles[module] = tuple(
+            (name, 0.0 if name is None else float(stats.shares[name][head]))
+            for head, name in enumerate(names)
+        )
+    covered = _covered(experiment, probe)
+    return _Look(
+        aligned={name: tuple(map(float, one.share)) for name, one in scored.items()},
+        even={name: one.chance for name, one in scored.items()},
+        roles=roles,
+        ink={} if covered is None else dict(_on_ink(experiment, snapshot, covered)),
+        even_ink=0.0 if covered is None else float(covered.mean()),
+        right=tuple(_is_right(experiment, probe, snapshot, n) for n in range(len(probe.items))),
+    )
+
+
+def _covered(experiment: Experiment, probe: Probe) -> npt.NDArray[np.bool_] | None:
+    """Return bool (P, patches): which patches a digit covers; None where there are none."""
+    task = experiment.task
+    if probe.images is None or not isinstance(task, ImageTaskConfig) or task.channels != 1:
+        return None
+    side = side_of(experiment)
+    size = task.image_size // side
+    tiles = probe.images[:, 0].reshape(len(probe.images), side, size, side, size)
+    return np.asarray((tiles.max((2, 4)) >= _INK).reshape(len(tiles), side**2))
+
+
+def _on_ink(
+    experiment: Experiment, snapshot: Snapshot, covered: npt.NDArray[np.bool_]
+) -> Iterator[tuple[str, Shares]]:
+    """Yield modules, and the share of each head's attention on the patches that digits cover."""
+    first = int(has_cls(experiment))
+    for module in modules_by_kind(experiment).get("patches", []):
+        if (maps := snapshot.attention.get(module)) is not None:
+            weights = np.asarray(maps[..., first:], np.float32)  # (A, H, Q, patches)
+            on = np.einsum("ahqk,ak->h", weights, covered[: len(weights)].astype(np.float32))
+            yield module, tuple(map(float, on / (weights.shape[0] * weights.shape[2])))
+
+
+def _is_right(experiment: Experiment, probe: Probe, snapshot: Snapshot, index: int) -> bool:
+    """Say whether an example is answered right, and not by chance."""
+    item = probe.items[index]
+    if snapshot.probabilities is not None:
+        return bool(snapshot.probabilities[index][item["label"]] >= SURE)
+    if snapshot.tokens is None or is_language(item):
+        return False
+    is_right = tuple(snapshot.tokens[index]) == tuple(item["tgt"])
+    if len(item["tgt"]) > 1 or snapshot.confidence is None:
+        return is_right
+    return is_right and bool(snapshot.confidence[index][0] >= _SURE_OF_LABEL)
+
+
+def _of_heads(experiment: Experiment, look: _Look) -> Iterator[_Seen]:
+    """Yield what the heads of a snapshot do."""
+    for module, shares in look.aligned.items():
+        kind = kind_of(experiment, module).name
+        least = max(alignment.LEARNED, 2 * look.even[module])
+        words = {
+            "cross": N_("the words that it translates"),
+            "picture": N_("the digit that it names"),
+        }.get(kind, N_("the tokens that decide its answer"))
+        align = [head for head, share in enumerate(shares) if share >= least]
+        if align:
+            yield _Seen(
+                1,
+                frozenset((module, head) for head in align),
+                _aligning(experiment, module, align, shares, words),
+            )
+        high, low = int(np.argmax(shares)), int(np.argmin(shares))
+        if shares[high] >= least and shares[high] - shares[low] >= PARTED:
+            yield _Seen(
+                6,
+                frozenset({("parted", module)}),
+                N_(
+                    "{layer}: its heads part. Head {high} has {most} of its attention on {words}, "
+                    "head {low} only {few}.",
+                    layer=_named(experiment, module),
+                    high=high + 1,
+                    most=_percent(shares[high]),
+                    low=low + 1,
+                    few=_percent(shares[low]),
+                    words=words,
+                ),
+            )
+    for module, roles in look.roles.items():
+        kind = kind_of(experiment, module).name
+        for head, (role, share) in enumerate(roles):
+            if role is not None and share >= PLAIN:
+                yield _Seen(
+                    7,
+                    frozenset({(kind, role)}),
+                    N_(
+                        "{head}: {share} of its attention now goes to: {role}.",
+                        head=_named(experiment, module, head),
+                        share=_percent(share),
+                        role=ROLES[role].words(kind),
+                    ),
+                )
+    for module, shares in look.ink.items():
+        for head, share in enumerate(shares):
+            if share >= max(PLAIN, 1.5 * look.even_ink):
+                yield _Seen(
+                    5,
+                    frozenset({"ink"}),
+                    N_(
+                        "{head} now follows the strokes: {share} of its attention lies on the "
+                        "{even} of the patches that the digit covers.",
+                        head=_named(experiment, module, head),
+                        share=_percent(share),
+                        even=_percent(look.even_ink),
+                    ),
+                )
+
+
+def _aligning(
+    experiment: Experiment, module: str, heads: Sequence[int], shares: Shares, words: str
+) -> str:
+    """Return, in a sentence, which heads of a layer align, and how much."""
+    if len(heads) == 1:
+        return N_(
+            "{head}: {share} of its attention now lies on {words}.",
+            head=_named(experiment, module, heads[0]),
+            share=_percent(shares[heads[0]]),
+            words=words,
+        )
+    return N_(
+        "{layer}: {n} of {n_heads} heads now have {least} to {most} of their attention on {words}.",
+        layer=_named(experiment, module),
+        n=len(heads),
+        n_heads=len(shares),
+        least=_percent(min(shares[head] for head in heads)),
+        most=_percent(max(shares[head] for head in heads)),
+        words=words,
+    )
+
+
+def _of_answers(probe: Probe, look: _Look) -> Iterator[_Seen]:
+    """Yield what is answered right at a snapshot."""
+    n, right = len(look.right), [index for index, is_so in enumerate(look.right) if is_so]
+    if len(right) == 1:
+        item = probe.items[right[0]]
+        name = str(item["label"]) if "label" in item else item.get("src_text") or item["tgt_text"]
+        yield _Seen(
+            3,
+            frozenset({"right"}),
+            N_("The first of the {n} examples is answered right: “{name}”.", n=n, name=name),
+        )
+    elif len(right) == n:
+        sentence = N_("All {n} examples are answered right.", n=n)
+        yield _Seen(3, frozenset({"right", "all right"}), sentence)
+    elif right:
+        sentence = N_("{k} of the {n} examples are answered right.", k=len(right), n=n)
+        yield _Seen(3, frozenset({"right"}), sentence)
+
+
+def _of_curves(
+    experiment: Experiment, probe: Probe, curves: Curves, before: int, step: int
+) -> Iterator[_Seen]:
+    """Yield what the curves say up to a step; ``before`` is that of the snapshot before."""
+    guessing, floor = curves.started.get("start_loss"), curves.started.get("floor")
+    if guessing is None:
+        return
+    yield from _jump(curves, guessing - (floor or 0.0), before, step)
+    measured = curves.validation.up_to(step)
+    loss, accuracy = measured.last("loss"), measured.last("accuracy")
+    chance, whole = curves.started.get("chance"), measured.last("sequence_accuracy")
+    if loss is None or accuracy is None or chance is None:
+        return
+    way = (guessing - loss) / max(1e-9, guessing - (floor or 0.0))
+    if way >= LEAST and accuracy > chance:
+        yield _Seen(
+            8,
+            frozenset({"better than guessing"}),
+            N_(
+                "Better than guessing: {share} are right on unseen examples, and {chance} would be "
+                "by chance.",
+                share=_percent(accuracy),
+                chance=_percent(chance),
+            ),
+        )
+    if floor:  # not every answer can be known, so the loss says how much of it is
+        for level in (0.5, 0.9):
+            if way >= level:
+                yield _Seen(
+                    2,
+                    frozenset({("way", one) for one in (0.5, 0.9) if one <= level}),
+                    N_(
+                        "{share} of what can be learned is learned: the loss on unseen examples is "
+                        "{loss:.2f}, from {guessing:.2f} by guessing to {floor:.2f} at best.",
+                        share=_percent(way),
+                        loss=loss,
+                        guessing=guessing,
+                        floor=floor,
+                    ),
+                )
+        return
+    parts = _parts(experiment, probe)
+    for level in (0.5, 0.9, 0.99):
+        if accuracy >= level:
+            yield _Seen(
+                2,
+                frozenset({("right", one) for one in (0.5, 0.9, 0.99) if one <= level}),
+                N_(
+                    "{share} of the {parts} are right, on examples that it never saw.",
+                    share=_percent(accuracy),
+                    parts=parts,
+                ),
+            )
+        if whole is not None and whole >= level:
+            yield _Seen(
+                2,
+                frozenset({("whole", one) for one in (0.5, 0.9, 0.99) if one <= level}),
+                N_(
+                    "{share} of the unseen examples are answered without a single mistake.",
+                    share=_percent(whole),
+                ),
+            )
+
+
+def _jump(curves: Curves, way: float, before: int, step: int) -> Iterator[_Seen]:
+    """Yield that the loss of a batch jumped up since the snapshot before."""
+    steps, losses = curves.steps["step"], curves.steps["loss"]
+    for at in np.flatnonzero((steps > max(before, 1)) & (steps <= step)):
+        earlier = losses[max(0, at - _BEFORE) : at]
+        if not len(earlier) or not np.isfinite(earlier).all():
+            continue
+        usual = float(np.median(earlier))
+        if losses[at] >= max(3 * usual, usual + _JUMP * way):
+            yield _Seen(
+                0,
+                frozenset({("jump", step)}),
+                N_(
+                    "The loss jumped from {usual:,.2f} to {loss:,.2f} at step {step:,}.",
+                    usual=usual,
+                    loss=float(losses[at]),
+                    step=int(steps[at]),
+                ),
+            )
+            return
+
+
+def _parts(experiment: Experiment, probe: Probe) -> str:
+    """Return what an accuracy counts: pictures, answers, words or tokens."""
+    if isinstance(experiment.task, ImageTaskConfig):
+        return N_("pictures")
+    if all(len(item["tgt"]) == 1 for item in probe.items):
+        return N_("answers")
+    words: list[Any] = [token for item in probe.items for token in item["tgt"]]
+    return N_("words") if any(len(word) > 1 for word in words) else N_("tokens")
+
+
+def _named(experiment: Experiment, module: str, head: int | None = None) -> str:
+    """Return a layer or a head in words, with its kind of attention where the model has several."""
+    is_one = len(modules_by_kind(experiment)) == 1
+    label, layer = KINDS[kind_of(experiment, module).name].label, layer_of(module) + 1
+    if head is None:
+        if is_one:
+            return N_("Layer {layer}", layer=layer)
+        return N_("{kind}, layer {layer}", kind=label, layer=layer)
+    if is_one:
+        return N_("Layer {layer}, head {head}", layer=layer, head=head + 1)
+    return N_("{kind}, layer {layer}, head {head}", kind=label, layer=layer, head=head + 1)
+
+
+def _percent(share: float) -> str:
+    return f"{int(100 * share + 1e-6)} %"  # rounded down: nearly all is not all
