@@ -30,15 +30,10 @@ def run_to_open() -> Run | None:
 
 
 def say(run: Run) -> None:
-    """Say in a line which run this is where the page chose it, and of a recorded one that it is."""
-    was_chosen_here = st.session_state.get(_OPENED) == run.id
-    if not was_chosen_here and not run.meta.recorded:
+    """Say in a line which run this is, and why, where the page chose it."""
+    if st.session_state.get(_OPENED) != run.id:
         return
-    name = escape(run.meta.name)
-    if not was_chosen_here:
-        words = _("**{name}**, trained when the app was made.")
-    elif run.meta.recorded:
+    words = _("**{name}**: no run was chosen, so this is the newest one with snapshots.")
+    if run.meta.recorded:
         words = _("**{name}**: you have trained nothing yet, so this is a recorded run.")
-    else:
-        words = _("**{name}**: no run was chosen, so this is the newest one with snapshots.")
-    st.caption(f"{recorded.badge(run)} {words.format(name=name)}".strip())
+    st.caption(f"{recorded.badge(run)} {words.format(name=escape(run.meta.name))}".strip())

@@ -26,7 +26,7 @@ _TEXT, _READ = "attention-text", "attention-read"
 MOST_CHIPS = 120
 
 
-def sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
+def sentence(run: Run, probe: Probe, selection: Selection) -> Example:
     """Ask for a sentence and read it; what was read last stays while the new one cannot be."""
     first = str(probe.items[0]["src_text"])
     st.session_state.setdefault(_TEXT, selection.text or first)
@@ -53,12 +53,12 @@ def sentence(run: Run, probe: Probe, selection: Selection) -> Example | None:
     try:
         example = own_example.look_at_text(run, typed.within(text, MAX_TEXT))
     except ValueError as error:
-        return _unread(run, task, text or "", error)
+        return _unread(run, task, text or "", error, first)
     st.session_state[_READ] = (run.id, text)
     return example
 
 
-def _unread(run: Run, task: TextTask, text: str, error: ValueError) -> Example | None:
+def _unread(run: Run, task: TextTask, text: str, error: ValueError, first: str) -> Example:
     """Say why a text cannot be read and what comes nearest; show the last one that could be."""
     st.warning(escape(_(error)), icon=":material/spellcheck:")
     if len(text) <= MAX_TEXT:
@@ -66,10 +66,9 @@ def _unread(run: Run, task: TextTask, text: str, error: ValueError) -> Example |
         if suggestion is not None:
             _suggest(run, suggestion)
     run_id, last = st.session_state.get(_READ, ("", ""))
-    if run_id != run.id:
-        return None
-    st.caption(_("Still shown: “{text}”").format(text=escape(last)))
-    return own_example.look_at_text(run, last)
+    shown = last if run_id == run.id else first
+    st.caption(_("Shown below: “{text}”").format(text=escape(shown)))
+    return own_example.look_at_text(run, shown)
 
 
 def _suggest(run: Run, suggestion: Suggestion) -> None:

@@ -149,3 +149,13 @@ def test_a_tap_on_a_head_brings_the_big_map_into_sight_on_a_phone(open_tab: Open
     head(tab, 1, 2).click()
     expect(tab.figure(MAP)).to_be_in_viewport(ratio=0.5)
     expect(tab.main.get_by_text("Layer 1, head 2", exact=True)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("run", ["recorded-korean", "recorded-digits"])
+def test_the_maps_stand_in_the_first_screen_of_a_projector(open_tab: OpenTab, run: str) -> None:
+    tab = open_tab(f"attention?run={run}", viewport={"width": 1280, "height": 720})
+    cells = tab.main.get_by_role("gridcell")
+    expect(cells.last).to_be_in_viewport(ratio=1)
+    expect(cells.first).to_be_in_viewport(ratio=1)
+    tab.await_plotly(MAP, "node._fullLayout.yaxis._length > 100")
+    expect(tab.figure(MAP).locator(".heatmaplayer image").first).to_be_in_viewport(ratio=1)

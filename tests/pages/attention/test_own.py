@@ -96,7 +96,7 @@ def test_an_own_sentence_that_cannot_be_read_says_why(sentences, monkeypatch, te
     assert not at.exception
     assert sentence in at.warning[0].value
     assert not at.error
-    assert "Still shown: “" in said(at)  # what was read last stays
+    assert "Shown below: “" in said(at)  # what was read last stays
     assert grid(at)[1].size
 
 
