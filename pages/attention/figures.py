@@ -188,7 +188,7 @@ def one_map(run: Run, example: Example, selection: Selection, *, top: float | No
         key="attention-map",
         follows=True,
         on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
-        label=_("Map of the head: arrow keys move over the cells, Enter computes one"),
+        name=_("Map of the head: arrow keys move over the cells, Enter computes one"),
     )
     words = _("Click a cell for its arithmetic.")
     if is_known:

@@ -32,3 +32,6 @@ export function heatmap(node) {
   const { z, hovertext } = node._fullData[0];
   return { z, hovertext };
 }
+
+// The buttons of a figure, from left to right.
+export const barButtons = (node) => node.querySelectorAll(".modebar-btn");

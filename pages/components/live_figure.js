@@ -2,7 +2,7 @@
 
 import { attempt } from "./attempts.js";
 import { followFrames, lastFrame } from "./events.js";
-import { drawnLayout, heatmap, pointWords, share } from "./insides.js";
+import { barButtons, drawnLayout, heatmap, pointWords, share } from "./insides.js";
 import { isDark } from "./theme.js";
 import { loadPlotly } from "./vendors.js";
 
@@ -17,6 +17,7 @@ function draw(state) {
   const figure = JSON.parse(data.figure);
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
+  name(node, data.name || titles(figure.layout), data.picks ? "application" : "figure"); // of its own arrow keys
   figure.layout.template = templates[state.dark ? "dark" : "light"];
   figure.layout.uirevision ??= "kept";
   figure.layout.autosize = true;
@@ -31,8 +32,29 @@ function draw(state) {
     ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
     : window.Plotly.react(node, traces, layout, state.config);
   state.plays = Boolean(frames?.length);
-  return drawn.then(() => { listen(state); trim(state); part(state); });
+  return drawn.then(() => { listen(state); trim(state); part(state); tidy(node); });
 }
+
+// A screen reader says what the figure shows: what plotly draws, letter by letter, says nothing.
+function name(node, words, role) {
+  node.setAttribute("role", role);
+  node.setAttribute("aria-label", words);
+}
+
+// One tab stop for the buttons of a figure: arrow keys go from one to the next.
+function tidy(node) {
+  for (const drawn of node.querySelectorAll("svg")) drawn.setAttribute("aria-hidden", "true");
+  barButtons(node).forEach((button, i) => { button.tabIndex = i ? -1 : 0; });
+}
+
+function rove(event) {
+  const buttons = [...barButtons(event.currentTarget)];
+  const at = buttons.indexOf(event.target);
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (at >= 0 && by) buttons[(at + by + buttons.length) % buttons.length].focus();
+}
+
+const titles = ({ xaxis, yaxis }) => [yaxis, xaxis].map((axis) => axis?.title?.text).filter(Boolean).join(", ");
 
 // Where the page is narrow, square cells leave room below them; it is given back to the page.
 function stand(state, full) {
@@ -125,19 +147,18 @@ export function movedCell([row, column], key, rows, columns) {
 function listenToKeys(state) {
   const { node } = state;
   node.tabIndex = 0;
-  node.setAttribute("role", "application"); // the arrow keys are its own
   const say = () => {
     const { z, hovertext } = heatmap(node);
     const [row, column] = state.cell ?? [0, 0];
     state.cell = [Math.min(row, z.length - 1), Math.min(column, z[0].length - 1)];
     window.Plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
     const words = hovertext?.[state.cell[0]]?.[state.cell[1]] ?? "";
-    node.setAttribute("aria-label", `${state.data.label}: ${words.replace(/<[^>]*>/g, " ")}`);
+    node.setAttribute("aria-label", `${state.data.name}: ${words.replace(/<[^>]*>/g, " ")}`);
   };
-  node.setAttribute("aria-label", state.data.label);
   node.addEventListener("focus", () => { if (node.matches(":focus-visible")) say(); });
   node.addEventListener("blur", () => window.Plotly.Fx.unhover(node));
   node.addEventListener("keydown", (event) => {
+    if (event.target !== node) return; // a button of the figure
     if (event.key === "Enter" && state.cell) state.send("cell", state.cell);
     else if (event.key in ARROWS) {
       const { z } = heatmap(node);
@@ -179,6 +200,7 @@ function mount(parentElement) {
     window.Plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
   });
   state.resize.observe(node);
+  node.addEventListener("keydown", rove);
   state.theme = setInterval(() => {
     if (node.isConnected && node.data && isDark(node) !== state.dark) refresh(state);
   }, 500);

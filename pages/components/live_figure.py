@@ -7,6 +7,7 @@ sets ``uirevision``, follows the theme in the browser, and fills its container.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -45,15 +46,16 @@ def live_figure(
     fig: go.Figure,
     *,
     key: str | None,
+    name: str = "",
     on_pick: Callable[[int, int], None] | None = None,
     follows: bool = False,
-    label: str = "",
 ) -> None:
     """Show a figure under a key that stays the same from tick to tick.
 
-    on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
+    name: what a screen reader says of it, without the marks of Markdown; else its axes' titles.
+    on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked,
+    or reached by the arrow keys and chosen with Enter.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
-    label: its name, where it can be moved over by the arrow keys: with ``on_pick``.
 
     The figure loses its own template, for the browser knows the theme better. Pass float32 arrays
     of at most some 400 points a line; ``layout.height`` is kept (default 360).
@@ -76,7 +78,7 @@ def live_figure(
             "config": CONFIG,
             "picks": on_pick is not None,
             "follows": follows,
-            "label": label,
+            "name": re.sub(r"[*`]", "", name),
             "save": _("Save as SVG"),
             "root": served.root(),
             "sorry": {
