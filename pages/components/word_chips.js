@@ -30,23 +30,18 @@ function build(state) {
   });
 }
 
-// The field is Streamlit's own; a list of completions is all that it gets from here.
-function complete(state) {
-  const input = document.querySelector(`.st-key-${state.data.field} input`);
-  if (!input || input === state.input) return;
-  state.input = input;
-  const list = element("datalist");
-  list.id = `${state.data.field}-completions`;
-  input.after(list);
-  input.setAttribute("list", list.id);
-  input.addEventListener("input", () => {
-    const words = state.data.groups.flatMap(([, group]) => group);
-    list.replaceChildren(...completions(input.value, words, state.data.glue).map((text) => {
-      const option = element("option");
-      option.value = text;
-      return option;
-    }));
-  });
+// The field is Streamlit's own, and made anew now and then: a list of completions is all that it gets.
+function complete(state, input) {
+  const { field, glue, groups } = state.data;
+  if (!input.matches?.(`.st-key-${field} input`)) return;
+  state.list ??= document.body.appendChild(element("datalist"));
+  state.list.id = `${field}-completions`;
+  input.setAttribute("list", state.list.id);
+  state.list.replaceChildren(...completions(input.value, groups.flatMap(([, words]) => words), glue).map((text) => {
+    const option = element("option");
+    option.value = text;
+    return option;
+  }));
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -56,5 +51,13 @@ export default function ({ data, parentElement, setTriggerValue }) {
   Object.assign(state, { data, send: setTriggerValue });
   const shown = JSON.stringify(data.groups);
   if (state.shown !== shown) { build(state); state.shown = shown; }
-  complete(state);
+  state.end?.(); // of the draw before: Streamlit ends only the last one
+  const listen = (event) => complete(state, event.target);
+  document.addEventListener("input", listen);
+  state.end = () => {
+    document.removeEventListener("input", listen);
+    state.list?.remove();
+    state.list = undefined;
+  };
+  return state.end;
 }
