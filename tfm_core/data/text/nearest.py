@@ -155,11 +155,11 @@ def _with_typed(
         best = min(fitting, key=lambda one: _costs(meant, one, swap)[-1][-1])
     spare = [at for place, at in _aligned(meant, best, swap) if place is None and at is not None]
     for at in reversed(spare):
-        changed = (*best[:at], *best[at + 1 :])
+        without = (*best[:at], *best[at + 1 :])
         if at < len(best) - 1:
-            changed = _with_article(changed, at)
-        if is_sentence(changed):
-            best = changed
+            without = _with_article(without, at)
+        if is_sentence(without):
+            best = without
     return best
 
 

@@ -28,6 +28,9 @@ class Pair:
 class TextTask(Protocol):
     """A sequence-to-sequence task whose target is a function of its source."""
 
+    def __hash__(self) -> int:
+        """Return the same for tasks that are alike: what is drawn of one is kept by it."""
+
     @property
     def name(self) -> str:
         """The name of the task in the configuration."""
