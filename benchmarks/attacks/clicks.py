@@ -1,9 +1,9 @@
 """Random clicks in a real browser: whatever is pressed, typed or pulled, no page breaks.
 
-A restless visitor picks among everything that can be pressed on the page and in the sidebar, types
-into fields what nobody expects there, moves sliders, goes back and forward, and reloads. What it
-does follows from a seed; how far a page has come when it does it does not, so that a fault may need
-more than one try to be seen again.
+A restless visitor picks among everything that can be pressed on the page and in the bar of pages,
+types into fields what nobody expects there, moves sliders, goes back and forward, and reloads. What
+it does follows from a seed; how far a page has come when it does it does not, so that a fault may
+need more than one try to be seen again.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ WORDS = (
 KEYS = ("ArrowLeft", "ArrowRight", "ArrowRight", "PageUp", "PageDown", "Home", "End")
 
 _PLACES = (
-    ":is([data-testid=stMain], [data-testid=stSidebar], [role=dialog], [data-testid=stPopoverBody])"
+    ":is([data-testid=stMain], [data-testid=stTopNav], [data-testid=stTopNavPopover], "
+    "[role=dialog], [data-testid=stPopoverBody])"
 )
 _PRESSED = (
     "button", "a[href]", "summary", "label", "canvas", "[role=tab]", "[role=radio]", "g.node",
@@ -58,7 +59,7 @@ _PRESSED = (
 PRESSED = ", ".join(f"{_PLACES} {one}" for one in _PRESSED)
 FIELDS = f"{_PLACES} :is(input[type=text], input[type=number], textarea):not([role=combobox])"
 LISTS = f"{_PLACES} [role=combobox]"
-NAVIGATION = "[data-testid=stSidebar] a[href]"
+NAVIGATION = ":is([data-testid=stTopNav], [data-testid=stTopNavPopover]) a[href]"
 SLIDERS = f"{_PLACES} [role=slider]"
 OPTIONS = "[role=option]"
 

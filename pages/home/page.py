@@ -1,16 +1,16 @@
-"""Home: three doors, everything there is to train, the last runs, and what can be understood."""
+"""Home: what moves, three doors, what can be trained, the last runs, what can be understood."""
 
 import streamlit as st
 
-from pages.home import doors, page_map, preset_list
+from pages.home import doors, hero, page_map, preset_list
 from pages.i18n import _
 from pages.ui import page_table, run_list, show, visitors
 
 RECENT = 3
 
 show.header("home")
+hero.hero()
 doors.doors()
-
 preset_list.presets()
 
 runs = visitors.listed()

@@ -1,11 +1,21 @@
-"""What surrounds every page: navigation, the current run, links to share, notices."""
+"""What surrounds every page: the bar of pages, the strip below it, notices.
+
+The strip holds what is wanted on every page: the current run, the search, and links to copy.
+"""
 
 from __future__ import annotations
 
-import streamlit as st
+from collections.abc import Mapping
 
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.components.copy_link import Link, copy_link
+from pages.components.search import Entry, search
 from pages.i18n import PAGES_DIR, _
-from pages.ui import page_table, run_words, runs_access, show, state, typed
+from pages.ui import page_table, run_words, runs_access, show, state, style, typed
+from pages.ui.page_table import PageFacts
+from pages.ui.terms import TERMS, Term
 from pages.ui.typed import escape
 from tfm_core.runs.run import Run
 
@@ -25,23 +35,33 @@ def navigation() -> st.Page:
             url_path=facts.url_path or None,
             default=not facts.url_path,
         )
-        sections.setdefault(_(page_table.SECTIONS[facts.section]), []).append(entry)
-    page = st.navigation(sections, expanded=True)
+        sections.setdefault(_section(facts), []).append(entry)
+    page = st.navigation(sections, position="top")
     state.set_page(page.url_path)
+    style.mark_section(list(sections).index(_section(page_table.at(page.url_path))))
     return page
 
 
-def sidebar() -> None:
-    """Show the logo and the current run."""
+def _section(facts: PageFacts) -> str:
+    return _(page_table.SECTIONS[facts.section])
+
+
+def strip() -> DeltaGenerator:
+    """Show the current run and the search; return where ``share`` puts the links."""
     st.logo(LOGO, icon_image=ICON, size="large")
     state.keep_run_in_link()
     run_id = state.current_run_id()
-    with st.sidebar:
-        if run_id is not None:
-            run = runs_access.store().get(run_id)
-            is_active = run.status.is_active
-            ticks = _TICK if is_active else None
-            st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
+        with st.container(width="stretch", key="strip-run"):
+            if run_id is None:
+                _no_run()
+            else:
+                run = runs_access.store().get(run_id)
+                is_active = run.status.is_active
+                ticks = _TICK if is_active else None
+                st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
+        _search()
+        return st.container(width="content", key="strip-share")
 
 
 def notices() -> None:
@@ -63,19 +83,55 @@ def notices() -> None:
             st.info(escape(sentence), icon=":material/info:")
 
 
+def share(place: DeltaGenerator) -> None:
+    """Offer links; called behind the page, which may still change what they hold."""
+    note = _(
+        "The text you pasted is not in this link: whoever follows it gets the text "
+        "that comes with the app. A link to the run, or its file, holds it."
+    )
+    with place:
+        copy_link(_links(), note=note if state.has_pasted_text() else "", key="copy-link")
+
+
+def _links() -> list[Link]:
+    """Return the links there are, the one that shows what is in sight first."""
+    page = page_table.at(state.page())
+    run_id = state.current_run_id()
+    configuration = Link(
+        _("the configuration"),
+        _("Opens the Train page with the configuration as it is set there."),
+        state.configuration_link(),
+    )
+    if run_id is None:
+        links = [] if page.name == "train" else [_page_link()]
+        return [*links, configuration]
+    opens = _("Opens this run, for anyone who can reach this app.")
+    run = Link(_("this run"), opens, state.run_link(run_id))
+    return [*([] if page.shows_run else [_page_link()]), run, configuration]
+
+
+def _page_link() -> Link:
+    return Link(_("this page"), _("Opens this page as it is."), state.page_link())
+
+
+def _no_run() -> None:
+    label = _("Choose a run")
+    st.page_link(page_table.path_of("runs"), label=label, icon=page_table.PAGES["runs"].icon)
+
+
 def _current_run(run: Run, *, was_active: bool) -> None:
     status = run.status
     if was_active and not status.is_active:
         state.draw_anew()  # once: drawn anew, it no longer ticks
-    with st.container(border=True, gap="xsmall"):
-        st.caption(_("Current run"))
-        st.markdown(f"**{escape(run.meta.name)}**")
-        st.markdown(run_words.badge(status))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="current-run"):
+        st.markdown(f"**{escape(run.meta.name)}**", width="content")
+        st.markdown(run_words.badge(status), width="content")
         if run.problem:
-            st.caption(escape(_(run.problem)))
+            st.caption(escape(_(run.problem)), width="content")
             return
-        st.progress(status.progress)
-        st.caption(f"{run_words.progress(status)} · {show.device(status.device)}")
+        if status.is_active:
+            st.progress(status.progress, width=90)
+        st.caption(run_words.progress(status), width="content")
         for facts in page_table.PAGES.values():
             if facts.follows_run:
                 query = {"run": run.id} | ({"show": "run"} if facts.name == "walk" else {})
@@ -83,24 +139,29 @@ def _current_run(run: Run, *, was_active: bool) -> None:
                 st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
 
 
-def share() -> None:
-    """Offer links; called behind the page, which may still change what they hold."""
-    with st.sidebar, st.popover(_("Copy link"), icon=":material/link:", width="stretch"):
-        page = page_table.at(state.page())
-        run_id = state.current_run_id()
-        if page.has_view and (run_id is None or not page.shows_run):
-            st.caption(_("Opens this page as it is."))
-            st.code(state.page_link(), language=None, wrap_lines=True)
-        if run_id is not None:
-            st.caption(_("Opens this run, for anyone who can reach this app."))
-            st.code(state.run_link(run_id), language=None, wrap_lines=True)
-        st.caption(_("Opens the Train page with the configuration as it is set there."))
-        st.code(state.configuration_link(), language=None, wrap_lines=True)
-        if state.has_pasted_text():
-            st.caption(
-                _(
-                    "The text you pasted is not in this link: whoever follows it gets the text "
-                    "that comes with the app. A link to the run, or its file, holds it."
-                )
-            )
-    st.sidebar.caption(_("Light or dark? In the menu ⋮ at the top right."))
+def _search() -> None:
+    """Find pages and terms, and go to the one that was chosen."""
+    places: list[tuple[str, Mapping[str, str]]] = [
+        *((name, {}) for name in page_table.PAGES),
+        *((term.page, term.view) for term in TERMS),
+    ]
+    entries = [
+        *(_entry(facts) for facts in page_table.PAGES.values()),
+        *(_term(term) for term in TERMS),
+    ]
+    chosen = search(entries, key="search")
+    if chosen is not None:
+        name, view = places[chosen]
+        st.switch_page(page_table.path_of(name), query_params=dict(view))
+
+
+def _entry(facts: PageFacts) -> Entry:
+    words = show.words(facts.name)
+    about = _("Page") + (f" · {words.intro}" if words.intro else "")
+    return Entry(_(facts.title), about, state.address(facts.url_path, {}))
+
+
+def _term(term: Term) -> Entry:
+    facts = page_table.PAGES[term.page]
+    about = f"{_(term.meaning)} → {_(facts.title)}"
+    return Entry(_(term.name), about, state.address(facts.url_path, term.view), term.also)

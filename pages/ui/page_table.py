@@ -1,4 +1,4 @@
-"""The pages: one row each. Navigation, links, the sidebar and the tests read this table.
+"""The pages: one row each. Navigation, links, the search and the tests read this table.
 
 A page is added by its package, a row here, and its words in ``content/en``.
 """
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from pages.i18n import N_, PAGES_DIR
 
-SECTIONS = {  # name -> title
-    "start": N_("Start"),
-    "train": N_("Train"),
-    "look": N_("Look inside"),
-    "model": N_("The model"),
-    "learn": N_("Learn"),
+SECTIONS = {  # name -> title; one without a title shows its pages in the bar itself
+    "home": "",
+    "watch": N_("Watch"),
+    "play": N_("Play"),
+    "understand": N_("Understand"),
+    "lessons": N_("Lessons"),
 }
 
 
@@ -26,7 +26,7 @@ class PageFacts:
     is drawn. icon: Streamlit's name of it. shows_run: it shows the current run, so its address
     names the run. view: the dataclass that its address is made of (``view_link``), by name, as
     pages are drawn before they are imported; empty where its address says nothing more.
-    follows_run: how the sidebar calls it below the current run; empty where it does not stand
+    follows_run: how the strip calls it beside the current run; empty where it does not stand
     there.
     """
 
@@ -63,75 +63,75 @@ class PageFacts:
 
 HOME = "home"
 _ROWS = (
-    PageFacts("home", "start", "home/page.py", N_("Home"), ":material/home:"),
+    PageFacts("home", "home", "home/page.py", N_("Home"), ":material/home:"),
     PageFacts(
-        "train", "train", "train/page.py", N_("Train"), ":material/model_training:",
+        "train", "watch", "train/page.py", N_("Train"), ":material/model_training:",
         shows_run=True, follows_run=N_("Watch it learn"),
     ),
-    PageFacts("runs", "train", "runs/page.py", N_("Runs"), ":material/stacked_line_chart:"),
+    PageFacts("runs", "watch", "runs/page.py", N_("Runs"), ":material/stacked_line_chart:"),
     PageFacts(
-        "attention", "look", "attention/page.py", N_("Attention"), ":material/visibility:",
+        "attention", "watch", "attention/page.py", N_("Attention"), ":material/visibility:",
         shows_run=True, view="pages.attention.selection_link:Selection",
         follows_run=N_("Look inside"),
     ),
     PageFacts(
-        "build", "model", "architecture/build.py", N_("Build"), ":material/account_tree:",
+        "build", "understand", "architecture/build.py", N_("Build"), ":material/account_tree:",
         view="pages.architecture.link:BuildView",
     ),
     PageFacts(
-        "parameters", "model", "architecture/parameters.py", N_("Parameters"),
+        "parameters", "understand", "architecture/parameters.py", N_("Parameters"),
         ":material/table_chart:", view="pages.architecture.link:ParametersView",
     ),
     PageFacts(
-        "masks", "model", "masks/page.py", N_("Masks"), ":material/grid_off:",
+        "masks", "understand", "masks/page.py", N_("Masks"), ":material/grid_off:",
         view="pages.masks.link:MasksView",
     ),
     PageFacts(
-        "positions", "model", "positions/page.py", N_("Positions"), ":material/waves:",
+        "positions", "understand", "positions/page.py", N_("Positions"), ":material/waves:",
         view="pages.positions.link:PositionsView",
     ),
     PageFacts(
-        "walk", "model", "walk/page.py", N_("Walk through"), ":material/footprint:",
+        "walk", "understand", "walk/page.py", N_("Walk through"), ":material/footprint:",
         shows_run=True, view="pages.walk.link:WalkView", follows_run=N_("Walk through"),
     ),
     PageFacts(
-        "words", "learn", "words/page.py", N_("Words into tensors"), ":material/text_fields:",
+        "words", "lessons", "words/page.py", N_("Words into tensors"), ":material/text_fields:",
         shows_run=True, view="pages.words.link:WordsView",
     ),
     PageFacts(
-        "tensors", "learn", "tensors/page.py", N_("Tensors by sight"), ":material/view_in_ar:",
+        "tensors", "lessons", "tensors/page.py", N_("Tensors by sight"), ":material/view_in_ar:",
         view="pages.tensors.link:TensorsView",
     ),
     PageFacts(
-        "by-hand", "learn", "by_hand/page.py", N_("Attention by hand"), ":material/calculate:",
+        "by-hand", "lessons", "by_hand/page.py", N_("Attention by hand"), ":material/calculate:",
         view="pages.by_hand.link:ByHandView",
     ),
     PageFacts(
-        "before", "learn", "before/page.py", N_("Before the Transformer"), ":material/history:",
+        "before", "lessons", "before/page.py", N_("Before the Transformer"), ":material/history:",
         view="pages.before.link:BeforeView",
     ),
     PageFacts(
-        "encoders", "learn", "encoders/page.py", N_("Reading: encoders"), ":material/auto_stories:",
-        shows_run=True, view="pages.encoders.link:EncodersView",
+        "encoders", "lessons", "encoders/page.py", N_("Reading: encoders"),
+        ":material/auto_stories:", shows_run=True, view="pages.encoders.link:EncodersView",
     ),
     PageFacts(
-        "gpt", "learn", "gpt/page.py", N_("Writing: GPT"), ":material/edit_note:",
+        "gpt", "lessons", "gpt/page.py", N_("Writing: GPT"), ":material/edit_note:",
         shows_run=True, view="pages.gpt.link:GptView",
     ),
     PageFacts(
-        "captions", "learn", "captions/page.py", N_("Pictures to words"), ":material/image_search:",
-        shows_run=True,
+        "captions", "lessons", "captions/page.py", N_("Pictures to words"),
+        ":material/image_search:", shows_run=True,
     ),
     PageFacts(
-        "training-step", "learn", "training_step/page.py", N_("One training step"),
+        "training-step", "lessons", "training_step/page.py", N_("One training step"),
         ":material/sync:", shows_run=True, view="pages.training_step.link:TrainingStepView",
     ),
     PageFacts(
-        "speed", "learn", "speed/page.py", N_("Making it fast"), ":material/speed:",
+        "speed", "lessons", "speed/page.py", N_("Making it fast"), ":material/speed:",
         view="pages.speed.link:SpeedView",
     ),
     PageFacts(
-        "practice", "learn", "practice/page.py", N_("Good practice"), ":material/verified:",
+        "practice", "lessons", "practice/page.py", N_("Good practice"), ":material/verified:",
         shows_run=True, view="pages.practice.link:PracticeView",
     ),
 )  # fmt: skip

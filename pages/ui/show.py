@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,12 +21,29 @@ from pages.ui.typed import escape
 from tfm_core.sentences import in_bytes
 
 
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """The words of a page: its title, one line on what it is for, and the rest, in Markdown."""
+
+    title: str
+    intro: str
+    more: str
+
+
+def words(name: str) -> PageWords:
+    """Return the words of ``content/<language>/<name>.md``: a title and paragraphs."""
+    title, _newline, text = content(name.replace("-", "_")).partition("\n")
+    intro, _gap, more = text.strip().partition("\n\n")
+    return PageWords(title.removeprefix("# ").strip(), " ".join(intro.split()), more.strip())
+
+
 def header(name: str) -> None:
-    """Show the title and the words of ``content/<language>/<name>.md``."""
-    title, _newline, words = content(name).partition("\n")
-    st.title(title.removeprefix("# ").strip(), anchor=False)
-    if words.strip():
-        st.markdown(words.strip())
+    """Show the title of a page and its line; the rest of its words are behind the mark of help."""
+    said = words(name)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="page-title"):
+        st.title(said.title, anchor=False, help=said.more or None, width="content")
+        if said.intro:
+            st.caption(said.intro, width="stretch")
 
 
 def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
@@ -39,7 +57,7 @@ def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
 
 def live_figure(fig: go.Figure, caption: str, key: str | None) -> None:
     """Show a figure whose data moves; zoom, hover and hidden lines stay as they are."""
-    component.live_figure(fig, key=key)
+    component.live_figure(fig, key=key, name=caption)
     st.caption(caption)
 
 

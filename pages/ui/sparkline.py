@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import runs_access
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.runs.run import Run
 
 WIDTH, HEIGHT, POINTS = 120, 40, 56
+NAME = N_("Accuracy on training batches over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
 
 
 def sparkline(run: Run) -> None:
     """Show the accuracy of a run over its steps, 0 to 100 %; a quiet line where there is none."""
-    st.image(svg(run), width=WIDTH)
+    st.image(svg(run), width=WIDTH, alt=_(NAME))
 
 
 def svg(run: Run) -> str:
@@ -40,10 +41,9 @@ def svg(run: Run) -> str:
         colour = COLOURS["train"]
         rows.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
         rows.append(f'<circle cx="{across[-1]:.1f}" cy="{up[-1]:.1f}" r="2.5" fill="{colour}"/>')
-    label = _("Accuracy on training batches over the steps, 0 to 100 %")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
-        f'viewBox="0 0 {WIDTH} {HEIGHT}"><title>{label}</title>{"".join(rows)}</svg>'
+        f'viewBox="0 0 {WIDTH} {HEIGHT}"><title>{_(NAME)}</title>{"".join(rows)}</svg>'
     )
 
 

@@ -146,18 +146,25 @@ def link() -> str:
 def run_link(run_id: str) -> str:
     """Return the address that shows a run, on this page, as it is, where the page shows runs."""
     if not shows_run():
-        return _address("train", {"run": run_id})
-    return _address(page(), {**st.query_params.to_dict(), "run": run_id})
+        return address("train", {"run": run_id})
+    return address(page(), {**st.query_params.to_dict(), "run": run_id})
 
 
 def page_link() -> str:
     """Return the address of this page as it is."""
-    return _address(page(), st.query_params.to_dict())
+    return address(page(), st.query_params.to_dict())
 
 
 def configuration_link() -> str:
     """Return the address that opens the Train page with the configuration being edited."""
-    return _address("train", values_to_query(draft()))
+    return address("train", values_to_query(draft()))
+
+
+def address(url_path: str, query: Mapping[str, str]) -> str:
+    """Return the whole address of a page, as the browser would ask for it."""
+    here = urlsplit(st.context.url or "http://localhost:8501/")
+    path = f"{served.root()}/{url_path}"
+    return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))
 
 
 def notify(sentence: str) -> None:
@@ -189,9 +196,3 @@ def _exists(run_id: str) -> bool:
     except RunNotFound:
         return False
     return True
-
-
-def _address(url_path: str, query: Mapping[str, str]) -> str:
-    here = urlsplit(st.context.url or "http://localhost:8501/")
-    path = f"{served.root()}/{url_path}"
-    return urlunsplit((here.scheme, here.netloc, path, urlencode(query), ""))

@@ -13,13 +13,13 @@ QUERY = "back"
 """What the Train page's address calls the page to go back to, with that page's own address."""
 
 _KEPT = "way-back"
-_NO_LESSON = {"start", "train"}  # sections of the navigation that are on the way anyhow
+_ON_THE_WAY = {"home", "train", "runs"}  # pages from which one comes here anyhow
 
 
 def from_here() -> dict[str, str]:
     """Return what the address of the Train page shall say of the page that is shown."""
     facts = page_table.at(state.page())
-    if facts.section in _NO_LESSON:
+    if facts.name in _ON_THE_WAY:
         return {}
     own = {
         name: text

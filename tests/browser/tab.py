@@ -95,13 +95,13 @@ class Tab:
 
     @property
     def main(self) -> Locator:
-        """The page without its sidebar."""
-        return self.page.get_by_test_id("stMain")
+        """The page without the frame around it."""
+        return self.page.locator(".st-key-page")
 
     @property
-    def sidebar(self) -> Locator:
-        """The sidebar."""
-        return self.page.get_by_test_id("stSidebar")
+    def strip(self) -> Locator:
+        """The strip of the frame: the current run, the search, links."""
+        return self.page.locator(".st-key-strip")
 
     @property
     def title(self) -> Locator:
@@ -120,6 +120,18 @@ class Tab:
         """Return what the attention page says after Source, Truth or Model."""
         paragraph = self.main.locator("p").filter(has_text=re.compile(rf"^{who}\s"))
         return paragraph.locator("strong").first
+
+    def go_to(self, section: str, page: str) -> None:
+        """Go to a page by the bar at the top."""
+        self.page.get_by_test_id("stTopNav").get_by_role("button", name=section).click()
+        self.page.get_by_role("menuitem", name=page).click()
+
+    def copied_link(self) -> str:
+        """Press the button that copies a link; return what then is on the clipboard."""
+        self.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        self.strip.get_by_role("button", name="Copy link").click()
+        expect(self.strip.get_by_role("status").filter(has_text="Copied")).to_be_attached()
+        return str(self.page.evaluate("() => navigator.clipboard.readText()"))
 
     def choose(self, option: str) -> None:
         """Press an option of a row of options."""

@@ -35,7 +35,7 @@ def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) 
     tab = open_tab(link_of(SHORT))
     tab.button("Start").click()
     expect(tab.state("Finished")).to_be_visible()
-    tab.sidebar.get_by_role("link", name="Look inside").click()
+    tab.strip.get_by_role("link", name="Look inside").click()
     expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
     source = tab.said("Source").inner_text()
     assert axis(tab, "x") == [letter for letter in source if letter.strip()]

@@ -82,9 +82,9 @@ def test_a_run_goes_on_without_its_tab_and_two_others_can_watch_it(open_tab: Ope
 def test_a_page_change_and_back_shows_the_run_again(open_tab: OpenTab) -> None:
     tab = start(open_tab, LONG)
     before, run_id = tab.step(), tab.run_id
-    tab.sidebar.get_by_role("link", name="Runs").click()
+    tab.go_to("Watch", "Runs")
     expect(tab.main.get_by_role("heading", name="Runs", exact=True)).to_be_visible()
-    tab.sidebar.get_by_role("link", name="Watch it learn").click()
+    tab.strip.get_by_role("link", name="Watch it learn").click()
     tab.await_step(before + 1)
     assert tab.run_id == run_id
 

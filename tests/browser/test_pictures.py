@@ -30,7 +30,7 @@ def test_the_patches_of_a_fresh_run_can_be_looked_at(open_tab: OpenTab) -> None:
     tab = open_tab(link_of(PICTURES))
     tab.button("Start").click()
     expect(tab.state("Finished")).to_be_visible()
-    tab.sidebar.get_by_role("link", name="Look inside").click()
+    tab.strip.get_by_role("link", name="Look inside").click()
     expect(tab.main.locator(PATCHES)).to_be_visible()
     expect(tab.main.get_by_role("gridcell")).to_have_count(8)
     expect(tab.said("Model")).to_have_text(re.compile(r"^\d, with [\d.]+ %$"))

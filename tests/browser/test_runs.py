@@ -50,7 +50,7 @@ def test_the_name_of_a_run_is_shown_as_it_was_typed(open_tab: OpenTab, server: A
     run = server.store.create(SHORT, name=MARKS, state="stopped")
     tab = open_tab(f"runs?run={run.id}")
     expect(row(tab, run)).to_contain_text(MARKS)
-    expect(tab.page.get_by_test_id("stSidebar")).to_contain_text(MARKS)
+    expect(tab.strip).to_contain_text(MARKS)
 
 
 NAME = "![i](http://x.example/y.png) <b> :red[x] $x$ [l](javascript:1)"

@@ -72,9 +72,7 @@ def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: O
     set_number(tab, HEADS, 2)
     expect(tab.page).to_have_url(re.compile(r"model\.n_heads=2\b"))
     tab.settle()
-    tab.sidebar.get_by_role("button", name="Copy link").click()
-    code = tab.page.get_by_test_id("stPopoverBody").get_by_test_id("stCode").last
-    link = code.locator("code").inner_text().strip()
+    link = tab.copied_link()
     assert parse_qs(urlsplit(link).query) == parse_qs(urlsplit(tab.page.url).query)
     other = open_tab(link.removeprefix(f"{tab.url}/"))
     expect(number(other, HEADS)).to_have_value("2")

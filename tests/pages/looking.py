@@ -30,6 +30,12 @@ def part_of(at, name):
     return found
 
 
+def n_drawn(at):
+    """Return how many components of its own the page has: figures, grids and the like."""
+    parts = at.get("bidi_component")
+    return sum(part.proto.component_name not in {"search", "copy_link"} for part in parts)
+
+
 def unpacked(sent):
     length = int.from_bytes(sent[:4], "little")
     header = json.loads(sent[4 : 4 + length])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
@@ -36,3 +37,10 @@ def opened_at(
     if page.url_path:  # ``switch_page`` knows the pages only after a first run, which draws Home
         app._page_hash = calc_hash(page.url_path)
     return app.run()
+
+
+def links(app: AppTest) -> list[str]:
+    """Return the addresses that the strip offers to copy, the first one first."""
+    components = app.get("bidi_component")
+    (button,) = [one for one in components if one.proto.component_name == "copy_link"]
+    return [link["href"] for link in json.loads(button.proto.json)["links"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.pages.looking import said
+from tests.pages.looking import n_drawn, said
 from tfm_core.presets import PRESETS
 from tfm_core.recorded.build import RECORDINGS
 from tfm_core.runs.store import RECORDED
@@ -42,7 +42,7 @@ def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
     assert words in shown
     assert "Recorded" in shown
     assert app.button(key=own)
-    assert len(app.get("bidi_component")) >= 1  # a figure of it
+    assert n_drawn(app) >= 1  # a figure of it
 
 
 @pytest.mark.parametrize("run_id", RECORDINGS)

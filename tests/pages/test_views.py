@@ -31,7 +31,7 @@ from pages.ui.page_table import PAGES, PageFacts
 from pages.ui.view_link import Choice, Choices, Flag, Number, Option, Parameter, Text
 from pages.walk.link import WalkView
 from pages.words.link import WordsView
-from tests.pages.opening import opened_at
+from tests.pages.opening import links, opened_at
 from tfm_core.inspect.tensors.operations import OPERATIONS
 from tfm_core.runs.store import RECORDED, RunStore
 
@@ -220,13 +220,13 @@ def test_the_link_that_a_page_offers_opens_the_same_view(
     app = opened_at(PAGES[name].file, **besides, **asked)
     assert not app.exception
     assert not [one for one in app.warning if one.icon == ":material/link_off:"]
-    link = urlsplit(app.sidebar.code[0].value)
+    link = urlsplit(links(app)[0])
     assert link.path == f"/{PAGES[name].url_path}"
     query = dict(parse_qsl(link.query, keep_blank_values=True))
     assert query.items() >= asked.items()
     again = opened_at(PAGES[name].file, **query)
     assert drawn(again) == drawn(app)
-    assert urlsplit(again.sidebar.code[0].value) == link
+    assert urlsplit(links(again)[0]) == link
 
 
 def test_every_value_of_every_view_is_opened_once() -> None:

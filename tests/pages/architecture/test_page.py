@@ -12,6 +12,7 @@ from pages.ui.typed import escape
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
 from tests.pages.made_runs import damaged_run, made_run
+from tests.pages.opening import links
 from tfm_core.data.shape import data_shape
 from tfm_core.data.text import text_task
 from tfm_core.facts.architectures import ARCHITECTURES
@@ -328,7 +329,7 @@ def test_every_block_of_every_published_model_can_be_picked(open_page, name):
 
 def test_the_link_to_copy_opens_the_page_as_it_is(open_page):
     app = open_page("architecture/parameters.py", show="gpt2-small", versus="vit-b")
-    query = parse_qs(urlsplit(app.sidebar.code[0].value).query)
+    query = parse_qs(urlsplit(links(app)[0]).query)
     assert query == {"show": ["gpt2-small"], "versus": ["vit-b"]}
 
 

@@ -5,7 +5,7 @@ import pytest
 from pages.ui import forecast
 from tests.inspect.attention.test_own_example import trained
 from tests.inspect.constructed import constructed_run, small
-from tests.pages.looking import said
+from tests.pages.looking import n_drawn, said
 from tfm_core.inspect.attention import rnn_attention
 from tfm_core.inspect.attention.rnn_attention import racers
 from tfm_core.inspect.speed.step_times import LENGTHS
@@ -63,7 +63,7 @@ def test_figures_and_maps_of_a_contest_stand_side_by_side(store, open_page):
     counts = [int(text.replace(",", "")) for text in table.loc["Parameters"]]
     assert counts[0] < counts[1] == counts[2]
     assert said(app).count("this task has no true source words") == 3
-    assert len(app.get("bidi_component")) == 3
+    assert n_drawn(app) == 3
     sentence = app.selectbox(key="before-sentence-numbers")
     sentence.set_value(1).run()
     assert not app.exception
@@ -79,7 +79,7 @@ def test_times_are_measured_on_a_press_and_the_ratio_is_said(open_page, monkeypa
     assert not app.exception
     words = said(app)
     assert f"From {LENGTHS[0]} to {LENGTHS[-1]} tokens" in words
-    assert len(app.get("bidi_component")) == 2
+    assert n_drawn(app) == 2
 
 
 @pytest.fixture(params=ALIGNMENT_SCORES)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.inspect.readers import reading_run
-from tests.pages.looking import said
+from tests.pages.looking import n_drawn, said
 from tfm_core.runs.store import RECORDED
 
 PAGE = "encoders/page.py"
@@ -19,7 +19,7 @@ def viewed(app, view):
 
 
 def figures(app):
-    return len(app.get("bidi_component"))
+    return n_drawn(app)
 
 
 @pytest.mark.parametrize("view", TASKS)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.inspect.attention.test_own_example import trained
-from tests.pages.looking import said
+from tests.pages.looking import part_of, said
 from tests.training.test_language import language
 from tests.training.test_loop import experiment
 from tfm_core.data.corpus.book import read_text
@@ -127,7 +127,7 @@ def test_a_pasted_text_is_kept_over_another_task_and_is_not_in_the_link(open_pag
     assert not app.exception
     assert "Your text:" in said(app)
     assert "task.text" not in app.query_params
-    assert "not in this link" in said(app)
+    assert "not in this link" in part_of(app, "copy_link").json
     app.selectbox(key="setting:task.name").set_value("grammar").run()
     assert "Your text:" not in said(app)
     app.selectbox(key="setting:task.name").set_value("own-text").run()

@@ -9,7 +9,7 @@ from pages.positions.link import VIEW
 from pages.ui import question
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.learned_runs import learned_run
-from tests.pages.looking import said
+from tests.pages.looking import n_drawn, said
 from tests.pages.made_runs import made_run, with_checkpoint
 from tfm_core.inspect.positions import race, tables
 from tfm_core.presets import PRESETS
@@ -47,7 +47,7 @@ def test_the_walk_has_words_for_every_kind(kind):
 def test_every_view_is_there_without_a_run(open_page, view):
     app = viewed(open_page(PAGE), view)
     assert not app.error
-    drawn = len(app.get("bidi_component"))
+    drawn = n_drawn(app)
     assert drawn >= 1 or view in {"learned", "race"}
 
 

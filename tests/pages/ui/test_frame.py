@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.i18n import PAGES_DIR
 from pages.ui import page_table, state
+from pages.ui.terms import TERMS
 from tests.pages.made_runs import damaged_run, made_run
+from tests.pages.opening import links
 from tfm_core.config import from_query
 from tfm_core.presets import PRESETS
 from tfm_core.runs.run import Run
@@ -73,17 +76,17 @@ def test_a_link_to_an_unknown_run_is_a_sentence(path: str, run_id: str, open_pag
     assert "may have been deleted" in texts(app)
 
 
-def test_the_current_run_stands_in_the_sidebar(store: RunStore, open_page: Open) -> None:
+def test_the_current_run_stands_in_the_strip(store: RunStore, open_page: Open) -> None:
     run = made_run(store, name="Backwards *again*")
     app = open_page("runs/page.py", run=run.id)
-    words = "\n".join(element.value for element in app.sidebar.markdown)
+    words = "\n".join(element.value for element in app.markdown)
     assert r"Backwards \*again\*" in words
     assert "Finished" in words
 
 
 def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:
     app = open_page("home/page.py")
-    link = urlsplit(app.sidebar.code[-1].value)
+    link = urlsplit(links(app)[-1])
     assert link.path == "/train"
     query = {name: values[0] for name, values in parse_qs(link.query).items()}
     assert from_query(query) == PRESETS[state.FIRST_PRESET].experiment
@@ -91,8 +94,42 @@ def test_a_link_to_the_configuration_reproduces_it(open_page: Open) -> None:
 
 def test_a_link_to_the_current_run_names_it(store: RunStore, open_page: Open) -> None:
     run = made_run(store)
-    app = open_page("runs/page.py", run=run.id)
-    assert urlsplit(app.sidebar.code[0].value).query == f"run={run.id}"
+    for file in ("runs/page.py", "attention/page.py"):
+        app = open_page(file, run=run.id)
+        assert f"run={run.id}" in {urlsplit(link).query for link in links(app)}
+
+
+@pytest.mark.parametrize(
+    ("file", "paths"),
+    [
+        ("home/page.py", ["/", "/train", "/train"]),
+        ("runs/page.py", ["/runs", "/train", "/train"]),
+        ("masks/page.py", ["/masks", "/train", "/train"]),
+        ("train/page.py", ["/train", "/train"]),
+        ("attention/page.py", ["/attention", "/train"]),
+    ],
+)
+def test_one_press_copies_a_link_to_what_is_in_sight(
+    file: str, paths: list[str], store: RunStore, open_page: Open
+) -> None:
+    app = open_page(file, run=made_run(store).id)
+    assert [urlsplit(link).path for link in links(app)] == paths
+
+
+def test_the_train_page_without_a_run_offers_its_configuration_alone(open_page: Open) -> None:
+    (link,) = links(open_page("train/page.py"))
+    assert "task.name" in link
+
+
+def test_the_search_leads_to_pages_and_terms(open_page: Open) -> None:
+    app = open_page("home/page.py")
+    (field,) = [one for one in app.get("bidi_component") if one.proto.component_name == "search"]
+    found = {entry["name"]: entry for entry in json.loads(field.proto.json)["entries"]}
+    assert urlsplit(found["Masks"]["href"]).path == "/masks"
+    causal = found["Causal mask"]
+    assert urlsplit(causal["href"])[2:4] == ("/masks", "mask=causal")
+    assert causal["about"].startswith("A token attends only to itself")
+    assert len(found) == len(PAGES) + len(TERMS)
 
 
 def test_the_chosen_run_stays_with_a_session_and_goes_to_no_other(

@@ -46,5 +46,12 @@ def test_home_is_the_page_without_a_path_and_every_other_page_has_its_name() -> 
 
 
 def test_a_page_of_no_section_says_which_there_are() -> None:
-    with pytest.raises(ValueError, match="stands in cellar, not in start, train, look, model"):
+    with pytest.raises(ValueError, match="stands in cellar, not in home, watch, play, understand"):
         PageFacts("wine", "cellar", "wine/page.py", "Wine", ":material/wine_bar:")
+
+
+def test_the_bar_shows_few_entries_and_every_section_with_pages_has_a_name() -> None:
+    sections = {page.section for page in PAGES.values()}
+    in_the_bar = [page for page in PAGES.values() if not page_table.SECTIONS[page.section]]
+    assert [page.name for page in in_the_bar] == ["home"]
+    assert len(sections) <= 8

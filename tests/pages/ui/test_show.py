@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pages.i18n import content
 from pages.ui import show
+from pages.ui.page_table import PAGES
 from pages.ui.run_words import STATES
 from tfm_core.runs import status
 
@@ -103,11 +103,12 @@ def test_every_state_has_words() -> None:
     assert set(STATES) == set(status.STATES)
 
 
-@pytest.mark.parametrize("name", ["home", "runs"])
-def test_pages_have_a_title_and_at_most_two_sentences(name: str) -> None:
-    title, _, words = content(name).partition("\n")
-    assert title.startswith("# ")
-    assert words.count(". ") <= 2
+@pytest.mark.parametrize("name", PAGES)
+def test_the_words_of_a_page_begin_with_a_title_and_one_short_line(name: str) -> None:
+    said = show.words(name)
+    assert said.title
+    assert 20 <= len(said.intro) <= 95
+    assert said.intro not in said.more
 
 
 def test_a_time_to_come_is_told_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:

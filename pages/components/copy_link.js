@@ -1,0 +1,128 @@
+import { element } from "./dom.js";
+
+const SHOWN = 2000; // milliseconds that a button says that it has copied
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false; // refused, or plain http, where there is no clipboard to write to
+  }
+}
+
+function copyBySelection(field) {
+  field.focus();
+  field.select();
+  try {
+    return document.execCommand("copy");
+  } catch {
+    return false;
+  }
+}
+
+function build(root) {
+  const first = element("button", "first");
+  const others = element("button", "others", "▾");
+  [first, others].forEach((button) => { button.type = "button"; });
+  others.setAttribute("aria-haspopup", "true");
+  const panel = element("div", "panel");
+  panel.setAttribute("role", "group");
+  panel.hidden = true;
+  const said = element("div", "said");
+  said.setAttribute("role", "status");
+  root.append(first, others, panel, said);
+  return { first, others, panel, said };
+}
+
+// Copy one link; the button says so for a while, and the address stands there where it cannot be.
+async function press(state, at, button) {
+  const { words, links } = state.data;
+  const { panel, refused, said } = state.parts;
+  const wasOpen = !panel.hidden;
+  let isCopied = await copy(links[at].href);
+  if (!isCopied) {
+    open(state, true); // only a field in sight can be copied from
+    isCopied = copyBySelection(panel.querySelectorAll("input")[at]);
+  }
+  refused.hidden = isCopied;
+  said.textContent = isCopied ? words.copied : words.refused;
+  if (!isCopied) return;
+  open(state, wasOpen);
+  button.focus();
+  button.textContent = `✓ ${words.copied}`;
+  setTimeout(() => { button.textContent = button.dataset.label; said.textContent = ""; }, SHOWN);
+}
+
+function open(state, isOpen) {
+  const { panel, others } = state.parts;
+  panel.hidden = !isOpen;
+  others.setAttribute("aria-expanded", String(isOpen));
+}
+
+function label(button, text, what) {
+  button.dataset.label = text;
+  button.textContent = text;
+  button.setAttribute("aria-label", what);
+  button.title = what;
+}
+
+function fill(state) {
+  const { first, others, panel } = state.parts;
+  const { words, links, note } = state.data;
+  const to = (link) => words.to.replace("{what}", link.to);
+  label(first, words.copy, to(links[0]));
+  others.setAttribute("aria-label", words.others);
+  others.title = words.others;
+  panel.setAttribute("aria-label", words.others);
+  panel.textContent = "";
+  state.parts.refused = element("p", "", words.refused);
+  state.parts.refused.hidden = true;
+  panel.append(state.parts.refused);
+  links.forEach((link, at) => {
+    const row = element("div", "row");
+    const field = element("input");
+    field.readOnly = true;
+    field.value = link.href;
+    field.setAttribute("aria-label", link.opens);
+    field.addEventListener("focus", () => field.select());
+    const button = element("button");
+    button.type = "button";
+    label(button, words.copy, to(link));
+    button.addEventListener("click", () => press(state, at, button));
+    row.append(field, button);
+    panel.append(element("p", "", link.opens), row);
+  });
+  if (note) panel.append(element("p", "note", note));
+}
+
+export default function ({ data, parentElement }) {
+  const root = parentElement.querySelector(".copy-link");
+  if (!root.copyLink) {
+    const state = { parts: build(root) };
+    root.copyLink = state;
+    const { first, others, panel } = state.parts;
+    first.addEventListener("click", () => press(state, 0, first));
+    others.addEventListener("click", () => open(state, panel.hidden));
+    root.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || panel.hidden) return;
+      open(state, false);
+      others.focus();
+    });
+  }
+  const state = root.copyLink;
+  const said = JSON.stringify(data);
+  if (said !== state.said) { // else a tick would take the focus out of an open panel
+    state.said = said;
+    state.data = data;
+    fill(state);
+    open(state, !state.parts.panel.hidden);
+  }
+  state.hearing?.abort();
+  const hearing = new AbortController();
+  state.hearing = hearing;
+  document.addEventListener("pointerdown", (event) => {
+    if (!event.composedPath().includes(root)) open(state, false);
+  }, { signal: hearing.signal });
+  return () => hearing.abort(); // its own only: a newer draw has another
+}

@@ -1,0 +1,115 @@
+"""A digit is drawn, a model answers with ten bars at each stroke, and a slider goes through its
+training.
+
+The answers of all kept weights reach the browser at once, so the slider asks nobody.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from pages.components.digit_pad import SIDE, board_words, decode
+from pages.components.files import bundled, joined
+from pages.i18n import _
+
+Picture = npt.NDArray[np.uint8]
+
+_component = st.components.v2.component(
+    "digit_reader",
+    html='<div class="reader"></div>\n',
+    css=joined("drawing_board.css", "digit_reader.css"),
+    js=bundled("digit_reader.js"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What stands on the board: the how-manieth drawing it is, and the text the browser sent."""
+
+    number: int
+    value: str
+
+    def picture(self, samples: Picture) -> Picture | None:
+        """Return the sample (28, 28) or the drawing (SIDE, SIDE); None for an empty board."""
+        if self.value.isdecimal() and int(self.value) < len(samples):
+            return np.asarray(samples[int(self.value)])
+        return decode(self.value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What was read. steps: of the S kept weights; shares: (S, 10), a probability for each digit.
+
+    since: the index from which on the digit of the last weights is read; said: that in words.
+    """
+
+    steps: tuple[int, ...]
+    shares: npt.NDArray[Any]
+    since: int
+    said: str
+
+
+def drawn(key: str, *, first: int) -> Drawn:
+    """Return what stands on the board now; at the first visit it is the sample ``first``."""
+    sent = st.session_state.get(key)
+    return valid_drawn(sent.get("drawn") if sent else None) or Drawn(0, str(first))
+
+
+def valid_drawn(value: object) -> Drawn | None:
+    """Return what the browser sent, or None where it is nothing that a board sends."""
+    if not (isinstance(value, list) and len(value) == 2):
+        return None
+    number, text = value
+    if not isinstance(number, int) or isinstance(number, bool) or not isinstance(text, str):
+        return None
+    is_sample = len(text) == 1 and text in "0123456789"
+    return Drawn(number, text if is_sample or decode(text) is not None else "")
+
+
+def digit_reader(
+    shown: Drawn, reading: Reading | None, *, samples: Picture, note: str, key: str
+) -> None:
+    """Show the board with what stands on it, and what was read there.
+
+    samples: (10, 28, 28), one of each digit. note: what is said while there is no reading.
+    """
+    answer = None
+    if reading is not None:
+        answer = {
+            "number": shown.number,
+            "steps": list(reading.steps),
+            "shares": np.round(reading.shares.astype(float), 4).tolist(),
+            "since": reading.since,
+            "said": reading.said,
+        }
+    _component(
+        data={
+            "side": SIDE,
+            "size": samples.shape[-1],
+            "samples": base64.b64encode(samples.tobytes()).decode(),
+            "shown": [shown.number, shown.value],
+            "reading": answer,
+            "note": note,
+            "words": {
+                **board_words(),
+                "bars": _("Probability of each digit"),
+                "samples": _("Or choose a digit that the model has never seen"),
+                "sample": _("Show a {digit}"),
+                "slider": _("Steps of training"),
+                "at": _("At step {step} it reads a {digit} ({share})"),
+            },
+        },
+        default={"drawn": []},
+        on_drawn_change=_nothing,
+        key=key,
+    )
+
+
+def _nothing() -> None:
+    """Do nothing: the state of a component needs a callback, and its value is enough."""

@@ -1,0 +1,163 @@
+"""The words of the field that the app teaches: what each means in a line, and which page shows it.
+
+The search of the frame finds them; a setting whose name stands in ``settings`` is taught there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pages.i18n import N_
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word and where it is taught.
+
+    name, meaning: translated where they are drawn. page: a name of ``page_table.PAGES``. view: what
+    the page's address says besides. settings: the settings of an experiment that it explains.
+    also: other words that find it.
+    """
+
+    name: str
+    meaning: str
+    page: str
+    view: Mapping[str, str] = field(default_factory=dict)
+    settings: tuple[str, ...] = ()
+    also: str = ""
+
+
+TERMS = (
+    Term(N_("How attention works"), N_("Each token takes a weighted mean of the values of others."),
+         "by-hand"),
+    Term(N_("Query, key, value"), N_("What a token looks for, what it offers, what it hands over."),
+         "by-hand", {"stage": "projections"}, ("projections",), also="Q K V projection"),
+    Term(N_("Attention head"), N_("One of several attentions side by side, each with its own map."),
+         "by-hand", {"stage": "heads"}, ("n_heads",), also="multi-head d_head"),
+    Term(N_("Scaled dot product"), N_("Scores are q·k over √d, so that softmax does not saturate."),
+         "by-hand", also="score sqrt"),
+    Term(N_("Softmax"), N_("Turns scores into shares that sum to 1."),
+         "tensors", {"op": "softmax"}),
+    Term(N_("Cross-attention"), N_("The decoder's queries read the encoder's output."),
+         "attention"),
+    Term(N_("Self-attention"), N_("Tokens of one sequence read each other."), "attention"),
+    Term(N_("Attention map"), N_("All weights of a head: queries down, keys across."),
+         "attention", also="heatmap weights"),
+    Term(N_("Alignment"), N_("Which source word a written word belongs to."),
+         "attention", {"deeper": "alignment"}),
+    Term(N_("Attention is not explanation"), N_("A weight says what is read, not what it does."),
+         "attention", {"deeper": "explain"}, also="ablation attribution"),
+    Term(N_("Mask"), N_("Says which query may attend to which key."), "masks"),
+    Term(N_("Causal mask"), N_("A token attends only to itself and to those before it."),
+         "masks", {"mask": "causal"}, also="autoregressive future"),
+    Term(N_("Padding mask"), N_("Hides the filling of short sequences."),
+         "masks", {"mask": "padding"}),
+    Term(N_("Sliding window"), N_("A token attends only to its nearest neighbours."),
+         "masks", {"mask": "window"}, ("window",), also="local attention"),
+    Term(N_("Positional encoding"), N_("How order gets into attention, which sees a set."),
+         "positions", {}, ("position", "text_position"), also="sinusoidal position embedding"),
+    Term(N_("Learned positions"), N_("A trained vector for each position."),
+         "positions", {"view": "learned"}),
+    Term(N_("RoPE"), N_("Rotary positions: queries and keys are turned by an angle."),
+         "positions", {"view": "rotary"}, also="rotary"),
+    Term(N_("ALiBi"), N_("A penalty on the score that grows with distance."),
+         "positions", {"view": "alibi"}),
+    Term(N_("T5 relative bias"), N_("A trained number for each bucket of offsets."),
+         "positions", {"view": "t5-bias"}),
+    Term(N_("Encoder-decoder"), N_("One part reads the source, the other writes the target."),
+         "build", {"show": "transformer-base"}, ("family", "n_encoder_layers", "n_decoder_layers"),
+         also="seq2seq translation"),
+    Term(N_("Encoder"), N_("Reads a whole sequence, each token seeing all others."), "encoders",
+         also="BERT"),
+    Term(N_("Decoder"), N_("Writes token by token, seeing only what is written."), "gpt"),
+    Term(N_("Vision Transformer"), N_("Reads a picture as a sequence of patches."),
+         "encoders", {"view": "patches"}, ("patch_size", "stem"), also="ViT patch image"),
+    Term(N_("CLS token"), N_("A token of no word that gathers the whole sequence."),
+         "encoders", {"view": "patches"}, ("pooling",), also="pooling"),
+    Term(N_("Masked language model"), N_("Guesses hidden words from both sides, as BERT does."),
+         "encoders", {"view": "blanks"}, also="MLM BERT"),
+    Term(N_("Span corruption"), N_("T5's task: hidden spans are written out again."),
+         "encoders", {"view": "blanks"}, also="T5 sentinel"),
+    Term(N_("Sentiment"), N_("One label for a whole sentence."), "encoders",
+         {"view": "sentiment"}, also="classification"),
+    Term(N_("Language model"), N_("Gives every token a probability of coming next."), "gpt",
+         also="GPT next token"),
+    Term(N_("Temperature"), N_("Flattens or sharpens the probabilities before sampling."),
+         "gpt", {"part": "write"}),
+    Term(N_("Top-k and top-p"), N_("Sampling from the likeliest tokens only."),
+         "gpt", {"part": "write"}, also="nucleus sampling"),
+    Term(N_("Beam search"), N_("Keeps the few likeliest sequences while writing."),
+         "gpt", {"part": "write"}, also="greedy decoding"),
+    Term(N_("Perplexity"), N_("Among how many tokens the model hesitates, on average."),
+         "gpt", {"part": "read"}, also="surprise entropy"),
+    Term(N_("Logit lens"), N_("What each layer would already predict."),
+         "gpt", {"part": "lens"}, also="residual stream"),
+    Term(N_("Token"), N_("A piece of text with a number of its own."), "words",
+         {"view": "tokens"}, ("unit",), also="tokeniser vocabulary"),
+    Term(N_("Byte-pair encoding"), N_("Merges the most frequent pairs into new tokens."),
+         "words", {"cut": "bpe"}, also="BPE subword"),
+    Term(N_("Batch"), N_("Several examples at once, filled up to one length."), "words",
+         {"view": "batch"}, ("batch_size",), also="padding"),
+    Term(N_("Embedding"), N_("A table with one trained vector for each token."), "words",
+         {"view": "embeddings"}, ("d_model", "tie_embeddings"), also="lookup vector"),
+    Term(N_("Tensor"), N_("Numbers in memory, and a shape to read them by."), "tensors"),
+    Term(N_("view and reshape"), N_("Another shape for the same numbers."), "tensors",
+         {"op": "view"}, also="stride contiguous"),
+    Term(N_("transpose"), N_("Swaps two axes and moves nothing."), "tensors",
+         {"op": "transpose"}, also="permute"),
+    Term(N_("Matrix product"), N_("Rows times columns, axis by axis."), "tensors",
+         {"op": "matmul"}, also="matmul @ mm"),
+    Term(N_("einsum"), N_("A product named by its axes."), "tensors", {"op": "einsum"}),
+    Term(N_("Broadcasting"), N_("A small tensor is repeated along the axes that it lacks."),
+         "tensors", {"op": "broadcast"}),
+    Term(N_("Feed-forward network"), N_("Two linear layers applied to each token alone."),
+         "walk", {}, ("d_ff", "activation"), also="MLP FFN GELU ReLU"),
+    Term(N_("Residual connection"), N_("A layer adds to its input and does not replace it."),
+         "walk", {}, also="skip"),
+    Term(N_("Layer normalisation"), N_("Each token's vector gets mean 0 and deviation 1."),
+         "walk", {}, ("norm", "norm_eps", "norm_first", "shared_norm", "final_norm"),
+         also="LayerNorm RMSNorm pre-norm post-norm"),
+    Term(N_("Dropout"), N_("Zeroes random activations in training."), "walk", {}, ("dropout",)),
+    Term(N_("Parameter count"), N_("The trained numbers of a model, and where they are."),
+         "parameters", {}, ("n_layers", "bias"), also="count weights size memory FLOPs"),
+    Term(N_("Recurrent network"), N_("Reads word by word into one state."), "before", {},
+         ("cell", "is_bidirectional"), also="RNN LSTM GRU"),
+    Term(N_("Additive attention"), N_("Bahdanau's scores: a small network compares two states."),
+         "before", {"view": "history"}, ("attention",), also="Bahdanau Luong"),
+    Term(N_("Captioning"), N_("A picture goes in, a sentence comes out."), "captions"),
+    Term(N_("Loss"), N_("How surprised the model is by the truth; training lowers it."),
+         "training-step", {"stage": "loss"}, ("label_smoothing",), also="cross-entropy"),
+    Term(N_("Teacher forcing"), N_("While training the decoder reads the true words before."),
+         "training-step", {"stage": "batch"}),
+    Term(N_("Backpropagation"), N_("Asks every weight which way is down."), "training-step",
+         {"stage": "backward"}, ("clip_norm",), also="gradient clipping chain rule"),
+    Term(N_("Optimiser"), N_("Turns gradients into changes of the weights."), "training-step",
+         {"stage": "update"}, ("optimizer", "beta1", "beta2", "weight_decay"),
+         also="Adam AdamW SGD momentum"),
+    Term(N_("Learning rate"), N_("How far a weight moves in one step."), "training-step",
+         {"stage": "update"}, ("learning_rate", "schedule", "warmup"), also="warmup schedule"),
+    Term(N_("Overfitting"), N_("The model learns its training examples by heart."), "practice",
+         {"step": "train"}, also="memorise generalise"),
+    Term(N_("Training, validation, test"), N_("Teaches, helps to choose, answers once."),
+         "practice", {"step": "split"}, ("n_train", "n_validation", "n_test", "final_test"),
+         also="split"),
+    Term(N_("Early stopping"), N_("Ends training when validation no longer improves."),
+         "practice", {"step": "early"}, ("patience", "validate_every")),
+    Term(N_("Augmentation"), N_("Shows every picture a little differently each time."),
+         "practice", {"step": "augment"}, ("shift", "rotation", "scale", "slant")),
+    Term(N_("Confusion matrix"), N_("Which class is taken for which."), "practice",
+         {"step": "errors"}),
+    Term(N_("Checkpoint"), N_("Saved weights, from which a run goes on."), "practice",
+         {"step": "save"}, also="state_dict save"),
+    Term(N_("Fused attention"), N_("The same numbers without keeping the maps."), "speed",
+         {"compare": "attention"}, also="FlashAttention SDPA scaled_dot_product_attention"),
+    Term(N_("Mixed precision"), N_("16-bit numbers where they suffice."), "speed",
+         {"compare": "precision"}, ("precision",), also="bfloat16 float16 autocast"),
+    Term(N_("Gradient checkpointing"), N_("Less memory for one more forward pass."), "speed",
+         {"compare": "checkpointing"}, ("checkpointing",)),
+    Term(N_("torch.compile"), N_("Makes one program of a model's many operations."), "speed",
+         {"compare": "compile"}),
+)  # fmt: skip
+BY_SETTING = {setting: term for term in TERMS for setting in term.settings}
+"""The term that teaches a setting of an experiment, by the setting's name, such as ``n_heads``."""

@@ -1,0 +1,77 @@
+"""The frame: the bar, the search, the link that is copied at one press, the run always in sight."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+
+pytestmark = pytest.mark.browser
+
+KOREAN = "attention?run=recorded-korean"
+PHONE = {"width": 390, "height": 844}
+AT_THE_END = """() => {
+    const main = document.querySelector('[data-testid=stMain]');
+    main.scrollTop = main.scrollHeight;
+    return main.scrollTop > 500;
+}"""
+INSIDE = """node => {
+    const box = node.getBoundingClientRect();
+    return box.left >= 0 && box.right <= innerWidth && box.top >= 0 && box.bottom <= innerHeight;
+}"""
+
+
+def test_a_term_is_found_by_its_key_and_leads_to_its_page(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    tab.page.keyboard.press("/")
+    field = tab.strip.get_by_role("combobox", name="Search pages and terms")
+    expect(field).to_be_focused()
+    tab.page.keyboard.type("window/")  # in a field it is a letter
+    expect(field).to_have_value("window/")
+    tab.page.keyboard.press("Backspace")
+    first = tab.strip.get_by_role("option").first
+    expect(first).to_contain_text("Sliding window")
+    expect(first).to_contain_text("A token attends only to its nearest neighbours.")
+    tab.page.keyboard.press("Enter")
+    expect(tab.title).to_have_text("Masks")
+    expect(tab.page).to_have_url(re.compile(r"/masks\?.*mask=window"))
+    expect(tab.main.get_by_role("radio", name="Sliding window")).to_be_checked()
+    tab.strip.get_by_role("combobox").fill("pictures to")
+    tab.strip.get_by_role("option", name="Pictures to words").first.click()
+    expect(tab.title).to_have_text("Pictures to words")
+
+
+def test_the_link_of_what_is_in_sight_is_copied_at_one_press(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?mask=causal")
+    assert tab.copied_link() == f"{tab.url}/masks?mask=causal"
+
+
+def test_where_nothing_can_be_copied_the_address_is_shown(open_tab: OpenTab) -> None:
+    tab = open_tab("masks?mask=causal", viewport=PHONE)
+    tab.page.evaluate("""() => {
+        navigator.clipboard.writeText = () => Promise.reject(new Error("refused"));
+        document.execCommand = () => false;
+    }""")
+    tab.strip.get_by_role("button", name="Copy link").click()
+    panel = tab.strip.get_by_role("group", name="All links")
+    expect(panel).to_contain_text("The browser does not let the page copy.")
+    field = panel.get_by_role("textbox", name="Opens this page as it is.")
+    expect(field).to_have_value(f"{tab.url}/masks?mask=causal")
+    expect(field).to_be_focused()
+    assert panel.evaluate(INSIDE)
+    tab.page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 720}, PHONE])
+def test_the_run_stays_in_sight_in_few_lines(open_tab: OpenTab, viewport: dict[str, int]) -> None:
+    tab = open_tab(KOREAN, viewport=viewport)
+    tab.page.wait_for_function(AT_THE_END)
+    name = tab.strip.get_by_text("English to Korean, recorded")
+    assert name.evaluate(INSIDE)
+    box = tab.strip.bounding_box()
+    assert box is not None
+    assert box["height"] <= (90 if viewport is PHONE else 45)
+    tab.strip.get_by_role("link", name="Watch it learn").click()
+    expect(tab.page).to_have_url(re.compile(r"/train\?run=recorded-korean"))
