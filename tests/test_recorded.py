@@ -60,7 +60,7 @@ def learned_at(run):
     """Return the step from which on nearly all that is learned in the end is learned."""
     curves = run.curves()
     loss, step = curves.validation["loss"], curves.validation["step"]
-    return int(step[loss <= loss[0] - 0.95 * (loss[0] - loss.min())][0])
+    return int(step[loss <= loss[0] - 0.98 * (loss[0] - loss.min())][0])
 
 
 @pytest.mark.parametrize("run_id", ["recorded-korean", "recorded-digits", "recorded-grammar"])

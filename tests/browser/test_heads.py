@@ -49,7 +49,7 @@ def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: 
     expect(heads.locator(".step")).to_have_text("Step 1,000")
     said = tab.main.locator(".lines .say").inner_text()
     play(tab)
-    await_animation(tab, "step === 'Step 8' && say !== arg && answer.includes('not right')", said)
+    await_animation(tab, "step === 'Step 7' && say !== arg && answer.includes('not right')", said)
     expect(heads.locator(".step")).to_have_text("Step 1,000")
     expect(heads.locator(".answer")).to_contain_text("✓ right")
     expect(tab.main.locator(".lines .say")).to_have_text(said)
