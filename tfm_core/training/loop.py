@@ -21,6 +21,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
+from tfm_core.facts.learning_rate import calmer_rate
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
 from tfm_core.training.autocast import autocast
@@ -209,7 +210,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
             loss=loss,
             step=step,
             learning_rate=config.learning_rate,
-            lower=config.learning_rate / 10,
+            lower=calmer_rate(trainer.experiment),
         )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
