@@ -9,6 +9,8 @@ import { unpack } from "./packed.js";
 const whole = (label) => label.replaceAll(" %", "\u00a0%");
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
+const FEW_LAYERS = 4; // of so many, all heads stand in one screen
+const ALL_HIGH = 370; // pixels that they take then
 const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
 
 const ZOOM = 4; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
@@ -175,10 +177,11 @@ function lines(state, letters) {
 }
 
 function fit(root, state) {
-  const [, heads, queries, keys] = state.view.shape;
+  const [layers, heads, queries, keys] = state.view.shape;
   const [rows, columns] = state.view.over ? [1, 1] : [queries, keys];
   const room = (root.clientWidth - LAYER) / heads - 6;
-  const cell = Math.max(46, Math.min(LARGEST, Math.floor(room)));
+  const high = layers <= FEW_LAYERS ? Math.max(64, ALL_HIGH / layers - 30) : LARGEST;
+  const cell = Math.max(46, Math.min(LARGEST, high, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
   root.style.setProperty("--lines", lines(state, Math.floor((cell - 8) / LETTER)));
   const inner = cell - 8;
