@@ -12,6 +12,7 @@ from pages.attention import selection as chosen
 from pages.attention import selection_link
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
+from pages.ui import attended
 from tfm_core.probe.labels import KINDS, axes, has_cls, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -99,7 +100,7 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
         )
 
 
-def looks(run: Run, selection: Selection) -> bool:
+def looks(run: Run, probe: Probe, selection: Selection) -> bool:
     """Choose how maps are drawn; return whether the darkest colour is a weight of 1."""
     kind = KINDS[selection.kind]
     with st.popover(_("View"), icon=":material/tune:"):
@@ -127,6 +128,7 @@ def looks(run: Run, selection: Selection) -> bool:
                 lambda small: chosen.choose(run.id, small=small),
                 _("Over the picture: what the chosen patch reads, in every head."),
             )
+        attended.say(run, probe)
     return is_full
 
 

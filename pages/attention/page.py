@@ -23,7 +23,7 @@ from pages.attention.animation import Film
 from pages.attention.selection_link import OWN, Offer, Selection
 from pages.components.reveal import reveal
 from pages.i18n import _
-from pages.ui import attended, page_table, show, state, view_link, walk_links
+from pages.ui import page_table, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
 from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Probe
@@ -75,7 +75,7 @@ def _look(run: Run, was_live: bool) -> None:
         source.source_picker(run, chosen)
         source.example_picker(run, probe, chosen)
         controls.kind_picker(run, chosen, offer)
-        top = 1.0 if controls.looks(run, chosen) else None
+        top = 1.0 if controls.looks(run, probe, chosen) else None
     if chosen.source == OWN and own.is_picture(run):
         beside, rest = st.columns([3, 8], gap="medium")
         with beside:
@@ -93,7 +93,6 @@ def _look(run: Run, was_live: bool) -> None:
         _not_yet(words if is_live else gone, is_live)
         return
     else:
-        attended.say(run, probe)
         step = selection_link.nearest_step(chosen.step, offer.steps)
         film = attention_animation.film_of(run, probe, chosen, offer.steps, step)
         if film is None:

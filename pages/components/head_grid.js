@@ -10,8 +10,8 @@ const whole = (label) => label.replaceAll(" %", "\u00a0%");
 const LAYER = 54; // pixels that the names of the layers take
 const LARGEST = 190;
 const FEW_LAYERS = 4; // of so many, all heads stand in one screen
-const ALL_HIGH = 370; // pixels that they take then
-const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
+const ALL_HIGH = 340; // pixels that they take then
+const LETTER = 5.4; // pixels of a letter of the labels below the maps, on average
 
 const ZOOM = 4; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
 
@@ -173,18 +173,19 @@ export function wrapped(label, letters) {
 // How many lines of so many letters the longest label of the whole animation takes.
 function lines(state, letters) {
   const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
-  return Math.max(2, ...[...labels].map((label) => wrapped(whole(label), letters)));
+  return Math.max(1, ...[...labels].map((label) => wrapped(whole(label), letters)));
 }
 
 function fit(root, state) {
   const [layers, heads, queries, keys] = state.view.shape;
   const [rows, columns] = state.view.over ? [1, 1] : [queries, keys];
   const room = (root.clientWidth - LAYER) / heads - 6;
-  const high = layers <= FEW_LAYERS ? Math.max(64, ALL_HIGH / layers - 30) : LARGEST;
-  const cell = Math.max(46, Math.min(LARGEST, high, Math.floor(room)));
+  const cell = Math.max(46, Math.min(LARGEST, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
-  root.style.setProperty("--lines", lines(state, Math.floor((cell - 8) / LETTER)));
-  const inner = cell - 8;
+  const n = lines(state, Math.floor((cell - 8) / LETTER));
+  root.style.setProperty("--lines", n);
+  const high = layers <= FEW_LAYERS ? Math.max(52, ALL_HIGH / layers - 13 * n - 18) : LARGEST;
+  const inner = Math.min(cell - 8, high);
   // square cells, but where a map would be a mere line: at least half as high as wide, and so on
   const width = inner * Math.min(1, Math.max(columns / rows, 0.5));
   const height = inner * Math.min(1, Math.max(rows / columns, 0.5));
