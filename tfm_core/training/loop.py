@@ -135,7 +135,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
-        descent=Descent(_lowest(objective)),
+        descent=Descent(_lowest(objective, may_be_zero=task.kind == "image")),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )
@@ -222,10 +222,15 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
 
 
-def _lowest(objective: Objective) -> float:
-    """Return the lowest loss that the targets allow; half of that of guessing where unknown."""
+def _lowest(objective: Objective, *, may_be_zero: bool) -> float:
+    """Return the lowest loss that the targets allow; where nobody knows it, half of guessing's.
+
+    may_be_zero: where it isn't known, it is taken to be 0, as it nearly is of pictures.
+    """
     floor = objective.loss_lower_bound()
-    return math.log(objective.n_classes) / 2 if floor is None else floor
+    if floor is not None:
+        return floor
+    return 0.0 if may_be_zero else math.log(objective.n_classes) / 2
 
 
 def _started(trainer: Trainer) -> Started:
