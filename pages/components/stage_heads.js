@@ -88,8 +88,10 @@ function buildLarge(state) {
   heads.large.textContent = "";
   const bar = element("div", "large-bar");
   const title = element("h3");
-  const close = element("button", "small", `✕ ${words.close}`);
+  const close = element("button", "small", "✕");
   close.type = "button";
+  close.setAttribute("aria-label", words.close);
+  close.title = words.close;
   close.addEventListener("click", () => enlarge(state, null));
   bar.append(title, close);
   const canvas = element("canvas");
