@@ -152,7 +152,7 @@ def pack(shown: Stage, name: str) -> bytes:
             {"label": _(KINDS[kind].label), "look_for": _(KINDS[kind].look_for)}
             for kind in shown.kinds
         ],
-        "kind": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
+        "attention": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
         "example": shown.example,
         "n_attended": shown.n_attended,
         "examples": [

@@ -11,7 +11,7 @@ export function buildAnswers(state) {
   box.append(heading, rows);
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("[data-example]");
-    if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.kind, Number(row.dataset.example));
+    if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.attention, Number(row.dataset.example));
   });
   return { box, rows, built: null };
 }

@@ -98,7 +98,7 @@ function buildLarge(state) {
   canvas.setAttribute("role", "img");
   heads.large.append(bar, canvas);
   heads.big = { title, canvas };
-  heads.large.dataset.kind = view.kind;
+  heads.large.dataset.kind = view.attention;
   close.focus({ preventScroll: true });
 }
 
@@ -112,18 +112,18 @@ const nameOf = (state, number) => {
 export function fillHeads(state) {
   const { heads, view, data: { words } } = state;
   const [layers, across] = view.shape;
-  const key = JSON.stringify([view.kind, view.kinds.length, layers, across, view.surface]);
+  const key = JSON.stringify([view.attention, view.kinds.length, layers, across, view.surface]);
   if (heads.built !== key) {
     heads.built = key;
     heads.chosen = null;
     heads.large.hidden = true;
     heads.grid.inert = false;
-    heads.heading.textContent = view.kinds[view.kind]?.label ?? words.heads;
+    heads.heading.textContent = view.kinds[view.attention]?.label ?? words.heads;
     heads.kinds.textContent = "";
     view.kinds.forEach(({ label }, i) => {
       const option = element("option", "", label);
       option.value = i;
-      option.selected = i === view.kind;
+      option.selected = i === view.attention;
       heads.kinds.append(option);
     });
     heads.kinds.hidden = view.kinds.length < 2;
