@@ -51,7 +51,10 @@ function build(state) {
     const answer = element("span", "answer");
     const sign = element("span", "sign");
     row.append(source, answer, sign, element("span", "truth", `${words.truth}: ${example.truth}`));
-    if (isWithout(view, n)) row.title = words.not_kept;
+    if (isWithout(view, n)) {
+      row.title = words.not_kept;
+      row.setAttribute("aria-disabled", "true");
+    }
     answers.rows.append(row);
     return { row, answer, sign };
   });

@@ -143,6 +143,9 @@ export function fillHeads(state) {
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   const notes = [];
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
+  if (view.n_attended < view.examples.length) {
+    notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
+  }
   if (view.block > 1) notes.push(words.blocks.replaceAll("{n}", view.block));
   if (view.frames.length < view.n_snapshots) {
     notes.push(words.fewer.replace("{n}", view.frames.length).replace("{all}", view.n_snapshots));
