@@ -152,7 +152,7 @@ def pack(shown: Stage, name: str) -> bytes:
             {"label": _(KINDS[kind].label), "look_for": _(KINDS[kind].look_for)}
             for kind in shown.kinds
         ],
-        "kind": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
+        "attention": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
         "example": shown.example,
         "n_attended": shown.n_attended,
         "examples": [
@@ -256,7 +256,6 @@ def _words() -> dict[str, str]:
         "cls": _("Drawn over the picture: where CLS looks, which the answer is read from."),
         "mean": _("Drawn over the picture: how much each patch is looked at, the mean of all."),
         "word": _("To write"),
-        "no_heads": _("No attention maps are kept of this run."),
         "answers": _("Answers to examples it never trained on"),
         "truth": _("truth"),
         "right": _("right"),
@@ -267,5 +266,6 @@ def _words() -> dict[str, str]:
         "waits": _("The first answers appear after the first step."),
         "blocks": _("A cell stands for {n} × {n} tokens: the largest weight of the block."),
         "fewer": _("{n} of {all} snapshots are shown."),
+        "kept": _("Maps are kept of the first {n} of {all} examples."),
         "not_kept": _("No maps are kept of this example."),
     }

@@ -97,7 +97,7 @@ def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
 def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     tab.choose("Your own")
-    sentence = tab.main.get_by_role("textbox", name="Your sentence")
+    sentence = tab.main.locator(".st-key-attention-text input")
     sentence.fill("A teacher bought a book.")
     sentence.press("Enter")
     expect(tab.figure(MAP).locator(".xtick text")).to_have_text(
@@ -116,7 +116,10 @@ def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: Open
     sentence.fill("A teacher bought a b")
     completed = tab.page.locator("datalist option[value='A teacher bought a bag']")
     expect(completed).to_have_count(1)
+    sentence.press("Enter")
+    expect(problem).to_contain_text("“b” is not a word")
     tab.button("Clear").click()
+    expect(problem).to_contain_text("There is nothing to read")
     for word in ("the", "dog", "slept"):
         tab.main.locator(".chips").get_by_role("button", name=word, exact=True).click()
         expect(sentence).to_have_value(re.compile(rf"\b{word}$"))
