@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import controls, drafts, forecast, url_config
+from pages.ui import controls, drafts, forecast, state, url_config
 from pages.ui.controls import KEY
 from pages.ui.drafts import Draft
 from pages.ui.fields import settings_of
@@ -21,6 +21,7 @@ from tfm_core.config import (
 from tfm_core.config.codec import default_sections, values_to_query
 from tfm_core.presets import PRESETS
 
+FIRST_MODEL = PRESETS[state.FIRST_PRESET].experiment.model
 FIRST = {family: drafts.tasks_for(family)[0] for family in FAMILIES}
 
 
@@ -111,9 +112,9 @@ def test_an_impossible_combination_is_said_at_its_control_and_start_waits(train)
     assert not start_button(app).disabled
     app.number_input(key=key(app, "model.n_heads")).set_value(5).run()
     assert start_button(app).disabled
-    assert "n\\_heads 5 does not divide d\\_model 64" in said(app)
+    assert f"n\\_heads 5 does not divide d\\_model {FIRST_MODEL.d_model}" in said(app)
     assert "Can't start yet\\: fix n\\_heads" in said(app)
-    app.number_input(key=key(app, "model.n_heads")).set_value(8).run()
+    app.number_input(key=key(app, "model.n_heads")).set_value(FIRST_MODEL.n_heads).run()
     assert not start_button(app).disabled
 
 
@@ -251,7 +252,7 @@ def test_two_sessions_do_not_see_each_others_widgets(train) -> None:
     mine, theirs = train(), train()
     mine.number_input(key=key(mine, "model.d_ff")).set_value(192).run()
     theirs.run()
-    assert theirs.number_input(key=key(theirs, "model.d_ff")).value == 128
+    assert theirs.number_input(key=key(theirs, "model.d_ff")).value == FIRST_MODEL.d_ff
 
 
 def test_an_experiment_can_be_uploaded_and_a_bad_one_is_refused_in_sentences(train) -> None:
@@ -314,7 +315,7 @@ def test_a_learning_rate_far_from_any_that_learns_is_warned_of(train) -> None:
 def test_an_emptied_field_shows_its_value_again(train) -> None:
     app = train()
     app.number_input(key=key(app, "model.d_ff")).set_value(None).run()
-    assert app.number_input(key=key(app, "model.d_ff")).value == 128
+    assert app.number_input(key=key(app, "model.d_ff")).value == FIRST_MODEL.d_ff
 
 
 @pytest.mark.parametrize("value", ["MNIST, 5,000 digits", "sort", "", None, 7])
@@ -358,9 +359,9 @@ def test_what_a_browser_says_of_the_preset_before_is_nobodys_value(train) -> Non
     late = app._tree.get_widget_states()
     for name in ("translate", "addition"):
         app.selectbox(key="configure-preset").set_value(name).run()
-    for state in late.widgets:  # the browser's next message, of the page as it was at first
-        if state.id == app.selectbox(key="configure-preset").id:
-            state.string_value = "Sort digits"
+    for widget in late.widgets:  # the browser's next message, of the page as it was at first
+        if widget.id == app.selectbox(key="configure-preset").id:
+            widget.string_value = "Sort digits"
     app._run(late)
     assert not app.exception
     chosen = app.session_state["draft"].values
