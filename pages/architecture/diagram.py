@@ -160,7 +160,7 @@ def _close_up(chosen: Chosen, one: Part) -> None:
         st.latex(equation.latex)
     _parameters(chosen, one)
     _steps(chosen, one)
-    st.markdown(_("**Its code**, as in the whole file"))
+    st.header(_("Its code, as in the whole file"), anchor=False)
     st.code(
         code_of(one, chosen.model, chosen.shape), language="python", height=420, wrap_lines=True
     )

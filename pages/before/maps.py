@@ -86,7 +86,7 @@ def maps(contest: Contest, looks: dict[str, CrossAttentionAtStep | None]) -> Non
 
 def _one(name: str, run: Run, look: CrossAttentionAtStep | None, index: int) -> None:
     status = run.status
-    st.markdown(f"**{_(LABELS[name])}**")
+    st.subheader(_(LABELS[name]), anchor=False)
     words = [run_words.badge(status), run_words.progress(status)]
     st.markdown(" ".join(words))
     if look is None or index >= len(look.weights):

@@ -114,7 +114,7 @@ def inside(look: CaptionReading, chosen: Heads) -> None:
             )
         )
         return
-    st.markdown(_("**Attention inside the true box**"))
+    st.header(_("Attention inside the true box"), anchor=False)
     rule = _("**{word}**: {share}; of the best head, layer {layer}, head {head}: {best}")
     lines = [
         rule.format(
@@ -142,7 +142,7 @@ def _instead(others: Sequence[tuple[str, float]]) -> str:
 
 def word_by_word(look: CaptionReading, chosen: Heads) -> None:
     """Show what the model weighed at each word."""
-    st.markdown(_("**Word by word**"))
+    st.header(_("Word by word"), anchor=False)
     st.caption(
         _(
             "Each row is one step of writing: the likeliest words, given the picture and "

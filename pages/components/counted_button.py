@@ -38,7 +38,10 @@ def counted_button(
             on_press(times)
 
     _component(
-        data={"label": label, "help": help, "path": path}, on_pressed_change=pressed, key=key
+        data={"label": label, "help": help, "path": path},
+        on_pressed_change=pressed,
+        width="content",
+        key=key,
     )
 
 

@@ -26,3 +26,6 @@ export function share(axes, room) {
 
 // The words beside points: plotly has no rule for words that would cover each other.
 export const pointWords = (node) => node.querySelectorAll(".scatterlayer .textpoint text");
+
+// The buttons of a figure, from left to right.
+export const barButtons = (node) => node.querySelectorAll(".modebar-btn");

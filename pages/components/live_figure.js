@@ -2,7 +2,7 @@
 
 import { attempt } from "./attempts.js";
 import { FRAME } from "./events.js";
-import { drawnLayout, pointWords, share } from "./insides.js";
+import { barButtons, drawnLayout, pointWords, share } from "./insides.js";
 import { isDark } from "./theme.js";
 import { loadPlotly } from "./vendors.js";
 
@@ -17,6 +17,7 @@ function draw(state) {
   const figure = JSON.parse(data.figure);
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
+  name(node, data.name || titles(figure.layout));
   figure.layout.template = templates[state.dark ? "dark" : "light"];
   figure.layout.uirevision ??= "kept";
   figure.layout.autosize = true;
@@ -31,8 +32,29 @@ function draw(state) {
     ? window.Plotly.react(node, { data: traces, layout, frames, config: state.config })
     : window.Plotly.react(node, traces, layout, state.config);
   state.plays = Boolean(frames?.length);
-  return drawn.then(() => { listen(state); trim(state); part(state); });
+  return drawn.then(() => { listen(state); trim(state); part(state); tidy(node); });
 }
+
+// A screen reader says what the figure shows: what plotly draws, letter by letter, says nothing.
+function name(node, words) {
+  node.setAttribute("role", "figure");
+  node.setAttribute("aria-label", words);
+}
+
+// One tab stop for the buttons of a figure: arrow keys go from one to the next.
+function tidy(node) {
+  for (const drawn of node.querySelectorAll("svg")) drawn.setAttribute("aria-hidden", "true");
+  barButtons(node).forEach((button, i) => { button.tabIndex = i ? -1 : 0; });
+}
+
+function rove(event) {
+  const buttons = [...barButtons(event.currentTarget)];
+  const at = buttons.indexOf(event.target);
+  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (at >= 0 && by) buttons[(at + by + buttons.length) % buttons.length].focus();
+}
+
+const titles = ({ xaxis, yaxis }) => [yaxis, xaxis].map((axis) => axis?.title?.text).filter(Boolean).join(", ");
 
 // Where the page is narrow, square cells leave room below them; it is given back to the page.
 function stand(state, full) {
@@ -143,6 +165,7 @@ function mount(parentElement) {
     window.Plotly.Plots.resize(node).then(() => { if (node.isConnected) { trim(state); part(state); } });
   });
   state.resize.observe(node);
+  node.addEventListener("keydown", rove);
   state.theme = setInterval(() => {
     if (node.isConnected && node.data && isDark(node) !== state.dark) refresh(state);
   }, 500);

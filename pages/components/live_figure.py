@@ -7,6 +7,7 @@ sets ``uirevision``, follows the theme in the browser, and fills its container.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -42,11 +43,13 @@ def live_figure(
     fig: go.Figure,
     *,
     key: str | None,
+    name: str = "",
     on_pick: Callable[[int, int], None] | None = None,
     follows: bool = False,
 ) -> None:
     """Show a figure under a key that stays the same from tick to tick.
 
+    name: what a screen reader says of it, without the marks of Markdown; else its axes' titles.
     on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
 
@@ -71,6 +74,7 @@ def live_figure(
             "config": CONFIG,
             "picks": on_pick is not None,
             "follows": follows,
+            "name": re.sub(r"[*`]", "", name),
             "save": _("Save as SVG"),
             "root": served.root(),
             "sorry": {

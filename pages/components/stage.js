@@ -4,7 +4,7 @@
 
 import { abgr, buildHeads, enlarge, fillHeads, fitHeads, paintHeads } from "./stage_heads.js";
 import { buildAnswers, showAnswers } from "./stage_answers.js";
-import { buildCurves, drawCurves, said, showLegend } from "./stage_curves.js";
+import { buildCurves, drawCurves, said } from "./stage_curves.js";
 import { frameAt, isBetween, momentAt, pace, positionOf, stepAt, valueAt, weightsAt } from "./stage_time.js";
 import { ARRIVED, kept } from "./stage_store.js";
 import { colours } from "./colours.js";
@@ -58,7 +58,7 @@ function build(root, state) {
     toggle(words.log_steps, words.log_steps_help, state.logSteps, (on) => { state.logSteps = on; state.ask(true); }),
     toggle(words.log_loss, words.log_loss_help, state.logLoss, (on) => { state.logLoss = on; state.ask(true); }),
   );
-  curves.legend.after(switches);
+  curves.box.append(switches);
   panels.append(curves.box, heads.box, answers.box, heads.large);
   const empty = element("p", "empty", words.waits);
   const foot = element("div", "foot");
@@ -188,7 +188,7 @@ function draw(state) {
   showFigures(state, step);
   showBar(state, step, hasFrames);
   const moment = momentAt(data.moments, step);
-  const words = moment ? `${data.words.step} ${number(moment[0])}: ${moment[1]}` : "";
+  const words = moment ? `${data.words.at.replace("{step}", number(moment[0]))} ${moment[1]}` : "";
   if (parts.caption.textContent !== words) parts.caption.textContent = words;
 }
 
@@ -218,8 +218,9 @@ function showBar(state, step, hasFrames) {
 
 // The metrics as one line: each the newest that was known at the step.
 function showFigures(state, step) {
-  const { data: { lines, words }, parts: { figures } } = state;
-  const shown = lines.filter(({ role }) => role !== "batch" && role !== "best");
+  const { data: { lines, words, known }, parts: { figures } } = state;
+  const found = (quantity, role) => lines.find((line) => line.quantity === quantity && line.role === role);
+  const shown = known.map((one) => found(one.quantity, one.role) ?? { ...one, steps: [], values: [] });
   const key = shown.map(({ quantity, role }) => quantity + role).join();
   if (figures.dataset.key !== key) {
     figures.dataset.key = key;
@@ -352,7 +353,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   look(state);
   if (isNew) { build(root, state); listen(root, state); }
   state.unwatch ??= watch(root, state);
-  showLegend(state);
   take(state);
   state.ask(true);
   return () => {

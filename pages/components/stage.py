@@ -22,7 +22,7 @@ from tfm_core.inspect.stage import Answer, Frame, Stage
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import COLOURS
 from tfm_core.plots.png import picture_url
-from tfm_core.plots.stage import Line
+from tfm_core.plots.stage import ROLE_COLOURS, Line
 from tfm_core.probe.labels import KINDS
 
 MOST_VALUES = 500_000
@@ -107,6 +107,7 @@ def stage(
                     {"quantity": mark.quantity, "value": mark.value, "words": mark.words}
                     for mark in moving.marks
                 ],
+                "known": _known(moving),
                 "grey": COLOURS["chance"],
                 "now": moving.now,
                 "total": moving.total,
@@ -122,6 +123,20 @@ def stage(
             on_choose_change=chosen,
             key=key,
         )
+
+
+def _known(moving: Moving) -> list[dict[str, str]]:
+    """Return what is measured of this run, in order; what is not there yet has its place."""
+    tested = {line.quantity for line in moving.lines if line.role == "test"}
+    roles = {
+        "loss": ["training", "validation"],
+        "accuracy": ["training", "validation", *(["whole"] if moving.has_wholes else [])],
+    }
+    return [
+        {"quantity": quantity, "role": role, "colour": COLOURS[ROLE_COLOURS[role]]}
+        for quantity, known in roles.items()
+        for role in [*known, *(["test"] if quantity in tested else [])]
+    ]
 
 
 def pack(shown: Stage, name: str) -> bytes:
@@ -204,6 +219,7 @@ def _words() -> dict[str, str]:
         "next": _("Next snapshot"),
         "scrub": _("Step of the training"),
         "step": _("step"),
+        "at": _("Step {step}:"),
         "step_of": _("Step {step} of {total}"),
         "follow": _("Follow the training"),
         "between": _("Between snapshots: interpolated"),
@@ -215,11 +231,9 @@ def _words() -> dict[str, str]:
         "loss": _("Loss"),
         "accuracy": _("Accuracy"),
         "training": _("training"),
-        "batch": _("one batch"),
         "validation": _("validation"),
         "whole": _("whole sequences"),
         "test": _("test"),
-        "best": _("best"),
         "log_steps": _("Log steps"),
         "log_steps_help": _("Stretches the beginning, where most is learned."),
         "log_loss": _("Log loss"),

@@ -6,7 +6,7 @@ import { percent } from "./stage_curves.js";
 export function buildAnswers(state) {
   const { words } = state.data;
   const box = element("div", "answers");
-  const heading = element("h3", "", words.answers);
+  const heading = element("h2", "", words.answers);
   const rows = element("div", "rows");
   box.append(heading, rows);
   rows.addEventListener("click", (event) => {

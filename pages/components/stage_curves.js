@@ -7,7 +7,6 @@ const LEFT = 40;
 const RIGHT = 8;
 const TOP = 16;
 const BOTTOM = 18;
-const ROLES = ["training", "validation", "whole", "test", "best", "batch"];
 
 export const compactNumber = (value) => {
   if (value >= 10000) return `${Math.round(value / 1000)}k`;
@@ -78,15 +77,15 @@ export function buildCurves(state) {
     const chart = element("div", "chart");
     const canvas = element("canvas");
     canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", words[quantity]);
     chart.append(element("div", "name", words[quantity]), canvas);
     box.append(chart);
     return { quantity, chart, canvas, still: document.createElement("canvas") };
   });
-  const legend = element("div", "legend");
   const tip = element("div", "tip");
   tip.hidden = true;
-  box.append(legend, tip);
-  const curves = { box, charts, legend, tip, hover: null };
+  box.append(tip);
+  const curves = { box, charts, tip, hover: null };
   charts.forEach((part) => listen(state, curves, part));
   return curves;
 }
@@ -212,23 +211,6 @@ function star(pen, x, y, role) {
   }
   pen.closePath();
   pen.fill();
-}
-
-export function showLegend(state) {
-  const { legend } = state.curves;
-  const { data } = state;
-  const there = ROLES.filter((role) => role !== "batch" && data.lines.some((line) => line.role === role));
-  const key = there.join();
-  if (legend.dataset.key === key) return;
-  legend.dataset.key = key;
-  legend.textContent = "";
-  there.forEach((role) => {
-    const entry = element("span", `entry ${role}`);
-    const swatch = element("i");
-    swatch.style.setProperty("--colour", data.lines.find((line) => line.role === role).colour);
-    entry.append(swatch, document.createTextNode(data.words[role]));
-    legend.append(entry);
-  });
 }
 
 // step: where the play head stands. isStale: whether what stands still has changed.

@@ -8,18 +8,20 @@ const WORDS = 27; // pixels below a map: two lines of what the head does
 const TITLE = 14;
 const VEIL = [230, 159, 0]; // over pictures, as on every page
 const LEAST_NAMED = 74; // pixels of a map below which words have no room
+const NAMED = 1.4; // times the size that words are worth
 
-// So many maps a row that they become largest: every layer begins a row of its own.
+// So many maps a row that they become largest, those with words below a little preferred: a layer takes
+// whole rows, or a row takes whole layers.
 export function arranged(layers, heads, width, height, ratio) {
-  let best = { columns: heads, cell: 0, named: false };
-  for (let columns = 1; columns <= heads; columns += 1) {
-    const rows = layers * Math.ceil(heads / columns);
+  let best = { columns: heads, cell: 0, named: false, worth: 0 };
+  for (let columns = 1; columns <= heads * layers; columns += columns < heads ? 1 : heads) {
+    const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
     const wide = (width - GAP * (columns - 1)) / columns;
     for (const named of [true, false]) {
       const high = (height - GAP * (rows - 1)) / rows - (named ? WORDS + TITLE : 2);
       const cell = Math.floor(Math.min(wide, high / ratio, 300));
-      const isFit = named ? cell >= LEAST_NAMED : cell > best.cell * 1.5;
-      if (isFit && cell > best.cell) best = { columns, cell, named };
+      const worth = named ? cell * NAMED : cell;
+      if ((!named || cell >= LEAST_NAMED) && worth > best.worth) best = { columns, cell, named, worth };
     }
   }
   return { ...best, cell: Math.max(16, best.cell) };
@@ -29,7 +31,7 @@ export function buildHeads(state) {
   const { words } = state.data;
   const box = element("div", "heads");
   const bar = element("div", "head-bar");
-  const heading = element("h3");
+  const heading = element("h2");
   const kinds = element("select");
   kinds.setAttribute("aria-label", words.kind);
   kinds.addEventListener("change", () => state.choose(Number(kinds.value), state.example));
@@ -85,7 +87,7 @@ function buildLarge(state) {
   const { heads, view, data: { words } } = state;
   heads.large.textContent = "";
   const bar = element("div", "large-bar");
-  const title = element("h4");
+  const title = element("h3");
   const close = element("button", "small", `✕ ${words.close}`);
   close.type = "button";
   close.addEventListener("click", () => enlarge(state, null));

@@ -57,7 +57,7 @@ def part(run: Run, prompt: Ids) -> None:
             "that has ended keeps its score."
         )
     )
-    st.markdown(_("**The same prompt, written in other ways**"))
+    st.header(_("The same prompt, written in other ways"), anchor=False)
     others = [
         (_(FOUND_BY[found_by]).format(wider=found.wider).capitalize(), text)
         for found_by, text in found.others

@@ -54,7 +54,8 @@ DOORS = (
 
 def doors() -> None:
     """Show the button that trains, and the doors beside it."""
-    begin, *places = st.columns([1.25, 1, 1, 1], gap="small")
+    with st.container(key="doors"):
+        begin, *places = st.columns([1.25, 1, 1, 1], gap="medium")
     with begin, st.container(gap="xxsmall"):
         if st.button(
             _("Now train it yourself"),
@@ -67,7 +68,7 @@ def doors() -> None:
         words = _("“{name}” from random weights, {time} here.")
         st.caption(words.format(name=_(PRESETS[FIRST].label), time=offers.takes(FIRST)))
     for place, door in zip(places, DOORS, strict=True):
-        with place, st.container(gap="xxsmall"):
+        with place, st.container(gap=None):
             st.page_link(
                 page_table.path_of(door.page),
                 label=f"**{_(door.label)}**",

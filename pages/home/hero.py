@@ -31,13 +31,15 @@ def hero() -> None:
 
 
 def _translation(run: Run) -> None:
-    st.header(_("A training, recorded: English into Korean"), anchor=False)
-    stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
+    with st.container(key="home-translation"):
+        st.header(_("A training, recorded: English into Korean"), anchor=False)
+        stage(run, key="home-stage", autoplay=True, loop=True, compact=True)
 
 
 def _digit(run: Run) -> None:
-    st.header(_("Draw a digit, and see it read"), anchor=False)
-    own_digit(run)
+    with st.container(key="home-own-digit"):
+        st.header(_("Draw a digit, and see it read"), anchor=False)
+        own_digit(run)
 
 
 def _recorded(run_id: str) -> Run | None:

@@ -67,12 +67,17 @@ WAY = (
 def page_map() -> None:
     """Show the way, a column for each part of it."""
     st.header(_("What you can understand here"), anchor=False)
-    for number, (column, stretch) in enumerate(
-        zip(st.columns(len(WAY)), WAY, strict=True), start=1
-    ):
-        with column, st.container(gap="xsmall"):
-            st.markdown(f"### {number} · {_(stretch.title)}")
-            for name, says in stretch.pages.items():
-                with st.container(gap=None):
-                    st.page_link(page_table.path_of(name), label=f"**{_(PAGES[name].title)}**")
-                    st.caption(_(says))
+    with st.container(key="page-map"):
+        for number, (column, stretch) in enumerate(
+            zip(st.columns(len(WAY)), WAY, strict=True), start=1
+        ):
+            with column, st.container(gap="xsmall"):
+                st.subheader(f"{number} · {_(stretch.title)}", anchor=False)
+                for name, says in stretch.pages.items():
+                    _stop(name, says)
+
+
+def _stop(name: str, says: str) -> None:
+    with st.container(gap=None):
+        st.page_link(page_table.path_of(name), label=f"**{_(PAGES[name].title)}**")
+        st.caption(_(says))

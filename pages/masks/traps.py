@@ -37,7 +37,7 @@ def code(
     )
     left, right = st.columns(2)
     with left:
-        st.markdown(_("**This mask**, bool, True = may attend"))
+        st.header(_("This mask: bool, True = may attend"), anchor=False)
         made = mask_code.snippet(
             choice.kind,
             projected.query,
@@ -47,12 +47,12 @@ def code(
             segments=choice.segments,
         )
         st.code(mask_code.literal(flow.allowed) if was_clicked else made, language="python")
-        st.markdown(_("**Additive form**, and back"))
+        st.header(_("Additive form, and back"), anchor=False)
         st.code(mask_code.ADDITIVE, language="python")
     with right:
-        st.markdown(_("**Scaled dot-product attention**: True = may attend"))
+        st.header(_("Scaled dot-product attention: True = may attend"), anchor=False)
         st.code(mask_code.HOUSE_SDPA, language="python")
-        st.markdown(_("**nn.MultiheadAttention**: True = forbidden"))
+        st.header(_("nn.MultiheadAttention: True = forbidden"), anchor=False)
         st.code(mask_code.HOUSE_MHA, language="python")
 
 

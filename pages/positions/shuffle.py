@@ -129,7 +129,7 @@ def _picture(run: Run) -> None:
             best = int(probabilities.argmax())
             pixels = drawn[0] if len(drawn) == 1 else drawn.transpose(1, 2, 0)
             said = f"{names[best]}, {show.percent(float(probabilities[best]))}"
-            st.image(pixels, caption=said, width=168)
+            st.image(pixels, caption=said, width=168, alt=said)
     st.caption(
         _(
             "What the current run answers for the picture, and for the same patches in "

@@ -88,7 +88,7 @@ def _equal(equalities: list[Equality]) -> None:
 def _pair(report: Report, case: CaseReport, number: int) -> None:
     labels = {side: speed_words.side_label(report.name, side) for side in case.sides}
     part = _(case.part)
-    st.markdown(f"**{part[:1].upper() + part[1:]}**")
+    st.subheader(part[:1].upper() + part[1:], anchor=False)
     numbers = speed_words.indices(report.name, case)
     seconds = {labels[side]: case.time(side) for side in case.sides}
     gains = {labels[side]: case.gain(side) for side in case.sides[1:]}

@@ -102,7 +102,8 @@ def loss(model_at: ModelAtStep) -> None:
     number = there[at or 0]
     answer = state.kept("answer", model_at, (number,), lambda trainer: _answer(trainer, number))
     if rows.pictures is not None:
-        st.image(picture_url(rows.pictures[example]), width=84, caption=rows.targets[example])
+        named = rows.targets[example]
+        st.image(picture_url(rows.pictures[example]), width=84, caption=named, alt=named)
     show.figure(
         plots.answer(answer),
         _("The likeliest of {n} classes; the green one, ticked, is right.").format(

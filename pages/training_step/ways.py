@@ -30,7 +30,7 @@ def one_layer() -> None:
     """Show a layer as a module and as a function, and what both print."""
     from tfm_core.inspect.training_step import plain
 
-    st.subheader(_("One layer, in plain PyTorch"), anchor=False)
+    st.header(_("One layer, in plain PyTorch"), anchor=False)
     for column, script in zip(st.columns(2), plain.both(), strict=True):
         with column:
             st.markdown(_(script.title))
@@ -54,7 +54,7 @@ def two_ways(model_at: ModelAtStep, rate: float) -> None:
     from tfm_core.inspect.training_step import functional as code
 
     one_layer()
-    st.subheader(_("A whole step of your model"), anchor=False)
+    st.header(_("A whole step of your model"), anchor=False)
 
     chosen = Experiment.model_validate_json(model_at.text).training.optimizer
     rules = OPTIMISERS[chosen].arithmetic
@@ -97,13 +97,13 @@ def mistakes(model_at: ModelAtStep) -> None:
     from tfm_core.inspect.training_step import mistakes as made
     from tfm_core.inspect.training_step.wrong_blocks import BLOCK_MISTAKES, mm_on_four_axes
 
-    st.subheader(_("In the training loop"), anchor=False)
+    st.header(_("In the training loop"), anchor=False)
 
     _mistake(model_at, 0, made.argmax_before_loss, _argmax)
     _mistake(model_at, 1, made.forgotten_zero_grad, _zero_grad)
     _mistake(model_at, 2, made.softmax_before_loss, _softmax)
     _mistake(model_at, 3, made.forgotten_eval, _eval)
-    st.subheader(_("In the code of a block"), anchor=False)
+    st.header(_("In the code of a block"), anchor=False)
     st.caption(
         _("The first block of this model with its own weights, on the next batch, beside "
           "a twin that differs only in the mistake. No dropout.")
@@ -124,7 +124,7 @@ def _mistake(
 
 
 def _argmax(result: Argmax) -> None:
-    st.markdown(_("**argmax before the loss**"))
+    st.subheader(_("argmax before the loss"), anchor=False)
     st.code("wrong = (logits.argmax(-1) != targets).float().mean()\nwrong.backward()", "python")
     st.markdown(
         _("{share:.1%} of the answers are wrong, and no more can be learned from it: "
@@ -136,7 +136,7 @@ def _argmax(result: Argmax) -> None:
 
 
 def _zero_grad(result: Piled) -> None:
-    st.markdown(_("**forgetting `zero_grad`**"))
+    st.subheader(_("Forgetting `zero_grad`"), anchor=False)
     st.code("loss.backward()\nloss_again.backward()  # no optimizer.zero_grad() between", "python")
     st.markdown(
         _("The norm of the gradient is {once:.4f} after one pass and **{twice:.4f}** "
@@ -148,7 +148,7 @@ def _zero_grad(result: Piled) -> None:
 
 
 def _softmax(result: Softmaxed) -> None:
-    st.markdown(_("**softmax before `cross_entropy`**"))
+    st.subheader(_("softmax before `cross_entropy`"), anchor=False)
     st.code("F.cross_entropy(logits.softmax(-1), targets)  # it takes logits", "python")
     st.markdown(
         _("The loss says {wrong:.4f} instead of {right:.4f}, and can never fall below "
@@ -161,7 +161,7 @@ def _softmax(result: Softmaxed) -> None:
 
 
 def _four_axes(result: FourAxes) -> None:
-    st.markdown(_("**`mm` on tensors of four axes**"))
+    st.subheader(_("`mm` on tensors of four axes"), anchor=False)
     st.code("scores = torch.mm(q, k.transpose(-2, -1))", "python")
     st.markdown(
         _("Queries are {query}, turned keys {key}: batch and heads in front. `mm` takes two "
@@ -173,7 +173,7 @@ def _four_axes(result: FourAxes) -> None:
 
 
 def _block(mistake: Mistake, result: WrongBlock) -> None:
-    st.markdown(f"**{_(mistake.title)}**")
+    st.subheader(_(mistake.title), anchor=False)
     st.code(f"{mistake.right}  # right\n\n{mistake.wrong}", "python", wrap_lines=True)
     numbers = [
         " ".join(f"{value:+.3f}" for value in values) for values in (result.right, result.wrong)
@@ -193,7 +193,7 @@ def _block(mistake: Mistake, result: WrongBlock) -> None:
 
 
 def _eval(result: Noisy) -> None:
-    st.markdown(_("**forgetting `model.eval()`**"))
+    st.subheader(_("Forgetting `model.eval()`"), anchor=False)
     st.code("first, second = model(batch), model(batch)  # still in model.train()", "python")
     words = _(
         "With dropout {share:g} two predictions for the same batch differ by up to **{noisy:.4f}** "

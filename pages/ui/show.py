@@ -57,7 +57,7 @@ def figure(fig: go.Figure, caption: str, key: str | None = None) -> None:
 
 def live_figure(fig: go.Figure, caption: str, key: str | None) -> None:
     """Show a figure whose data moves; zoom, hover and hidden lines stay as they are."""
-    component.live_figure(fig, key=key)
+    component.live_figure(fig, key=key, name=caption)
     st.caption(caption)
 
 

@@ -8,22 +8,22 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from pages.i18n import _
+from pages.i18n import N_, _
 from pages.ui import runs_access
 from tfm_core.plots.palette import COLOURS, GREY
 from tfm_core.runs.run import Run
 
 WIDTH, HEIGHT, POINTS = 120, 40, 56
+NAME = N_("Accuracy on training batches over the steps, 0 to 100 %")
 _INSET = 7  # pictures have round corners, and the dot needs room
 
 
 def sparkline(run: Run) -> None:
     """Show the accuracy of a run over its steps, 0 to 100 %; a quiet line where there is none."""
-    name = _("Accuracy on training batches over the steps, 0 to 100 %")
     picture = base64.b64encode(svg(run).encode()).decode()
     address = f"data:image/svg+xml;base64,{picture}"
-    st.html(  # st.image would add a button for the whole screen, and has no words for it
-        f'<img class="sparkline" src="{address}" alt="{escape(name)}" width="{WIDTH}">',
+    st.html(  # st.image would add a button for the whole screen, a useless stop
+        f'<img class="sparkline" src="{address}" alt="{escape(_(NAME))}" width="{WIDTH}">',
         width="content",
     )
 

@@ -14,6 +14,7 @@ from pages.components import stage as component
 from pages.components.stage import Mark, Moving
 from pages.i18n import _, language
 from pages.ui import live_curves, runs_access
+from tfm_core.inspect import moments
 from tfm_core.inspect import stage as stages
 from tfm_core.inspect.stage import Stage
 from tfm_core.plots.stage import curve_lines
@@ -56,7 +57,7 @@ def stage(
 
     component.stage(
         shown,
-        _moving(run),
+        _moving(run, steps),
         name=name,
         key=key,
         autoplay=autoplay,
@@ -88,7 +89,15 @@ def _packed(
     return found, component.pack(found, name)
 
 
-def _moving(run: Run) -> Moving:
+@lru_cache(maxsize=64)
+def _moments(
+    folder: Path, mark: int, steps: tuple[int, ...], state: str
+) -> tuple[moments.Moment, ...]:
+    """Return what happened until now; it is read again with each snapshot, and at the end."""
+    return moments.moments(Run(folder), steps)
+
+
+def _moving(run: Run, steps: tuple[int, ...]) -> Moving:
     curves, status, experiment = runs_access.curves(run), run.status, run.experiment
     has_wholes = experiment.task.facts.answer in ("sequence", "blanks")
     lines = curve_lines(curves, has_wholes=has_wholes, is_patient=experiment.training.patience > 0)
@@ -99,6 +108,12 @@ def _moving(run: Run) -> Moving:
         total=int(curves.started.get("total_steps") or experiment.training.steps),
         is_live=status.is_active,
         has_wholes=has_wholes,
+        moments=[
+            (moment.step, _(moment.sentence))
+            for moment in _moments(run.folder, _mark(run), steps, status.state)
+        ]
+        if steps
+        else (),
     )
 
 

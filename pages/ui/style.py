@@ -6,12 +6,15 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components import icons
+
 RULES = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 
 def apply() -> None:
-    """Give the page the rules; they take no room on it."""
+    """Give the page the rules, and screen readers its words; neither takes room on it."""
     st.html(f"<style>{RULES}</style>")
+    icons.quieten()
 
 
 def mark_section(index: int) -> None:

@@ -19,7 +19,7 @@ def used(step: WalkStep) -> None:
     shown = functions.used(step)
     if not shown:
         return
-    st.markdown(_("**The functions used**, each on a small example"))
+    st.subheader(_("The functions used, each on a small example"), anchor=False)
     for one in shown:
         with st.container(gap="xsmall"):
             st.markdown(f"`{one.function.name}` {_(one.function.says)}")

@@ -56,7 +56,7 @@ def written(subject: Subject, example: int) -> None:
         return
     said, truth = subject.described.said[example], subject.described.truth[example]
     with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
-        st.image(subject.pictures[example][0], width=98)
+        st.image(subject.pictures[example][0], width=98, alt=truth)
         st.markdown(f":grey[{_('Model')}]  \n**{escape(said or '–')}**", width="content")
         st.markdown(f":grey[{_('Truth')}]  \n**{escape(truth)}**", width="content")
         if said == truth:

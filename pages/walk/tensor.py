@@ -165,7 +165,7 @@ def mistake(subject: Subject, step: WalkStep, example: int) -> None:
         return
     from tfm_core.inspect.walk.scale import scales
 
-    st.markdown(_("**A mistake worth seeing: dividing by sqrt(d_model)**"))
+    st.subheader(_("A mistake worth seeing: dividing by sqrt(d_model)"), anchor=False)
     head = chosen_head(subject)
     both = scales(subject, f"{step.block}.self_attention", example, head)
     weights = next(one for one in step.after if one.name == "weights")

@@ -116,7 +116,7 @@ def _alike(table: EmbeddingTable, index: int) -> None:
         values = table.values[at]
         with column:
             step = f"{table.steps[at]:,}"
-            st.markdown(f"**{title}** " + _("(step {n})").format(n=step))
+            st.subheader(f"{title} " + _("(step {n})").format(n=step), anchor=False)
             st.dataframe(_nearest(table, at, index), hide_index=True, key=f"words-near{at}")
             within, between = embeddings.class_likeness(values, table.classes, table.n_special)
             show.figure(

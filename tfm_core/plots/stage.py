@@ -15,6 +15,15 @@ from tfm_core.runs.curves import Curves
 Floats = npt.NDArray[np.floating[Any]]
 Quantity = Literal["loss", "accuracy"]
 Role = Literal["batch", "training", "validation", "whole", "test", "best"]
+ROLE_COLOURS: dict[str, str] = {
+    "batch": "train",
+    "training": "train",
+    "validation": "validation",
+    "whole": "validation",
+    "best": "validation",
+    "test": "test",
+}
+"""What each line is called in the palette."""
 WINDOW = 10
 """Batches that the line of training averages, looking back only."""
 MOST_POINTS = 200
@@ -42,29 +51,25 @@ def curve_lines(curves: Curves, *, has_wholes: bool, is_patient: bool = False) -
     lines = []
     for quantity in ("loss", "accuracy"):
         steps, values = curves.steps["step"], curves.steps[quantity]
-        lines.append(_line(quantity, "batch", steps, values, "train"))
-        lines.append(_line(quantity, "training", steps, smooth(values, WINDOW), "train"))
+        lines.append(_line(quantity, "batch", steps, values))
+        lines.append(_line(quantity, "training", steps, smooth(values, WINDOW)))
         unseen = curves.validation
-        lines.append(_line(quantity, "validation", unseen["step"], unseen[quantity], "validation"))
+        lines.append(_line(quantity, "validation", unseen["step"], unseen[quantity]))
         if has_wholes and quantity == "accuracy":
             wholes = unseen["sequence_accuracy"]
-            lines.append(_line(quantity, "whole", unseen["step"], wholes, "validation"))
-        lines.append(_line(quantity, "test", curves.test["step"], curves.test[quantity], "test"))
+            lines.append(_line(quantity, "whole", unseen["step"], wholes))
+        lines.append(_line(quantity, "test", curves.test["step"], curves.test[quantity]))
         best = curves.best_validation() if is_patient else None
         if best is not None:
             row = slice(best, best + 1)
-            lines.append(
-                _line(quantity, "best", unseen["step"][row], unseen[quantity][row], "validation")
-            )
+            lines.append(_line(quantity, "best", unseen["step"][row], unseen[quantity][row]))
     return [line for line in lines if any(value is not None for value in line.values)]
 
 
-def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats, colour: str) -> Line:
+def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats) -> Line:
     known = np.isfinite(steps)
     steps, values = steps[known], values[known]
-    if (
-        len(steps) > MOST_POINTS
-    ):  # as dense where steps are drawn evenly as where their logarithm is
+    if len(steps) > MOST_POINTS:  # dense where steps are even, and where their logarithm is
         kept = np.union1d(
             thin(steps, values, most=MOST_POINTS),
             thin(steps, values, most=MOST_POINTS, is_log=True),
@@ -75,5 +80,5 @@ def _line(quantity: Quantity, role: Role, steps: Floats, values: Floats, colour:
         role,
         tuple(int(step) for step in steps),
         tuple(float(f"{value:.4g}") if np.isfinite(value) else None for value in values.tolist()),
-        COLOURS[colour],
+        COLOURS[ROLE_COLOURS[role]],
     )

@@ -58,7 +58,7 @@ def test_without_a_run_there_is_a_button_for_each_language(open_page, busy_queue
 def test_a_composed_picture_is_described_and_scored(open_page, store):
     run = described(store)
     app = clean(open_page(PAGE, run=run.id))
-    assert "Word by word" in said(app)
+    assert "Word by word" in [header.value for header in app.header]
     assert "a three left of a seven" in said(app)  # plain at a glance, and the first to be seen
     assert "Truth" in said(app)
     app.selectbox(key="captions-number-0").set_value(4)

@@ -61,3 +61,16 @@ def test_the_script_is_one_that_streamlit_takes_inline() -> None:
     script = Path(live_figure.__file__).with_suffix(".js").read_text(encoding="utf-8")
     assert "\n" in script
     assert "export default function" in script
+
+
+def test_a_figure_is_named_by_its_words_without_their_marks() -> None:
+    def page() -> None:
+        import plotly.graph_objects as go
+
+        from pages.ui import show
+
+        show.figure(go.Figure(), "Each **row** is one `query`.", key="named")
+
+    app = AppTest.from_function(page, default_timeout=60).run()
+    (figure,) = app.get("bidi_component")
+    assert json.loads(figure.proto.json)["name"] == "Each row is one query."

@@ -172,25 +172,25 @@ def heads_on_slices(trainer: Trainer) -> WrongBlock:
 
 BLOCK_MISTAKES: dict[str, Mistake] = {
     "shared-norm": Mistake(
-        N_("one LayerNorm for all sublayers"),
+        N_("One LayerNorm for all sublayers"),
         "self.norm1, self.norm2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)",
-        "self.norm = nn.LayerNorm(d_model)  # used behind attention and behind feed-forward",
+        "self.norm = nn.LayerNorm(d_model)  # used after attention and after feed-forward",
         shared_norm,
     ),
     "no-output": Mistake(
-        N_("no output projection"),
+        N_("No output projection"),
         "return self.W_O(heads.transpose(1, 2).reshape(B, T, d_model))",
         "return heads.transpose(1, 2).reshape(B, T, d_model)",
         no_output_projection,
     ),
     "normed-residual": Mistake(
-        N_("the residual taken from the normalised value"),
+        N_("The residual taken from the normalised value"),
         "x = x + self.mlp(self.norm2(x))",
         "x = self.norm2(x)\nx = x + self.mlp(x)  # x is gone: the norm is added",
         residual_from_norm,
     ),
     "slices": Mistake(
-        N_("heads on slices of the embedding"),
+        N_("Heads on slices of the embedding"),
         "q = self.W_Q(x).view(B, T, n_heads, d_head)  # W_Q: d_model x d_model",
         "q = self.W_Q[h](x[:, :, h * d_head : (h + 1) * d_head])  # W_Q[h]: d_head x d_head",
         heads_on_slices,

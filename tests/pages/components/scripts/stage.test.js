@@ -76,7 +76,8 @@ test("predictions are compared place by place", () => {
 test("heads are as large as their room lets them be, and fit into it", () => {
   [[1, 4, 690, 200], [2, 4, 690, 200], [6, 8, 690, 330], [1, 1, 300, 300], [12, 12, 690, 200]].forEach(([layers, heads, width, height]) => {
     const { columns, cell, named } = arranged(layers, heads, width, height, 1);
-    const rows = layers * Math.ceil(heads / columns);
+    const rows = columns > heads ? Math.ceil((layers * heads) / columns) : layers * Math.ceil(heads / columns);
+    assert.ok(columns <= heads || columns % heads === 0); // no row ends within a layer
     assert.ok(columns * cell + (columns - 1) * 6 <= width || cell === 16);
     assert.ok(rows * (cell + (named ? 41 : 2)) + (rows - 1) * 6 <= height || cell === 16);
   });

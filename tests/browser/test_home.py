@@ -1,0 +1,70 @@
+"""Home plays by itself, reads a digit at each stroke and at each time of a training, and trains."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.server import AppServer
+from tests.browser.tab import Tab
+from tfm_core.presets import PRESETS
+
+pytestmark = pytest.mark.browser
+
+
+def draw_a_one(tab: Tab) -> None:
+    box = tab.main.locator(".reader canvas").first.bounding_box()
+    assert box is not None
+    tab.page.mouse.move(box["x"] + 0.52 * box["width"], box["y"] + 0.15 * box["height"])
+    tab.page.mouse.down()
+    for share in (0.3, 0.5, 0.7, 0.85):
+        tab.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + share * box["height"])
+    tab.page.mouse.up()
+
+
+def test_heads_form_without_a_click_and_the_slider_leads_back_to_random_weights(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab()
+    where = tab.main.locator(".stage .where")
+    expect(where).not_to_have_text(where.inner_text())
+    tab.main.get_by_role("slider", name="Step of the training").press("Home")
+    expect(where).to_have_text(re.compile("^Step 0 of "))
+    tab.main.get_by_role("button", name="Play the training").click()
+    expect(where).not_to_have_text(re.compile("^Step 0 of "))
+
+
+def test_who_wants_no_motion_finds_the_end_and_a_button_that_plays(open_tab: OpenTab) -> None:
+    tab = open_tab(reduced_motion="reduce")
+    where = tab.main.locator(".stage .where")
+    expect(where).to_have_text(re.compile(r"^Step ([\d,]+) of \1$"))
+    tab.main.get_by_role("button", name="Play the training").click()
+    expect(where).not_to_have_text(re.compile(r"^Step ([\d,]+) of \1$"))
+
+
+def test_a_digit_is_read_at_each_stroke_and_at_each_time_of_the_training(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    tab = open_tab()
+    read = tab.main.locator(".reader .highest .digit")
+    said = tab.main.locator(".reader .said")
+    expect(read).to_have_text("3")
+    draw_a_one(tab)
+    expect(read).to_have_text("1")
+    expect(said).to_have_text(re.compile(r"^From step [\d,]+ on it reads a 1\.$"))
+    share = tab.main.locator(".reader .bars li").nth(1)
+    trained = share.inner_text()
+    training = tab.main.get_by_role("slider", name="Steps of training")
+    training.press("Home")
+    expect(tab.main.locator(".reader .at")).to_have_text(re.compile("^At step 0 it reads"))
+    expect(share).not_to_have_text(trained, use_inner_text=True)
+    tab.main.get_by_role("button", name="Show a 8").click()
+    training.press("End")
+    expect(read).to_have_text("8")
+    tab.main.get_by_role("button", name="Clear").click()
+    expect(said).to_have_text("Draw a digit: the bars answer at every stroke.")
+    tab.button("Now train it yourself").click()
+    run = server.hold()
+    expect(tab.title).to_have_text(PRESETS["translate"].label)
+    assert run.meta.preset == "translate"
