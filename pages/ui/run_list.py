@@ -70,7 +70,7 @@ def gone(run: Run) -> None:
 def _row(run: Run, *, menu: bool) -> None:
     status = run.status
     with st.container(border=True, key=f"run-{run.id}"):
-        facts, buttons = st.columns([3, 2] if menu else [6, 1], vertical_alignment="center")
+        facts, buttons = st.columns([5, 3] if menu else [6, 1], vertical_alignment="center")
         ticks = run.problem is None and status.is_active
         with facts, st.container(gap="xxsmall"):
             st.fragment(_facts, run_every=TICK if ticks else None)(run, status.state)
