@@ -143,7 +143,7 @@ def goals() -> list[Goal]:
         *listed,
         Goal("addition-3", adds, "whole sequences", _by_sequences, 0.99, 120),
         Goal("gpt-grammar", grammar, "entropy / loss", _by_entropy, 0.98, 40),
-        Goal("vit-digits", digits, official, _by_official_test, 0.975, 60, True),
+        Goal("vit-digits", digits, official, _by_official_test, 0.975, 75, True),
         Goal("vit-mnist", mnist, official, _by_accuracy, 0.985, 60, True),
         Goal("vit-text", PRESETS["vit-text"].experiment, official, _by_accuracy, 0.88, 90, True),
         *_described(),

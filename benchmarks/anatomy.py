@@ -206,7 +206,7 @@ def _drawn(total: str, label: str) -> str:
 _DRAFT = "model.family=encoder-decoder&task.name=copy&model.d_model=64&model.n_heads=4"
 _WAVE = "Array.from(plot('positions-wavelengths')?.[0].y ?? []).at(-1)"
 _CELL = "says(\".cell[data-map=weights][data-q='5'][data-k='1']\", '{}')"
-_LAST = "says('[data-testid=stMarkdown]', 'Answer at step 1,000')"
+_LAST = "location.search.includes('step=1000')"
 CASES = (
     Case("Build: another published model", "build?show=vit-s", (
         (_model("ViT-B/16"), _drawn("86,567,656", "768 → 3072 → 768")),
@@ -246,8 +246,9 @@ CASES = (
          f"{_WAVE} > 10000"),
     )),
     Case("Attention: the snapshot before, and back", "attention?run=recorded-korean", (
-        (_click(".st-key-attention-previous button"), f"!{_LAST} && plot('attention-map')"),
-        (_click(".st-key-attention-next button"), f"{_LAST} && plot('attention-map')"),
+        (_click(".heads button.back"),
+         f"location.search.includes('step=') && !{_LAST} && plot('attention-map')"),
+        (_click(".heads button.next"), f"{_LAST} && plot('attention-map')"),
     )),
     Case("Walk: the next step, and back", f"walk?{_DRAFT}&step=8", (
         (_click(".st-key-walk-right button"), "says('h3', '9 · Mask') && plot('walk-map')"),

@@ -1,8 +1,13 @@
 """The recorded runs: small, whole, and reproducible by the code that ships them."""
 
+import re
+
+import numpy as np
 import pytest
 import torch
 
+from tfm_core.inspect.attention.alignment import score
+from tfm_core.inspect.attention.head_statistics import describe, of_snapshot
 from tfm_core.inspect.speed.recorded import MEASURED, recorded
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.recorded.build import RECORDINGS
@@ -50,7 +55,41 @@ def test_every_part_of_a_recorded_run_can_be_read(store, run_id):
     for step in run.snapshot_steps():
         snapshot = run.snapshot(step)
         assert snapshot.attention
-        assert all(len(value) == len(run.probe().items) for value in snapshot.attention.values())
+        assert {len(maps) for maps in snapshot.attention.values()} == {len(run.probe().attended)}
+
+
+def learned_at(run):
+    """Return the step from which on nearly all that is learned in the end is learned."""
+    curves = run.curves()
+    loss, step = curves.validation["loss"], curves.validation["step"]
+    return int(step[loss <= loss[0] - 0.98 * (loss[0] - loss.min())][0])
+
+
+@pytest.mark.parametrize("run_id", ["recorded-korean", "recorded-digits", "recorded-grammar"])
+def test_the_runs_that_open_first_are_watched_while_they_learn(store, run_id):
+    run = store.get(run_id)
+    watched = [step for step in run.snapshot_steps() if 0 < step <= learned_at(run)]
+    assert len(watched) >= 25
+
+
+def test_the_recorded_digits_keep_their_weights(store):
+    assert len(store.get("recorded-digits").weight_steps()) >= 9
+
+
+def test_heads_of_the_recorded_translator_differ(store):
+    run = store.get("recorded-korean")
+    snapshot = run.snapshot(run.snapshot_steps()[-1])
+    scored = score(run.experiment, run.probe(), snapshot)
+    shares = np.array([share for one in scored.values() for share in one.share])
+    assert len(scored) == 3
+    assert shares.max() >= 0.6
+    assert shares.max() >= 4 * shares.min()
+    labels = set()
+    for module, stats in of_snapshot(run.experiment, run.probe(), snapshot).items():
+        for head in range(len(stats.entropy)):
+            share = float(scored[module].share[head]) if module in scored else 0.0
+            labels.add(re.split("[:,]", describe(stats, head, share, is_short=True))[0])
+    assert len(labels) >= 4, labels
 
 
 @pytest.mark.parametrize("run_id", RECORDINGS)

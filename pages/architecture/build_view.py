@@ -53,19 +53,19 @@ def _example(chosen: Chosen) -> str:
 
 def editor(chosen: Chosen) -> None:
     """Draw the architecture's settings; what does not fit together stands beside its control."""
-    draft = state.draft()
+    draft = state.current_draft()
     checked = drafts.check(draft)
     if _EDITOR not in st.session_state:
         st.session_state[_EDITOR] = checked.experiment is None  # a link may bring what cannot be
     with st.expander(_("Change the model"), icon=":material/tune:", key=_EDITOR, on_change="rerun"):
         first, second = st.columns([3, 2])
         with first:
-            controls.family()
+            controls.family(draft)
         with second:
-            controls.task()
+            controls.task(draft)
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
-        settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
+        settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
         controls.group(_("Architecture"), [s for s in settings if s.section == "model"], checked)
         if chosen.by_task is not None:
             free_sizes.editor(chosen.by_task, chosen.problem)

@@ -32,16 +32,17 @@ def scores(run: Run, selection: Selection, step: int) -> None:
         show.problem(_("The heads of this step cannot be scored."))
         return
     formed = alignment.formed_at(frame, best.module, best.head)
+    aligned = alignment.aligned(frame, step)
     truth = _truth(run.experiment)
-    st.markdown(_sentence(best, formed, truth))
+    st.markdown(_sentence(best, formed, aligned, truth))
     left, right = st.columns([5, 4], gap="medium")
     with left:
         figure = score_lines(frame, chosen=(best.module, best.head), at_step=step)
         words = _(
             "The share of each head’s attention that lies on {truth}. Dotted: what even attention "
-            "would have. Look for the step at which one line leaves the others."
+            "would have."
         ).format(truth=truth)
-        show.live_figure(figure, words, key="attention-alignment")
+        show.live_figure(figure, f"{words} {_look_for(aligned)}", key="attention-alignment")
     with right:
         _table(run, frame[frame["step"] == step].reset_index(drop=True))
     if run.experiment.model.family == "decoder-only":
@@ -73,24 +74,55 @@ def _truth(experiment: Experiment) -> str:
     return _("the true source words")
 
 
-def _sentence(best: alignment.BestHead, formed: int | None, truth: str) -> str:
-    figures = _("{share} of its attention lies on {truth}; alignment error rate {aer}.")
-    words = figures.format(share=show.percent(best.share), truth=truth, aer=f"{best.aer:.3f}")
+def _look_for(aligned: alignment.Aligned) -> str:
+    """Return what to look for in the lines, which depends on how many of them rise."""
+    if not aligned.n:
+        return _("Here no line has risen above a half.")
+    step = f"{aligned.step:,}"
+    if aligned.n_heads > 1 and aligned.are_all:
+        return _("Look for how close together the lines rise: from step {step} on all of them "
+                 "align.").format(step=step)  # fmt: skip
+    if aligned.n == 1:
+        return _("Look for the step at which one line leaves the others.")
+    return _("Look for the steps at which {n} lines leave the others.").format(n=aligned.n)
+
+
+def _sentence(
+    best: alignment.BestHead, formed: int | None, aligned: alignment.Aligned, truth: str
+) -> str:
     which = {"layer": best.layer + 1, "head": best.head + 1}
-    if not best.has_learned:
-        return (
-            _("No head has learned to align; the nearest is layer {layer}, head {head}: ").format(
-                **which
-            )
-            + words
+    figures = {"share": show.percent(best.share), "aer": f"{best.aer:.3f}", "truth": truth}
+    if not aligned.n:
+        words = _(
+            "No head has learned to align; the nearest is layer {layer}, head {head}: {share} of "
+            "its attention lies on {truth}; alignment error rate {aer}."
         )
-    name = _("**Layer {layer}, head {head}** learned to align: ").format(**which)
-    since = (
-        ""
-        if formed is None
-        else _(" It has done so from step {step} on.").format(step=f"{formed:,}")
+        return words.format(**which, **figures)
+    if aligned.n == 1:
+        words = _(
+            "**Layer {layer}, head {head}** learned to align: {share} of its attention lies on "
+            "{truth}; alignment error rate {aer}."
+        ).format(**which, **figures)
+        if aligned.n_heads == 1 or formed is None:
+            return words
+        return words + _(" It has done so from step {step} on.").format(step=f"{formed:,}")
+    rule = _(
+        "**{n} of the {n_heads} heads align**: {least} to {most} of their attention lies on "
+        "{truth}. Best is layer {layer}, head {head}, with an alignment error rate of {aer}."
     )
-    return name + words + since
+    if aligned.are_all:
+        rule = _(
+            "**All {n_heads} heads align**: {least} to {most} of their attention lies on {truth}. "
+            "Best is layer {layer}, head {head}, with an alignment error rate of {aer}."
+        )
+    return rule.format(
+        n=aligned.n,
+        n_heads=aligned.n_heads,
+        least=show.percent(aligned.least),
+        most=show.percent(aligned.most),
+        **which,
+        **figures,
+    )
 
 
 def _table(run: Run, frame: pd.DataFrame) -> None:

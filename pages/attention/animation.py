@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from pages.attention import statistics
 from pages.attention.selection_link import Selection
+from pages.attention.statistics import Labels
 from pages.components.animation import Frame, SnapshotAnimation
 from pages.i18n import _
 from pages.ui import runs_access, show
@@ -20,10 +23,19 @@ MOST_VALUES = 2_000_000  # of a whole animation: 4 MB of float16
 MOST_POINTS = 200
 
 
-def animation_of(
+@dataclass(frozen=True, slots=True, eq=False)
+class Film:
+    """The animation of what is chosen, its example at each step, and what each head does there."""
+
+    animation: SnapshotAnimation
+    examples: tuple[Example, ...]
+    labels: tuple[Labels, ...]
+
+
+def film_of(
     run: Run, probe: Probe, selection: Selection, steps: tuple[int, ...], step: int
-) -> SnapshotAnimation | None:
-    """Return the animation of what is chosen; None where there is none or it is too large."""
+) -> Film | None:
+    """Return the film of what is chosen; None where there is none or it is too large."""
     if selection.example is None or len(steps) < 2:
         return None
     experiment = run.experiment
@@ -32,19 +44,22 @@ def animation_of(
     n_cells = axes(experiment, item, modules[0]).may_attend.size
     if len(steps) * len(modules) * experiment.model.n_heads * n_cells > MOST_VALUES:
         return None
-    frames, maps = [], []
+    frames, maps, examples, said = [], [], [], []
     for moment in steps:
         try:
             example = example_of(experiment, probe, run.snapshot(moment), selection.example)
             maps.append(example.maps(modules))
         except ValueError:
             continue  # the page says what is wrong with it where that step is asked for
-        labels = statistics.labels(run, moment, modules)
-        frames.append(_frame(experiment, example, labels))
+        labels = statistics.labels(run, example, modules, selection.example)
+        frames.append(_frame(experiment, example, labels.short))
+        examples.append(example)
+        said.append(labels)
     if step not in [frame.step for frame in frames]:
         return None
     name = f"{run.id} {selection.kind} {selection.example}"
-    return SnapshotAnimation(name, frames, np.stack(maps), _curve(run))
+    animation = SnapshotAnimation(name, frames, np.stack(maps), _curve(run))
+    return Film(animation, tuple(examples), tuple(said))
 
 
 def _frame(experiment: Experiment, example: Example, labels: tuple[str, ...]) -> Frame:

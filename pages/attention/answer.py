@@ -1,146 +1,139 @@
-"""What the model answered: its words beside the truth, or its probability for each class."""
+"""What the model answered, step by step: in a line, token by token, or class by class.
+
+The words move with the film of the head grid, so each is made for every step at once.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-import pandas as pd
-import streamlit as st
+from collections.abc import Sequence
+from itertools import zip_longest
 
+from pages.components.moving import Tree, moving
 from pages.i18n import _
 from pages.ui import show
-from pages.ui.typed import escape
 from tfm_core.config import Experiment, ImageTaskConfig
 from tfm_core.inspect.attention.example import Example
 from tfm_core.probe.continuation import is_language
 
 
-def verdict(experiment: Experiment, example: Example) -> None:
-    """Show source, truth and the model's answer in a few words."""
-    with st.container(border=True, horizontal=True, gap="medium", vertical_alignment="center"):
-        if example.probabilities is not None:
-            _picture_verdict(experiment, example)
-        elif example.answer is not None:
-            _sentence_verdict(example)
-        else:
-            st.caption(_("No prediction was kept at this step."))
+def verdict(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
+    """Show source, truth and the model's answer in one line.
+
+    examples: the same one at every step of the film of that name.
+    """
+    trees = {each.step: line(experiment, each) for each in examples}
+    moving(trees, step, animation=name, key="attention-verdict")
 
 
-def details(experiment: Experiment, example: Example) -> None:
+def details(experiment: Experiment, examples: Sequence[Example], step: int, *, name: str) -> None:
     """Show the answer token by token, or the probability of each class."""
-    st.markdown(_("**Answer at step {step}**").format(step=f"{example.step:,}"))
+    trees = {each.step: _details(experiment, each) for each in examples}
+    moving(trees, step, animation=name, key="attention-answer")
+
+
+def line(experiment: Experiment, example: Example) -> Tree:
+    """Return source, truth and answer of an example in a few words."""
+    when: Tree = ["p", "who", _("at step {step}").format(step=f"{example.step:,}")]
     if example.probabilities is not None:
-        _classes(experiment, example)
-    elif example.answer is not None:
-        _tokens(example)
+        return ["div", "line", *_picture_verdict(experiment, example), when]
+    if example.answer is not None:
+        return ["div", "line", *_sentence_verdict(example), when]
+    return ["p", "who", _("No prediction was kept at this step.")]
 
 
-def _sentence_verdict(example: Example) -> None:
+def _details(experiment: Experiment, example: Example) -> Tree:
+    title: Tree = ["h2", "", _("Answer at step {step}").format(step=f"{example.step:,}")]
+    if example.probabilities is not None:
+        return ["div", "", title, classes(experiment, example)]
+    return ["div", "", title] if example.answer is None else ["div", "", title, _tokens(example)]
+
+
+def _sentence_verdict(example: Example) -> list[Tree]:
     item = example.item
     if is_language(item):
-        _continuation_verdict(example)
-        return
-    if "src_text" in item:
-        _said(_("Source"), item["src_text"])
+        return _continuation_verdict(example)
+    parts = [_said(_("Source"), item["src_text"])] if "src_text" in item else []
     truth = item.get("truth", item["tgt"]) if "tgt_text" in item else None
     if truth is not None:
-        _said(_("Truth"), item["tgt_text"])
-    _said(_("Model"), example.answer_text or "–")
+        parts.append(_said(_("Truth"), item["tgt_text"]))
+    parts.append(_said(_("Model"), example.answer_text or "–"))
     if truth is None:
-        return
+        return parts
     written = example.answer or ()
     if tuple(written) == tuple(truth):
-        _mark(_("right"), is_right=True)
-        return
+        return [*parts, _mark(_("right"), is_right=True)]
     right = sum(a == b for a, b in zip(written, truth, strict=False))
     words = _("{right} of {count} tokens right").format(right=right, count=len(truth))
-    _mark(words, is_right=False)
+    return [*parts, _mark(words, is_right=False)]
 
 
-def _continuation_verdict(example: Example) -> None:
-    """Show a text, how it really goes on where that is known, and how the model continues it."""
+def _continuation_verdict(example: Example) -> list[Tree]:
+    """Return a text, how it really goes on where that is known, and how the model continues it."""
     item = example.item
-    _said(_("Prompt"), item["src_text"])
+    parts = [_said(_("Prompt"), item["src_text"])]
     if "tgt_text" in item:
-        _said(_("True continuation"), item["tgt_text"])
-    _said(_("The model writes"), example.answer_text or "–")
+        parts.append(_said(_("True continuation"), item["tgt_text"]))
+    return [*parts, _said(_("The model writes"), example.answer_text or "–")]
 
 
-def _picture_verdict(experiment: Experiment, example: Example) -> None:
+def _picture_verdict(experiment: Experiment, example: Example) -> list[Tree]:
     assert example.probabilities is not None
     names = experiment.task_as(ImageTaskConfig).facts.class_names
     best = int(example.probabilities.argmax())
     label = example.item.get("label")
-    if label is not None:
-        _said(_("Truth"), names[label])
+    parts = [] if label is None else [_said(_("Truth"), names[label])]
     share = show.percent(float(example.probabilities[best]))
-    _said(_("Model"), _("{name}, with {share}").format(name=names[best], share=share))
-    if label is not None:
-        is_right = best == label
-        _mark(_("right") if is_right else _("wrong"), is_right=is_right)
+    parts.append(_said(_("Model"), _("{name}, with {share}").format(name=names[best], share=share)))
+    if label is None:
+        return parts
+    is_right = best == label
+    return [*parts, _mark(_("right") if is_right else _("wrong"), is_right=is_right)]
 
 
-def _said(who: str, what: str) -> None:
-    st.markdown(f":grey[{who}]  \n**{escape(what)}**", width="content")
+def _said(who: str, what: str) -> Tree:
+    return ["p", "", ["span", "who", f"{who} "], ["strong", "", what]]
 
 
-def _mark(words: str, *, is_right: bool) -> None:
-    colour, icon = ("green", "check") if is_right else ("orange", "close")
-    st.markdown(f":{colour}-badge[:material/{icon}: {words}]", width="content")
+def _mark(words: str, *, is_right: bool) -> Tree:
+    return ["p", "good" if is_right else "bad", f"{'✓' if is_right else '✗'} {words}"]
 
 
-def _tokens(example: Example) -> None:
+def _tokens(example: Example) -> Tree:
     item = example.item
     is_known = "tgt_text" in item and not is_language(item)  # a text may go on in many ways
     truth = tuple(item.get("truth", item["tgt"])) if is_known else ()
-    table = token_table(example.answer or (), truth, example.confidence)
-    st.dataframe(
-        table,
-        hide_index=True,
-        height=min(560, 38 + 35 * max(1, len(table))),
-        column_config={
-            "model": _("Model"),
-            "truth": _("Truth") if is_known else None,
-            "right": st.column_config.TextColumn("✓", width="small") if is_known else None,
-            "confidence": st.column_config.ProgressColumn(
-                _("Confidence"),
-                help=_("The probability that the model gave to the token it wrote."),
-                min_value=0,
-                max_value=1,
-                format="%.2f",
-            ),
-        },
-    )
+    written = example.answer or ()
+    sure = () if example.confidence is None else example.confidence[: len(written)].tolist()
+    heads = [_("Model"), *([_("Truth"), ""] if is_known else []), _("Confidence")]
+    top: list[Tree] = [["th", "", name] for name in heads]
+    rows: list[Tree] = [["tr", "", *top]]
+    for model, true, share in zip_longest(written, truth, sure):
+        row: Tree = ["tr", "", ["td", "", model or ""]]
+        if is_known:
+            is_right = model == true
+            row += [["td", "", true or ""], _tick(is_right=is_right)]
+        row.append(["td", "", ""] if share is None else ["td", "", _bar(share)])
+        rows.append(row)
+    return ["table", "", *rows]
 
 
-def token_table(
-    written: tuple[str, ...], truth: tuple[str, ...], confidence: np.ndarray | None
-) -> pd.DataFrame:
-    """Return one row a token: what the model wrote, the truth, whether they agree, confidence."""
-    rows = max(len(written), len(truth))
-    model = [*written, *[""] * (rows - len(written))]
-    true = [*truth, *[""] * (rows - len(truth))]
-    sure = [None] * rows if confidence is None else [float(value) for value in confidence[:rows]]
-    return pd.DataFrame(
-        {
-            "model": model,
-            "truth": true,
-            "right": ["✓" if a == b else "✗" for a, b in zip(model, true, strict=True)],
-            "confidence": [*sure, *[None] * (rows - len(sure))],
-        }
-    )
+def _tick(*, is_right: bool) -> Tree:
+    return ["td", "good" if is_right else "bad", "✓" if is_right else "✗"]
 
 
-def _classes(experiment: Experiment, example: Example) -> None:
+def _bar(share: float) -> Tree:
+    return ["span", "bar", float(share), f"{share:.2f}"]
+
+
+def classes(experiment: Experiment, example: Example) -> Tree:
+    """Return the probability of each class as a bar, all in one row."""
     assert example.probabilities is not None
     names = experiment.task_as(ImageTaskConfig).facts.class_names
-    st.dataframe(
-        pd.DataFrame({"class": names, "probability": example.probabilities.astype(float)}),
-        hide_index=True,
-        height=38 + 35 * len(names),
-        column_config={
-            "class": _("Class"),
-            "probability": st.column_config.ProgressColumn(
-                _("Probability"), min_value=0, max_value=1, format="%.3f"
-            ),
-        },
-    )
+    best = int(example.probabilities.argmax())
+    columns: list[Tree] = []
+    for index, (name, share) in enumerate(zip(names, example.probabilities, strict=True)):
+        kind = "class best" if index == best else "class"
+        tower: Tree = ["span", "tower", float(share)]
+        percent = f"{float(share):.0%}".replace("%", " %")
+        columns.append(["div", kind, tower, name, ["small", "", percent]])
+    return ["div", "classes", *columns]

@@ -13,6 +13,7 @@ from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
 from pages.i18n import _
 from pages.ui import show
+from pages.ui.typed import escape
 from tfm_core import byte_cache
 from tfm_core.inspect.attention import trained
 from tfm_core.inspect.attention.cell import (
@@ -26,9 +27,11 @@ from tfm_core.inspect.attention.cell import cell as cell_of
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots.outline import outline_cells
 from tfm_core.plots.palette import VERMILION
-from tfm_core.probe.labels import Axes
+from tfm_core.probe.labels import Axes, axes, modules_by_kind, rows
 from tfm_core.runs.run import Run
 from tfm_core.variants.positions import POSITIONS
+
+_TALL = 320  # pixels of a table; longer ones scroll
 
 
 def cell_at(example: Example, selection: Selection, module: str, names: Axes) -> tuple[int, int]:
@@ -48,10 +51,13 @@ def outline(figure: go.Figure, cell: tuple[int, int], names: Axes) -> None:
     outline_cells(figure, cells, VERMILION, 3)
 
 
-def arithmetic(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:
+def arithmetic(run: Run, example: Example, selection: Selection) -> None:
     """Show how the weight of the chosen cell is computed, with the model's own numbers."""
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    names = axes(run.experiment, example.item, module)
     cell = cell_at(example, selection, module, names)
-    _pickers(run, cell, names)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        _pickers(run, example, selection, module, cell, names)
     try:
         trace = _trace(run, example, module)
         traced = cell_of(run.experiment, trace, selection.head, *cell)
@@ -61,7 +67,7 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
     if trace.step != example.step:
         st.info(
             _(
-                "Weights of the model are kept for its last checkpoint alone, so the numbers below "
+                "The weights of the model are kept at its last checkpoint, so the numbers below "
                 "are of step {last}; the map above is of step {step}."
             ).format(last=f"{trace.step:,}", step=f"{example.step:,}"),
             icon=":material/history:",
@@ -69,31 +75,56 @@ def arithmetic(run: Run, example: Example, selection: Selection, module: str, na
     _steps(traced, run.experiment.model.position)
 
 
-def _pickers(run: Run, cell: tuple[int, int], names: Axes) -> None:
+def _pickers(
+    run: Run,
+    example: Example,
+    selection: Selection,
+    module: str,
+    cell: tuple[int, int],
+    names: Axes,
+) -> None:
     query_key, key_key = "attention-cell-query", "attention-cell-key"
     st.session_state[query_key], st.session_state[key_key] = cell
+    words = rows(run.experiment, example.item, module, selection.row_names).words
 
     def picked() -> None:
         chosen.choose(run.id, cell=(st.session_state[query_key], st.session_state[key_key]))
 
-    left, right = st.columns(2)
-    left.selectbox(
+    st.selectbox(
         _("Query (attends from)"),
         range(len(names.query)),
-        format_func=lambda i: f"{i + 1}: {names.query[i]}",
+        format_func=lambda i: _(words[i]),
         key=query_key,
         on_change=picked,
+        label_visibility="collapsed",
+        width=280,
     )
-    right.selectbox(
+    st.markdown(_("reads"), width="content")
+    st.selectbox(
         _("Key (is attended to)"),
         range(len(names.key)),
         format_func=lambda i: f"{i + 1}: {names.key[i]}",
         key=key_key,
         on_change=picked,
+        label_visibility="collapsed",
+        width=200,
     )
 
 
 def _steps(cell: AttentionCell, position: str) -> None:
+    """Show the four steps beside each other, from left to right."""
+    product, score, softmax, output = st.columns([4, 3, 4, 4], gap="medium")
+    with product:
+        _product(cell)
+    with score:
+        _score(cell, position)
+    with softmax:
+        _softmax(cell)
+    with output:
+        _output(cell)
+
+
+def _product(cell: AttentionCell) -> None:
     dims = dimensions_table(cell)
     number = st.column_config.NumberColumn
     if cell.is_tanh:
@@ -106,16 +137,19 @@ def _steps(cell: AttentionCell, position: str) -> None:
     st.dataframe(
         dims[["dimension", "query", "key", "product"]],
         hide_index=True,
-        height=min(248, 38 + 35 * len(dims)),
+        height=min(_TALL, 38 + 35 * len(dims)),
         column_config={
-            "dimension": number(_("Dimension"), width="small"),
-            "query": number(_("Query"), format="%.4f"),
-            "key": number(_("Key"), format="%.4f"),
-            "product": number(_("Product"), format="%.4f"),
+            "dimension": number(_("Dim."), width=40),
+            "query": number(_("Query"), format="%.3f", width=60),
+            "key": number(_("Key"), format="%.3f", width=60),
+            "product": number(_("Product"), format="%.3f", width=60),
         },
     )
     formula = r"v \cdot \tanh(q + k)" if cell.is_tanh else r"q \cdot k"
     show.formula(rf"{formula} = {cell.dot:.4f}")
+
+
+def _score(cell: AttentionCell, position: str) -> None:
     if cell.scale == 1:
         st.markdown(_("**2. The mask**: this attention does not scale its scores"))
     else:
@@ -123,16 +157,15 @@ def _steps(cell: AttentionCell, position: str) -> None:
         kind = _(POSITIONS[position].label)
         bias = rf" {cell.bias:+.4f}\ (\text{{{kind}}})" if cell.bias else ""
         show.formula(
-            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{len(cell.query)}}}}} "
-            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias} = {cell.score:.4f}"
+            rf"\frac{{{cell.dot:.4f}}}{{\sqrt{{{len(cell.query)}}}}}"
+            rf"= \frac{{{cell.dot:.4f}}}{{{cell.scale:.4f}}}{bias}"
         )
+        show.formula(f"= {cell.score:.4f}")
     st.caption(
         _("The mask lets this query read this key.")
         if cell.may_attend
         else _("The mask forbids this key: its score becomes minus infinity, its weight exactly 0.")
     )
-    _softmax(cell)
-    _output(cell)
 
 
 def _softmax(cell: AttentionCell) -> None:
@@ -144,17 +177,16 @@ def _softmax(cell: AttentionCell) -> None:
     here = np.arange(len(rows)) == cell.key_index  # in the cell: another column would hide weights
     rows["token"] = np.where(here, rows["token"] + " ◀", rows["token"])
     st.dataframe(
-        rows,
+        rows.drop(columns="key"),
         hide_index=True,
-        height=min(318, 38 + 35 * len(rows)),
+        height=min(_TALL, 38 + 35 * len(rows)),
         column_config={
-            "key": number(_("Key"), width="small"),
-            "token": st.column_config.TextColumn(_("Token"), width="small"),
-            "score": number(_("Score"), format="%.4f"),
-            "may_attend": st.column_config.CheckboxColumn(_("May attend"), width="small"),
-            "exponential": number(_("e^(score − largest)"), format="%.4f"),
+            "token": st.column_config.TextColumn(_("Key"), width=80),
+            "score": number(_("Score"), format="%.2f", width=52),
+            "may_attend": st.column_config.CheckboxColumn(_("May"), width=36),
+            "exponential": number("e^(s − max)", format="%.3f", width=60),
             "weight": st.column_config.ProgressColumn(
-                _("Weight"), min_value=0, max_value=1, format="%.4f"
+                _("Weight"), min_value=0, max_value=1, format="%.4f", width=90
             ),
         },
     )
@@ -169,24 +201,24 @@ def _output(cell: AttentionCell) -> None:
     st.dataframe(
         dims[["dimension", "value", "contribution", "output"]],
         hide_index=True,
-        height=min(248, 38 + 35 * len(dims)),
+        height=min(_TALL, 38 + 35 * len(dims)),
         column_config={
-            "dimension": number(_("Dimension"), width="small"),
-            "value": number(_("Value"), format="%.4f"),
-            "contribution": number(_("Weight × value"), format="%.4f"),
-            "output": number(_("Output of the head"), format="%.4f"),
+            "dimension": number(_("Dim."), width=40),
+            "value": number(_("Value"), format="%.3f", width=60),
+            "contribution": number(_("Weight × value"), format="%.3f", width=80),
+            "output": number(_("Output"), format="%.3f", width=60),
         },
     )
     st.markdown(
-        _(
-            "“{key}” makes **{share}** of what the head hands on at “{query}” (by direction; by "
-            "length {norm})."
-        ).format(
-            key=cell.key_token,
-            query=cell.query_token,
+        _("**{share}** of this head’s output at “{query}” comes from “{key}”.").format(
+            key=escape(cell.key_token),
+            query=escape(cell.query_token),
             share=f"{cell.share * 100:.1f} %",
-            norm=f"{cell.norm_share * 100:.1f} %",
-        )
+        ),
+        help=_(
+            "The part of the output that points its way, by projection. By length alone it would "
+            "be {norm}."
+        ).format(norm=f"{cell.norm_share * 100:.1f} %"),
     )
 
 

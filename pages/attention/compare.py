@@ -11,6 +11,7 @@ import numpy as np
 import streamlit as st
 
 from pages.attention import selection as chosen
+from pages.attention.figures import named_rows
 from pages.attention.selection_link import Offer, Selection, nearest_step
 from pages.i18n import _
 from pages.ui import runs_access, show, state, visitors
@@ -213,16 +214,18 @@ def _maps(
     )
     top = None if selection.kind in {"patches", "picture"} else 1.0
     kind = KINDS[selection.kind]
-    query_title, key_title = _(kind.query), _(kind.key)
+    called = named_rows(run, example, selection, module)
+    query_title, key_title = called.title, _(kind.key)
     one_map = partial(
         head_map,
-        query_tokens=names.query,
+        query_tokens=called.names,
         key_tokens=names.key,
         theme=state.theme(),
         may_attend=names.may_attend,
         top=top,
         query_title=query_title,
         key_title=key_title,
+        query_words=called.words,
     )
     figures = (
         one_map(left),
@@ -230,7 +233,7 @@ def _maps(
         difference_map(
             left,
             right,
-            names.query,
+            called.names,
             names.key,
             theme=state.theme(),
             may_attend=names.may_attend,
@@ -248,8 +251,9 @@ def _maps(
             show.live_figure(figure, "", key=f"attention-compare-{i}")
     st.markdown(
         _(
-            "**{moved}** of the attention goes elsewhere, and **{agreeing}** of the queries have "
-            "the same strongest key. In the difference, look for cells that only one of them has."
+            "The two heads put **{moved}** of their attention in different places; **{agreeing}** "
+            "of the rows have the same strongest key. In the difference, look for cells that only "
+            "one of them has."
         ).format(moved=show.percent(both.moved), agreeing=show.percent(both.agreeing))
     )
 

@@ -12,6 +12,7 @@ from pages.attention import selection as chosen
 from pages.attention import selection_link
 from pages.attention.selection_link import Offer, Selection
 from pages.i18n import _
+from pages.ui import attended
 from tfm_core.probe.labels import KINDS, axes, has_cls, modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
@@ -86,7 +87,7 @@ def play_on(run: Run, selection: Selection, steps: tuple[int, ...]) -> bool:
 def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
     """Choose which attention of the model is shown, where it has several."""
     if len(offer.kinds) > 1:
-        names = {name: _(KINDS[name].label) for name in offer.kinds}
+        names = {name: _(KINDS[name].short) for name in offer.kinds}
         segments(
             _("Attention"),
             names,
@@ -95,13 +96,46 @@ def kind_picker(run: Run, selection: Selection, offer: Offer) -> None:
             lambda kind: chosen.choose(
                 run.id, kind=kind, layer=min(selection.layer, offer.kinds[kind] - 1)
             ),
+            label_visibility="collapsed",
         )
 
 
-def full_scale(kind: str) -> bool:
+def looks(run: Run, probe: Probe, selection: Selection) -> bool:
+    """Choose how maps are drawn; return whether the darkest colour is a weight of 1."""
+    kind = KINDS[selection.kind]
+    with st.popover(_("View"), icon=":material/tune:"):
+        st.markdown(f"**{_(kind.label)}.** {_(kind.help)}")
+        is_full = _full_scale(selection.kind)
+        if kind.written:
+            by = selection.rows or ("written" if kind.is_named_by_written else "read")
+            segments(
+                _("Rows are named by"),
+                {"written": _("the token written"), "read": _("the token read")},
+                by,
+                "rows",
+                lambda rows: chosen.choose(run.id, rows=rows),
+                _(
+                    "Each row reads one token and writes the next one: after <bos> it writes the "
+                    "first word. Of a fixed example that is the true token."
+                ),
+            )
+        if selection.kind == "patches":
+            segments(
+                _("Small maps"),
+                {"picture": _("over the picture"), "matrix": _("patch by patch")},
+                selection.small,
+                "small",
+                lambda small: chosen.choose(run.id, small=small),
+                _("Over the picture: what the chosen patch reads, in every head."),
+            )
+        attended.say(run, probe)
+    return is_full
+
+
+def _full_scale(kind: str) -> bool:
     """Choose what the darkest colour means; return whether it is a weight of 1."""
     key = _key(f"scale-{'patches' if kind in _PATCHES else 'text'}")
-    names = {True: _("0 to 1"), False: _("0 to the largest")}
+    names = {True: _("0 to 1"), False: _("stretch to this map’s largest weight")}
     picked = st.segmented_control(
         _("Colours"),
         list(names),
@@ -110,7 +144,7 @@ def full_scale(kind: str) -> bool:
         key=key,
         persist_state="session",
         help=_(
-            "“0 to 1” compares heads and steps honestly. “0 to the largest” shows the pattern of "
+            "“0 to 1” compares heads and steps honestly. Stretched colours show the pattern of "
             "heads that share their attention out thinly."
         ),
     )

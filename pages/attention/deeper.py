@@ -1,14 +1,23 @@
-"""Below the maps: what can be asked of them, one question at a time."""
+"""Right below the maps: what can be asked of them, one question at a time."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.attention import alignment as look_alignment
-from pages.attention import compare, controls, explain, heads, positions, take
+from pages.attention import (
+    answer,
+    arithmetic,
+    compare,
+    controls,
+    explain,
+    heads,
+    positions,
+    take,
+)
 from pages.attention import selection as chosen
-from pages.attention.selection_link import Offer, Selection
-from pages.components.animation import SnapshotAnimation
+from pages.attention.animation import Film
+from pages.attention.selection_link import ARITHMETIC, VIEWS, Offer, Selection
 from pages.i18n import _
 from tfm_core.inspect.attention import alignment
 from tfm_core.inspect.attention.example import Example
@@ -22,24 +31,33 @@ def deeper(
     example: Example,
     selection: Selection,
     offer: Offer,
+    film: Film | None,
     *,
     top: float | None,
-    animation: SnapshotAnimation | None,
 ) -> None:
-    """Offer the questions that fit this run, and answer the chosen one."""
+    """Offer the questions that fit this run in one row, and answer the chosen one below it."""
     names = _questions(run, probe, example, offer)
     asked = selection.deeper if selection.deeper in names else ""
-    st.header(_("Look deeper"), anchor=False)
+    if selection.view == ARITHMETIC:
+        asked = ARITHMETIC
+    st.subheader(_("Look deeper"), anchor=False)
     controls.segments(
         _("Look deeper"),
         names,
         asked or None,
         "deeper",
-        lambda name: chosen.choose(run.id, deeper=name),
+        lambda name: _ask(run, selection, name),
         label_visibility="collapsed",
     )
     step = example.step if selection.example is not None else max(offer.steps, default=0)
-    if asked == "heads":
+    animation = None if film is None else film.animation
+    if asked == ARITHMETIC:
+        arithmetic.arithmetic(run, example, selection)
+    elif asked == "answer":
+        examples = (example,) if film is None else film.examples
+        name = "" if animation is None else animation.name
+        answer.details(run.experiment, examples, example.step, name=name)
+    elif asked == "heads":
         heads.table(run, selection, offer, step)
     elif asked == "alignment":
         look_alignment.scores(run, selection, step)
@@ -53,14 +71,25 @@ def deeper(
         take.take_away(run, example, selection, top=top, animation=animation, step=step)
 
 
+def _ask(run: Run, selection: Selection, name: str) -> None:
+    if name == ARITHMETIC:
+        chosen.choose(run.id, view=ARITHMETIC)
+        return
+    view = VIEWS[0] if selection.view == ARITHMETIC else selection.view
+    chosen.choose(run.id, view=view, deeper=name)
+
+
 def _questions(run: Run, probe: Probe, example: Example, offer: Offer) -> dict[str, str]:
-    names = {}
+    names = {ARITHMETIC: _("Arithmetic")}
+    if example.answer is not None and example.probabilities is None:
+        names["answer"] = _("Answer by token")
+    names["compare"] = _("Compare")
     if offer.steps:
         names["heads"] = _("What heads do")
         if alignment.can_be_scored(run.experiment, probe):
             names["alignment"] = _("Which head aligns")
     if example.probabilities is not None:
-        names["explain"] = _("What explains the answer")
+        names["explain"] = _("Explanations")
     if offer.steps and positions.are_learned(run.experiment):
-        names["positions"] = _("What positions learn")
-    return {**names, "compare": _("Compare two"), "take": _("Take it away")}
+        names["positions"] = _("Positions")
+    return {**names, "take": _("Export")}

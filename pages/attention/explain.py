@@ -73,7 +73,7 @@ def _controls(names: tuple[str, ...]) -> tuple[int | None, str]:
         help=_("Rollout and attention are the same for every class; relevance is not."),
     )
     fill = right.selectbox(
-        _("What stands where a patch was"),
+        _("Removed patches are filled with"),
         list(FILLS),
         format_func=lambda name: _(FILLS[name].label),
         key=_FILL,

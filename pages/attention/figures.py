@@ -1,4 +1,4 @@
-"""What is seen: all heads at a glance, and one head as a map, as lines or as arithmetic."""
+"""What is seen: all heads at a glance, and one head as a map and as lines."""
 
 from __future__ import annotations
 
@@ -11,53 +11,61 @@ import streamlit as st
 
 from pages.attention import alignment, arithmetic, controls
 from pages.attention import selection as chosen
+from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
 from pages.components import live_figure
 from pages.components.animation import SnapshotAnimation, single_frame
-from pages.components.head_grid import head_grid
+from pages.components.head_grid import OverPicture, head_grid
 from pages.components.head_lines import head_lines
+from pages.components.moving import Tree, moving
 from pages.i18n import _
 from pages.ui import state
 from pages.ui.typed import escape
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import attention as plots
 from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import KINDS, Axes, axes, modules_by_kind
+from tfm_core.probe.labels import CLS, KINDS, Rows, axes, has_cls, modules_by_kind, rows
 from tfm_core.runs.run import Run
 
 MOST_ROWS = 64
+HIGHEST = 430  # pixels of a map: it stands in the first screen
 
 
 def map_in_words(
-    weights: npt.NDArray[Any], query_tokens: Sequence[str], key_tokens: Sequence[str]
+    weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
 ) -> None:
     """Offer a map (Q, K) as a list: each query and the key that gets most of it."""
     with st.expander(_("This map in words"), icon=":material/text_fields:"):
-        st.markdown("\n".join(f"- {line}" for line in lines(weights, query_tokens, key_tokens)))
-        if len(query_tokens) > MOST_ROWS:
+        st.markdown("\n".join(f"- {line}" for line in lines(weights, query_words, key_tokens)))
+        if len(query_words) > MOST_ROWS:
             st.caption(
-                _("The first {n} of {all} rows; “Take it away” has every number.").format(
-                    n=MOST_ROWS, all=len(query_tokens)
+                _("The first {n} of {all} rows; “Export” has every number.").format(
+                    n=MOST_ROWS, all=len(query_words)
                 )
             )
 
 
 def lines(
-    weights: npt.NDArray[Any], query_tokens: Sequence[str], key_tokens: Sequence[str]
+    weights: npt.NDArray[Any], query_words: Sequence[str], key_tokens: Sequence[str]
 ) -> list[str]:
     """Return a sentence for each query, MOST_ROWS at most, safe in Markdown."""
-    rule = _("{i}, “{query}”, reads “{key}” ({place}) most: {weight}")
+    rule = _("{query}: reads “{key}” ({place}) most, {weight}")
     best = np.asarray(weights).argmax(-1)
     return [
         rule.format(
-            i=i + 1,
             query=escape(query),
             key=escape(key_tokens[best[i]]),
             place=best[i] + 1,
             weight=f"{weights[i, best[i]]:.3f}",
         )
-        for i, query in enumerate(query_tokens[:MOST_ROWS])
+        for i, query in enumerate(query_words[:MOST_ROWS])
     ]
+
+
+def named_rows(run: Run, example: Example, selection: Selection, module: str) -> Rows:
+    """Return how the rows of a map are called, in the session's language."""
+    found = rows(run.experiment, example.item, module, selection.row_names)
+    return Rows(found.names, tuple(_(words) for words in found.words), _(found.title))
 
 
 KIND_COLOURS = {
@@ -81,13 +89,13 @@ def heads(
     dim: Sequence[bool] = (),
 ) -> None:
     """Show all heads of the chosen attention; a click picks one."""
-    st.markdown(_("**All heads**"))
     modules = modules_by_kind(run.experiment)[selection.kind]
     names = axes(run.experiment, example.item, modules[0])
+    called = named_rows(run, example, selection, modules[0])
     maps = example.maps(modules)
     head_grid(
         maps,
-        names.query,
+        called.names,
         names.key,
         chosen=(selection.layer, selection.head),
         on_pick=lambda layer, head: chosen.choose(run.id, layer=layer, head=head),
@@ -99,107 +107,138 @@ def heads(
         animation=single_frame(maps, example.step, labels) if animation is None else animation,
         step=example.step,
         on_step=lambda step: controls.animation_left(run, selection, offer.steps, step),
+        title=_("All heads: {kind}").format(kind=_(KINDS[selection.kind].label)),
+        query_words=called.words,
+        over=over_picture(run, example, selection),
     )
-    st.caption(
-        _(
-            "Every small map is one head: layers down, heads across. Look for heads that differ; "
-            "point at a cell for its tokens and weight, click a map to see it large."
+    words = _("Each small map is one head; click one to see it large. {look_for}")
+    st.caption(words.format(look_for=_(KINDS[selection.kind].look_for)))
+
+
+def over_picture(run: Run, example: Example, selection: Selection) -> OverPicture | None:
+    """Return the picture that the small maps are drawn over; None for matrices."""
+    if selection.kind != "patches" or selection.small == "matrix" or example.picture is None:
+        return None
+    module = modules_by_kind(run.experiment)["patches"][0]
+    names = axes(run.experiment, {}, module).query
+    if selection.patch in ("", MEAN):
+        return OverPicture(
+            example.picture, None, int(has_cls(run.experiment)), _("mean of all patches")
         )
+    who = (
+        _("read by CLS")
+        if selection.patch == CLS
+        else _("read by patch {patch}").format(patch=selection.patch)
     )
+    row = names.index(selection.patch)
+    return OverPicture(example.picture, row, int(has_cls(run.experiment)), who)
 
 
-def one_head(
-    run: Run,
-    example: Example,
+def title(
     selection: Selection,
+    labels: Sequence[tuple[int, Sequence[str]]],
+    step: int,
+    n_heads: int,
     *,
-    top: float | None,
-    label: str = "",
+    name: str,
 ) -> None:
-    """Show the chosen head large, with its tokens, the way that is chosen."""
+    """Show which head is seen large and what it does, moving with the film.
+
+    labels: of all heads, at each step.
+    """
+    head = _("Layer {layer}, head {head}").format(
+        layer=selection.layer + 1, head=selection.head + 1
+    )
+    number = selection.layer * n_heads + selection.head
+    trees: dict[int, Tree] = {}
+    for at, words in labels:
+        what: Tree = ["span", "what", f": {words[number]}" if words else ""]
+        trees[at] = ["h2", "", ["strong", "", head], what]
+    moving(trees, step, animation=name, key="attention-title")
+
+
+def one_map(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
+    """Show the chosen head as a map; a click or Enter on a cell opens its arithmetic."""
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
-    title = _("**Layer {layer}, head {head}**")
-    words = title.format(layer=selection.layer + 1, head=selection.head + 1)
-    st.markdown(f"{words}: {label}" if label else words)
-    controls.segments(
-        _("Show this head as"),
-        {"map": _("Map"), "lines": _("Lines"), "arithmetic": _("Arithmetic")},
-        selection.view,
-        "view",
-        lambda view: chosen.choose(run.id, view=view),
-        _("The same weights: as a map, as lines between tokens, or how one of them is computed."),
-    )
-    if selection.view == "lines":
-        _lines(run, example, selection, module, names)
-        return
-    _map(run, example, selection, module, names, top=top)
-    if selection.view == "arithmetic":
-        arithmetic.arithmetic(run, example, selection, module, names)
-
-
-def _map(
-    run: Run,
-    example: Example,
-    selection: Selection,
-    module: str,
-    names: Axes,
-    *,
-    top: float | None,
-) -> None:
+    called = named_rows(run, example, selection, module)
     kind = KINDS[selection.kind]
+    weights = example.maps([module])[0, selection.head]
     figure = plots.head_map(
-        example.maps([module])[0, selection.head],
-        names.query,
+        weights,
+        called.names,
         names.key,
         theme=state.theme(),
         may_attend=names.may_attend,
         top=top,
-        query_title=_(kind.query),
+        query_title=called.title,
         key_title=_(kind.key),
+        query_words=called.words,
     )
     is_known = alignment.outline(figure, run.experiment, example, module)
     if selection.view == "arithmetic":
         cell = arithmetic.cell_at(example, selection, module, names)
         arithmetic.outline(figure, cell, names)
-    figure.update_layout(uirevision=f"{selection.kind} {names.query} {names.key}")
+    figure.update_layout(
+        uirevision=f"{selection.kind} {called.names} {names.key}",
+        height=min(figure.layout.height, HIGHEST),
+    )
     live_figure.live_figure(
         figure,
         key="attention-map",
         follows=True,
         on_pick=lambda query, key: chosen.choose(run.id, cell=(query, key), view="arithmetic"),
+        name=_("Map of the head: arrow keys move over the cells, Enter computes one"),
     )
-    words = _("{look_for} Click a cell for its arithmetic.").format(look_for=_(kind.look_for))
+    words = _("Click a cell for its arithmetic.")
     if is_known:
         words += (
-            _(" Outlined: the patches of the digit that the next word names.")
+            _(" Outlined: the patches of the digit that the word names.")
             if selection.kind == "picture"
-            else _(" Outlined: the source words that a token truly comes from.")
+            else _(" Outlined: the source tokens that a token truly comes from.")
         )
     st.caption(words)
+
+
+def in_words(run: Run, example: Example, selection: Selection) -> None:
+    """Offer the chosen head as a list of sentences."""
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    called = named_rows(run, example, selection, module)
     weights = example.maps([module])[0, selection.head]
-    map_in_words(weights, names.query, names.key)
+    map_in_words(weights, called.words, axes(run.experiment, example.item, module).key)
 
 
-def _lines(run: Run, example: Example, selection: Selection, module: str, names: Axes) -> None:
+def patch_by_patch(run: Run, example: Example, selection: Selection, *, top: float | None) -> None:
+    """Show the chosen head from patch to patch, as a map or as lines."""
+    controls.segments(
+        _("Patch by patch"),
+        {"map": _("Map"), "lines": _("Lines")},
+        "lines" if selection.view == "lines" else "map",
+        "view",
+        lambda view: chosen.choose(run.id, view=view),
+        label_visibility="collapsed",
+    )
+    if selection.view == "lines":
+        one_as_lines(run, example, selection)
+    else:
+        one_map(run, example, selection, top=top)
+
+
+def one_as_lines(run: Run, example: Example, selection: Selection) -> None:
+    """Show the chosen head as lines from keys to queries: the thicker, the more weight."""
+    module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
+    names = axes(run.experiment, example.item, module)
+    called = named_rows(run, example, selection, module)
     kind = KINDS[selection.kind]
     head_lines(
         example.maps([module])[0, selection.head],
-        names.query,
+        called.names,
         names.key,
-        titles=(
-            _("{token} (attends from)").format(token=_(kind.query)),
-            _("{token} (is attended to)").format(token=_(kind.key)),
-        ),
+        titles=(called.title, _(kind.key)),
         ink=COLOURS[KIND_COLOURS.get(selection.kind, "decoder")],
         pin=selection.pin,
         on_pin=lambda pin: chosen.choose(run.id, pin=pin),
         key="attention-lines",
         may_attend=names.may_attend,
-    )
-    st.caption(
-        _(
-            "A thicker line is more weight; where the mask forbids, there is none. Look for tokens "
-            "that many lines meet at, and for lines that all slant alike."
-        )
+        query_words=called.words,
     )

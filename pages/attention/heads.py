@@ -117,14 +117,14 @@ def _filter(frame: pd.DataFrame, selection: Selection) -> None:
     names = [name for name in ("evenness", *ROLES) if name in frame and frame[name].notna().any()]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox(
-            _("Keep the heads with much"),
+            _("Show only heads with a high share of"),
             names,
             index=None,
             format_func=lambda name: _label(name),
             key=_FIGURE,
             placeholder=_("all heads"),
             help=_("The other heads fade in the grid above."),
-            width=260,
+            width=320,
         )
         if st.session_state.get(_FIGURE):
             st.slider(_("at least"), 0.0, 1.0, 0.5, 0.05, key=_LEAST, width=260)
@@ -144,7 +144,12 @@ def _columns(unit: str) -> dict[str, ColumnConfig | str | None]:
         "head": st.column_config.NumberColumn(_("Head"), width="small"),
         "label": st.column_config.TextColumn(_("What it does"), width="medium"),
         "entropy": st.column_config.NumberColumn(
-            _("Entropy (nats)"), format="%.2f", help=_("0: each query reads one key alone.")
+            _("Entropy (nats)"),
+            format="%.2f",
+            help=_(
+                "0: each query reads one key alone. A head that reads about n keys a row has an "
+                "entropy of log n."
+            ),
         ),
         "evenness": share(
             _("Even spread"),

@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.attention import selection as chosen
 from pages.attention.selection_link import Selection
+from pages.components.thumbnails import Thumbnail, thumbnails
 from pages.i18n import _
 from pages.ui import show
 from tfm_core.inspect.attention import own_example, trained
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 
 _KEY = "attention-mistake"
+_SHORT = 6  # letters of an answer that stand below a small picture
 
 
 def pick(run: Run, selection: Selection) -> Example | None:
@@ -42,20 +44,48 @@ def pick(run: Run, selection: Selection) -> Example | None:
         )
         wanted = next(iter(known))
     st.session_state[_KEY] = wanted
+    if readings.found[0].picture is not None:
+        _pictures(run, readings, wanted)
+        return _example(run, known[wanted])
     index = st.selectbox(
-        _("What went wrong, the surest first; then what was right but least sure"),
+        _("Mistakes (most confident first), then the least certain right answers"),
         list(known),
         format_func=lambda index: _name(known[index]),
         key=_KEY,
         on_change=lambda: chosen.choose(run.id, own=f"validation-{st.session_state[_KEY] + 1}"),
     )
-    reading = known[index]
+    return _example(run, known[index])
+
+
+def _example(run: Run, reading: Reading) -> Example:
     if reading.picture is None:
         return own_example.look_at_text(run, reading.item["src_text"])
     if "tgt" in reading.item:
         return caption_look.look_at_picture(run, reading.picture, reading.item).example
     example = own_example.look_at_picture(run, reading.picture)
     return dataclasses.replace(example, item=reading.item)
+
+
+def _pictures(run: Run, readings: Readings, wanted: int) -> None:
+    """Show the pictures in a row, under each what the model takes it for."""
+    shown = readings.found
+    st.caption(_("Mistakes (most confident first), then the least certain right answers"))
+    thumbnails(
+        [
+            Thumbnail(
+                reading.picture,
+                _name(reading),
+                below=reading.said if len(reading.said) <= _SHORT else "",
+                is_wrong=not reading.is_right,
+            )
+            for reading in shown
+            if reading.picture is not None
+        ],
+        chosen=[reading.index for reading in shown].index(wanted),
+        label=_("Mistakes on unseen examples"),
+        on_pick=lambda place: chosen.choose(run.id, own=f"validation-{shown[place].index + 1}"),
+        key="attention-mistake-pictures",
+    )
 
 
 def _sentence(readings: Readings) -> str:

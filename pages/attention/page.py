@@ -11,6 +11,7 @@ from pages.attention import (
     deeper,
     figures,
     heads,
+    opened,
     own,
     patches,
     selection,
@@ -18,27 +19,27 @@ from pages.attention import (
     source,
     statistics,
 )
-from pages.attention.selection_link import Offer, Selection
-from pages.components.animation import SnapshotAnimation
+from pages.attention.animation import Film
+from pages.attention.selection_link import OWN, Offer, Selection
+from pages.components.reveal import reveal
 from pages.i18n import _
-from pages.ui import page_table, runs_access, show, state, view_link, visitors, walk_links
-from pages.ui.typed import escape
+from pages.ui import page_table, show, state, view_link, walk_links
 from tfm_core.inspect.attention.example import Example, example_of
-from tfm_core.probe.labels import KINDS, modules_by_kind
+from tfm_core.probe.labels import modules_by_kind
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
 
 TICK = 2.0  # seconds between two looks at a run that is training
+MANY_HEADS = 4  # more of them side by side need the width
 
 
 def page() -> None:
-    """Show the current run, or how to get one."""
+    """Show the current run, or the first there is to look into."""
     show.header("attention")
-    run_id = state.current_run_id()
-    if run_id is None:
-        _no_run()
+    run = opened.run_to_open()
+    if run is None:
+        show.empty(_("There is no run to look into yet: train one."), _("Train a model"), "home")
         return
-    run = runs_access.store().get(run_id)
     is_live = run.status.is_active
     every = TICK if is_live else None
     if selection.playing_since() is not None:
@@ -67,8 +68,23 @@ def _look(run: Run, was_live: bool) -> None:
         chosen, problems = selection.current(run.id, offer)
     for sentence in problems:
         view_link.warn(sentence)
-    source.source_picker(run, probe, chosen)
-    animation = None
+    opened.say(run)
+    with st.container(
+        key="attention-controls", horizontal=True, vertical_alignment="center", gap="small"
+    ):
+        source.source_picker(run, chosen)
+        source.example_picker(run, probe, chosen)
+        controls.kind_picker(run, chosen, offer)
+        top = 1.0 if controls.looks(run, probe, chosen) else None
+    if chosen.source == OWN and own.is_picture(run):
+        beside, rest = st.columns([3, 8], gap="medium")
+        with beside:
+            example = own.own(run, probe, chosen)
+        with rest:
+            if example is not None:
+                _draw(run, probe, example, chosen, offer, None, top)
+        return
+    film = None
     if chosen.example is None:
         example = own.own(run, probe, chosen)
     elif not offer.steps:
@@ -78,14 +94,14 @@ def _look(run: Run, was_live: bool) -> None:
         return
     else:
         step = selection_link.nearest_step(chosen.step, offer.steps)
-        animation = attention_animation.animation_of(run, probe, chosen, offer.steps, step)
-        if animation is None:
+        film = attention_animation.film_of(run, probe, chosen, offer.steps, step)
+        if film is None:
             step = controls.scrubber(run, chosen, offer.steps, live=is_live)
         elif is_live:
             controls.follow(run, chosen, step)
         example = _of_step(run, probe, step, chosen.example)
     if example is not None:
-        _draw(run, probe, example, chosen, offer, animation)
+        _draw(run, probe, example, chosen, offer, film, top)
 
 
 def _of_step(run: Run, probe: Probe, step: int, index: int) -> Example | None:
@@ -102,19 +118,27 @@ def _draw(
     example: Example,
     chosen: Selection,
     offer: Offer,
-    animation: SnapshotAnimation | None,
+    film: Film | None,
+    top: float | None,
 ) -> None:
-    answer.verdict(run.experiment, example)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        controls.kind_picker(run, chosen, offer)
-        top = 1.0 if controls.full_scale(chosen.kind) else None
-    st.caption(_(KINDS[chosen.kind].help))
+    animation = None if film is None else film.animation
+    name = "" if animation is None else animation.name
+    examples = (example,) if film is None else film.examples
+    is_beside = chosen.source == OWN and example.probabilities is not None  # with its answer
+    if not is_beside:
+        answer.verdict(run.experiment, examples, example.step, name=name)
     modules = modules_by_kind(run.experiment)[chosen.kind]
-    labels = statistics.labels_near(run, chosen, modules, example.step, offer.steps)
-    number = chosen.layer * offer.n_heads + chosen.head
     try:
-        left, right = st.columns(2, gap="medium")
-        with left:
+        labels = statistics.labels(run, example, modules, chosen.example)
+        frames = [(example.step, labels.whole)]
+        if film is not None:
+            frames = [
+                (each.step, words.whole)
+                for each, words in zip(film.examples, film.labels, strict=True)
+            ]
+        is_narrow = is_beside or offer.n_heads > MANY_HEADS
+        columns = st.columns([3, 2] if is_narrow else [5, 4, 4], gap="medium")
+        with columns[0]:
             figures.heads(
                 run,
                 example,
@@ -122,23 +146,48 @@ def _draw(
                 offer,
                 top=top,
                 animation=animation,
-                labels=labels,
+                labels=labels.short,
                 dim=heads.faded(run, chosen, example.step),
             )
-            answer.details(run.experiment, example)
-        with right:
-            if example.picture is not None:
-                patches.over_picture(run, example, chosen, offer)
-            figures.one_head(run, example, chosen, top=top, label=labels[number] if labels else "")
+            if example.probabilities is not None and not is_beside:
+                answer.details(run.experiment, examples, example.step, name=name)
+        with columns[1], st.container(key="attention-one", gap="small"):
+            figures.title(chosen, frames, example.step, offer.n_heads, name=name)
+            if chosen.kind == "patches" and example.picture is not None:
+                patches.patches(run, example, chosen, offer)
+            else:
+                figures.one_map(run, example, chosen, top=top)
+        with columns[-1]:
+            if chosen.kind == "patches":
+                figures.patch_by_patch(run, example, chosen, top=top)
+            else:
+                figures.one_as_lines(run, example, chosen)
+            figures.in_words(run, example, chosen)
             st.page_link(
                 page_table.path_of("walk"),
-                label=_("How this map comes about, step by step"),
+                label=_("How this map comes about"),
                 icon=":material/footprint:",
                 query_params=walk_links.to_map(run, chosen.kind, chosen.layer),
             )
-        deeper.deeper(run, probe, example, chosen, offer, top=top, animation=animation)
+        if chosen.kind == "picture":
+            patches.words(run, example, chosen)
+        with st.container(key="attention-questions"):
+            deeper.deeper(run, probe, example, chosen, offer, film, top=top)
+        _bring_into_sight(chosen)
     except ValueError as error:
         show.problem(error)
+
+
+def _bring_into_sight(chosen: Selection) -> None:
+    """Scroll to what a press has changed, where that lies beyond the edge of the screen."""
+    asked = f"cell {chosen.cell}" if chosen.view == "arithmetic" else chosen.deeper
+    reveal(
+        {
+            "attention-questions": asked,
+            "attention-one": f"{chosen.kind} {chosen.layer} {chosen.head}",
+        },
+        key="attention-reveal",
+    )
 
 
 def _not_yet(sentence: str, is_live: bool) -> None:
@@ -149,23 +198,6 @@ def _not_yet(sentence: str, is_live: bool) -> None:
         )
     else:
         show.problem(sentence)
-
-
-def _no_run() -> None:
-    show.empty(
-        _("There is no run to look into yet: train one, or open a recorded one below."),
-        _("Train a model"),
-        "home",
-    )
-    runs = [run for run in visitors.at_hand() if not run.problem and run.snapshot_steps()]
-    for run in runs[:6]:
-        st.button(
-            _("Look into “{name}”").format(name=escape(run.meta.name)),
-            icon=":material/visibility:",
-            key=f"attention-open-{run.id}",
-            on_click=state.set_current_run,
-            args=(run.id,),
-        )
 
 
 page()

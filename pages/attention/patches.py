@@ -18,20 +18,11 @@ from tfm_core.plots.template import template
 from tfm_core.probe.labels import CLS, axes, has_cls, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 
-
-def over_picture(run: Run, example: Example, selection: Selection, offer: Offer) -> None:
-    """Show the chosen head over the picture: what words look at, or what patches look at."""
-    if selection.kind == "patches":
-        patches(run, example, selection, offer)
-    elif selection.kind == "picture":
-        words(run, example, selection)
-    else:
-        assert example.picture is not None
-        st.image(example.picture[0], width=160, caption=_("The picture that is described"))
+_HIGH = 340  # pixels: the picture stands in the first screen
 
 
 def words(run: Run, example: Example, selection: Selection) -> None:
-    """Show the picture once for each word, with what the word before it looks at."""
+    """Show the picture once for each word, with where the head looks while it is written."""
     assert example.picture is not None
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     weights = example.maps([module])[0, selection.head]  # (Q, patches)
@@ -68,15 +59,13 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
     names = axes(experiment, {}, module).query
     query = None if selection.patch == MEAN else names.index(selection.patch)
     weights = example.maps([module])[0, selection.head]
-    name = _("**Layer {layer}, head {head}, over the picture**")
-    st.markdown(name.format(layer=selection.layer + 1, head=selection.head + 1))
     _patch_picker(run, selection, offer)
     side_weights = patch_plots.patch_weights(weights, query, has_cls=has_cls(experiment))
     first = int(has_cls(experiment))
     patch = None if query is None or query < first else divmod(query - first, len(side_weights))
     figure = patch_plots.patch_overlay(
         side_weights, example.picture, theme=state.theme(), chosen=patch
-    ).update_layout(template=template(state.theme()))
+    ).update_layout(template=template(state.theme()), height=_HIGH)
     key = "attention-patches"
 
     def picked() -> None:
@@ -99,14 +88,18 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
 def _patch_picker(run: Run, selection: Selection, offer: Offer) -> None:
     key = "attention-patch"
     st.session_state[key] = selection.patch
-    names = {MEAN: _("All of them, on average"), CLS: _("The CLS token")}
+    names = {MEAN: _("All patches, on average"), CLS: _("The CLS token")}
     st.selectbox(
-        _("Which patch attends (row,column)"),
+        _("Attention of which patch"),
         offer.patches,
-        format_func=lambda name: names.get(name, name),
+        format_func=lambda name: names.get(name) or _("Patch {place}").format(place=name),
         key=key,
         on_change=lambda: chosen.choose(run.id, patch=st.session_state[key]),
-        help=_("Or click on a patch of the picture; click it again for the average."),
+        help=_(
+            "Or click on a patch of the picture; click it again for the average. 1,1 is the "
+            "top-left patch."
+        ),
+        label_visibility="collapsed",
     )
 
 

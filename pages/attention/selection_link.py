@@ -8,16 +8,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from pages.i18n import _
 from pages.ui import view_link
 from pages.ui.view_link import Choice, Number, Parameter, Text, Unfit, Written, one_of, whole
+from tfm_core.probe.labels import RowNames
 
 OWN = "own"
 OWN_KINDS = ("picture", "test", "validation")
-VIEWS = ("map", "lines", "arithmetic")
-DEEPER = ("heads", "alignment", "explain", "positions", "compare", "take")
+ARITHMETIC = "arithmetic"
+VIEWS = ("map", "lines", ARITHMETIC)
+DEEPER = ("answer", "compare", "heads", "alignment", "explain", "positions", "take")
+ROWS = ("written", "read")
+SMALL_MAPS = ("picture", "matrix")
+MISTAKES = "mistakes"
 MAX_TEXT = 400
 MAX_TOKENS = 4096  # the largest position that a link may name
 
@@ -105,9 +110,9 @@ def _position_of(text: str) -> int:
 def _own_of(text: str) -> str:
     kind, _dash, rest = text.partition("-")
     is_number = kind in OWN_KINDS[1:] and (whole(rest) or 0) > 0
-    if not text or (kind == "picture" and rest) or is_number:
+    if text in ("", MISTAKES) or (kind == "picture" and rest) or is_number:
         return text
-    raise Unfit(_("picture-, test- or validation- and which"))
+    raise Unfit(_("mistakes, or picture-, test- or validation- and which"))
 
 
 _MOST = 98  # layers and heads that a link may name, less one; a run has its own number of each
@@ -123,6 +128,8 @@ CELL = Written("cell", reader=_cell_of, writer=_cell_text, first=None)
 PIN = Written("pin", reader=_pin_of, writer=_pin_text, first=None)
 DEEPER_VIEW = Choice("deeper", names=DEEPER, first="")
 VERSUS = Text("versus", most=100, first="")
+ROW_NAMES = Choice("rows", names=ROWS, first="")
+SMALL = Choice("small", names=SMALL_MAPS, first=SMALL_MAPS[0])
 OWN_EXAMPLE = Written("own", reader=_own_of, writer=str, first="")
 
 
@@ -148,7 +155,8 @@ class Selection:
     and number of the token whose lines are held. deeper: what is shown below. versus: what the view
     is compared with: "layer.head.step.run", from 1, empty where it is the same. own: the example of
     one's own that is no sentence: "picture-" and ``own_picture.to_text``, or "test-" or
-    "validation-" and its number from 1.
+    "validation-" and its number from 1, or "mistakes" for the first of them. rows: what rows are
+    called by, empty as their kind of attention says. small: how a picture's heads are drawn.
     """
 
     kind: str = view_link.linked(KIND)
@@ -164,6 +172,21 @@ class Selection:
     deeper: str = view_link.linked(DEEPER_VIEW)
     versus: str = view_link.linked(VERSUS)
     own: str = view_link.linked(OWN_EXAMPLE)
+    rows: str = view_link.linked(ROW_NAMES)
+    small: str = view_link.linked(SMALL)
+
+    @property
+    def row_names(self) -> RowNames | None:
+        """Return what rows are called by, None as their kind of attention says."""
+        return cast("RowNames", self.rows) if self.rows else None
+
+    @property
+    def source(self) -> str:
+        """Return whose example it is: "probe", "mistakes" or "own"."""
+        if self.example is not None:
+            return "probe"
+        is_mistake = self.own == MISTAKES or bool(self.own_of("validation"))
+        return MISTAKES if is_mistake else OWN
 
     def own_of(self, kind: str) -> str:
         """Return what follows the kind in ``own``; empty where it is of another kind."""

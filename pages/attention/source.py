@@ -1,4 +1,4 @@
-"""Whose example is looked at: one of the run's, or the user's own."""
+"""Whose example is looked at: one of the run's, one that went wrong, or the user's own."""
 
 from __future__ import annotations
 
@@ -6,44 +6,70 @@ import streamlit as st
 
 from pages.attention import controls
 from pages.attention import selection as chosen
-from pages.attention.selection_link import Selection
+from pages.attention.selection_link import MISTAKES, OWN, Selection
+from pages.components.thumbnails import Thumbnail, thumbnails
 from pages.i18n import _
-from pages.ui import attended
 from pages.ui.task_panels import example_name
 from tfm_core.probe.types import Probe
 from tfm_core.runs.run import Run
+from tfm_core.variants.tasks import TASK_KINDS
 
 
-def source_picker(run: Run, probe: Probe, selection: Selection) -> None:
-    """Choose between the run's examples and one's own, and which of the examples."""
-    names = {"probe": _("Examples of the run"), "own": _("Your own")}
-    left, right = st.columns([2, 3], vertical_alignment="bottom")
-    with left:
-        controls.segments(
-            _("What the model looks at"),
-            names,
-            "own" if selection.example is None else "probe",
-            "source",
-            lambda source: _to_source(run, None if source == "own" else 0),
-            _("The run's examples are not trained on and stay the same at every step."),
-        )
+def source_picker(run: Run, selection: Selection) -> None:
+    """Choose between the run's examples, those that went wrong, and one's own."""
+    names = {"probe": _("Examples"), MISTAKES: _("Mistakes"), OWN: _("Your own")}
+    if TASK_KINDS[run.experiment.task.kind].mistakes is None:
+        del names[MISTAKES]  # a text may go on in many ways
+    controls.segments(
+        _("What the model looks at"),
+        names,
+        selection.source,
+        "source",
+        lambda source: _to_source(run, source),
+        _(
+            "Examples: never trained on, the same at every step. Mistakes: unseen examples that "
+            "the trained model gets wrong. Your own: type, draw or upload one."
+        ),
+        label_visibility="collapsed",
+    )
+
+
+def example_picker(run: Run, probe: Probe, selection: Selection) -> None:
+    """Choose one of the run's examples: a picture by itself, a text by its words."""
     if selection.example is None:
+        return
+    if probe.images is not None:
+        pictures = [
+            Thumbnail(image, example_name(run.experiment, item, number))
+            for number, (image, item) in enumerate(
+                zip(probe.images, probe.attended, strict=False), 1
+            )
+        ]
+        thumbnails(
+            pictures,
+            chosen=selection.example,
+            label=_("Example"),
+            on_pick=lambda example: _to_example(run, example),
+            key="attention-pictures",
+        )
         return
     key = "attention-example"
     st.session_state[key] = selection.example
-    right.selectbox(
+    st.selectbox(
         _("Example"),
         range(len(probe.attended)),
         format_func=lambda index: example_name(run.experiment, probe.items[index], index + 1),
         key=key,
         on_change=lambda: _to_example(run, st.session_state[key]),
+        label_visibility="collapsed",
+        width=320,
     )
-    attended.say(run, probe)
 
 
-def _to_source(run: Run, example: int | None) -> None:
+def _to_source(run: Run, source: str) -> None:
     chosen.set_playing(None)
-    chosen.choose(run.id, example=example)
+    example = 0 if source == "probe" else None
+    chosen.choose(run.id, example=example, own=MISTAKES if source == MISTAKES else "")
 
 
 def _to_example(run: Run, example: int) -> None:

@@ -1,28 +1,32 @@
-"""Take it away: the view as a picture, as a page that works offline, as numbers, as a link."""
+"""Export: the view as a picture, as a page that works offline, as numbers, as a link."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
 from pages.attention import statistics
+from pages.attention.figures import named_rows, over_picture
 from pages.attention.selection_link import Selection
 from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.head_grid import pack
 from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
+from pages.components.svg_png import svg_as_png
 from pages.i18n import _
 from pages.ui import state
 from tfm_core.inspect.attention import head_statistics
 from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import export
 from tfm_core.plots.attention import head_map
-from tfm_core.plots.map_image import map_png, map_svg
+from tfm_core.plots.map_image import map_svg
 from tfm_core.plots.palette import COLOURS
-from tfm_core.probe.labels import KINDS, axes, modules_by_kind
+from tfm_core.probe.labels import KINDS, Axes, axes, modules_by_kind, written_tokens
 from tfm_core.runs.run import Run
 
 
@@ -42,11 +46,11 @@ def take_away(
     with left:
         st.markdown(_("**All heads**"))
         _download(
-            _("Page that plays"),
+            _("Animation (HTML, works offline)"),
             partial(_page, run, example, selection, top, animation),
             f"{name}.html",
             "text/html",
-            _("All heads, every snapshot, the lines of a head: opens offline."),
+            _("All heads at every snapshot, and the lines of one."),
         )
         _download(
             _("Numbers (CSV)"),
@@ -63,21 +67,21 @@ def take_away(
             partial(_map_page, run, example, selection, top),
             f"{one}.html",
             "text/html",
-            _("The map with zoom and hover: opens offline, 4.5 MB."),
+            _("The map with zoom and hover: works offline, 4.5 MB."),
         )
         _download(
             "SVG",
-            partial(_map, run, example, selection, top, "svg"),
+            partial(_map, run, example, selection, top),
             f"{one}.svg",
             "image/svg+xml",
             _("Sharp at any size, with all tokens."),
         )
-        _download(
-            "PNG",
-            partial(_map, run, example, selection, top, "png"),
-            f"{one}.png",
-            "image/png",
-            _("The cells alone, 24 pixels each."),
+        svg_as_png(
+            _map(run, example, selection, top).decode(),
+            name=one,
+            label="PNG",
+            help_text=_("Twice the size, with all tokens and a title."),
+            key="attention-take-png",
         )
         _download(
             _("Numbers (CSV)"),
@@ -125,26 +129,33 @@ def _page(
     names = axes(run.experiment, example.item, modules[0])
     kind = KINDS[selection.kind]
     maps = example.maps(modules)
-    labels = statistics.labels(run, example.step, modules)
+    labels = statistics.labels(run, example, modules, selection.example)
+    called = named_rows(run, example, selection, modules[0])
     grid = pack(
         maps,
-        names.query,
+        called.names,
         names.key,
         chosen=(selection.layer, selection.head),
         theme="light",
         may_attend=names.may_attend,
         top=top,
-        animation=single_frame(maps, example.step, labels) if animation is None else animation,
+        animation=single_frame(maps, example.step, labels.short)
+        if animation is None
+        else animation,
         step=example.step,
+        query_words=called.words,
+        over=over_picture(run, example, selection),
+        says=True,
     )
     lines = pack_lines(
         maps[selection.layer, selection.head],
-        names.query,
+        called.names,
         names.key,
-        titles=(_(kind.query), _(kind.key)),
+        titles=(called.title, _(kind.key)),
         ink=COLOURS["cross"],
         pin=selection.pin,
         may_attend=names.may_attend,
+        query_words=called.words,
     )
     return standalone(
         grid,
@@ -158,21 +169,20 @@ def _page(
     )
 
 
-def _map(run: Run, example: Example, selection: Selection, top: float | None, form: str) -> bytes:
+def _map(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
+    called = named_rows(run, example, selection, module)
     weights = example.maps([module])[0, selection.head]
-    if form == "png":
-        return map_png(weights, may_attend=names.may_attend, top=top)
     kind = KINDS[selection.kind]
     return map_svg(
         weights,
-        names.query,
+        called.names,
         names.key,
         title=_title(run, example, selection),
         may_attend=names.may_attend,
         top=top,
-        query_title=_(kind.query),
+        query_title=called.title,
         key_title=_(kind.key),
     )
 
@@ -180,15 +190,17 @@ def _map(run: Run, example: Example, selection: Selection, top: float | None, fo
 def _map_page(run: Run, example: Example, selection: Selection, top: float | None) -> bytes:
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
+    called = named_rows(run, example, selection, module)
     kind = KINDS[selection.kind]
     figure = head_map(
         example.maps([module])[0, selection.head],
-        names.query,
+        called.names,
         names.key,
         may_attend=names.may_attend,
         top=top,
-        query_title=_(kind.query),
+        query_title=called.title,
         key_title=_(kind.key),
+        query_words=called.words,
     )
     return export.page(figure, title=_title(run, example, selection), words=_(kind.look_for))
 
@@ -197,19 +209,25 @@ def _one_numbers(run: Run, example: Example, selection: Selection) -> bytes:
     module = modules_by_kind(run.experiment)[selection.kind][selection.layer]
     names = axes(run.experiment, example.item, module)
     weights = example.maps([module])[0, selection.head]
-    return export.csv(export.map_table(weights, names.query, names.key, names.may_attend))
+    written = written_tokens(run.experiment, example.item, module)
+    return export.csv(export.map_table(weights, *_axes(names), written))
 
 
 def _all_numbers(run: Run, example: Example, selection: Selection) -> bytes:
     tables = []
     for layer, module in enumerate(modules_by_kind(run.experiment)[selection.kind], 1):
         names = axes(run.experiment, example.item, module)
+        written = written_tokens(run.experiment, example.item, module)
         for head, weights in enumerate(example.maps([module])[0], 1):
-            table = export.map_table(weights, names.query, names.key, names.may_attend)
+            table = export.map_table(weights, *_axes(names), written)
             table.insert(0, "head", head)
             table.insert(0, "layer", layer)
             tables.append(table)
     return export.csv(pd.concat(tables))
+
+
+def _axes(names: Axes) -> tuple[tuple[str, ...], tuple[str, ...], npt.NDArray[np.bool_]]:
+    return names.query, names.key, names.may_attend
 
 
 def _figures(run: Run, step: int) -> bytes:

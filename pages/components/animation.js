@@ -5,7 +5,7 @@
 // blend(state) what lies between two.
 
 import { drawn, element } from "./dom.js";
-import { FRAME } from "./events.js";
+import { forgetFrame, tellFrame } from "./events.js";
 
 const HOLD = 420; // milliseconds that a snapshot stands
 const BLEND = 260; // and in which it turns into the next one
@@ -27,14 +27,20 @@ export function startAt(state, before) {
   view.shown = mapsAt(view, state.at);
 }
 
-export function tell(state) {
+export function tell(state, isBetween = false) {
   const { view } = state;
   const [, heads, rows, columns] = view.shape;
   if (view.block > 1) return;
   const [layer, head] = state.pending?.head ?? view.chosen;
   const first = (layer * heads + head) * rows * columns;
   const values = view.shown.slice(first, first + rows * columns);
-  window.dispatchEvent(new CustomEvent(FRAME, { detail: { step: view.frames[state.at].step, values, rows, columns } }));
+  tellFrame({ animation: view.animation, step: view.frames[state.at].step, values, rows, columns, isBetween });
+}
+
+// After a draw: go on where the film stands, or leave it to what the server drew.
+export function tellDrawn(state) {
+  if (state.playing || state.waiting) tell(state);
+  else forgetFrame();
 }
 
 function goTo(state, at) {
@@ -92,6 +98,7 @@ function blend(state, share) {
   for (let i = 0; i < mixed.length; i += 1) mixed[i] = from[i] + (to[i] - from[i]) * share;
   view.shown = mixed;
   state.blend(state);
+  tell(state, true);
 }
 
 function animationButton(name, label, act) {
@@ -145,7 +152,8 @@ export function showAnimation(state) {
   play.setAttribute("aria-label", state.playing ? words.pause : words.play);
   step.textContent = named;
   answer.textContent = "";
-  if (frame.answer !== null) {
+  answer.hidden = !view.says;
+  if (view.says && frame.answer !== null) {
     answer.append(element("span", "who", `${words.model} `), element("b", "", frame.answer || "–"));
     if (frame.right !== null) answer.append(element("span", frame.right ? "good" : "bad", frame.right ? ` ✓ ${words.right}` : ` ✗ ${words.wrong}`));
   }

@@ -29,7 +29,7 @@ function svgUrl(svg) {
 }
 
 // Save an <svg> as it stands, or as a picture of twice its size.
-function save(svg, name, kind) {
+export function save(svg, name, kind) {
   const url = svgUrl(svg);
   if (kind === "svg") { download(`${name}.svg`, url); return; }
   const image = new Image();

@@ -2,11 +2,63 @@
 
 import { colours, rgb } from "./colours.js";
 import { drawn, element, paper, saveButtons } from "./dom.js";
-import { showAnimation, startAt, stopAnimation } from "./animation.js";
+import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
+import { forgetFrame } from "./events.js";
 import { unpack } from "./packed.js";
 
-const whole = (label) => label.replaceAll(" %", "\u00a0%").replaceAll(" nats", "\u00a0nats");
-const LETTER = 5.8; // pixels of a letter of the labels below the maps, on average
+const whole = (label) => label.replaceAll(" %", "\u00a0%");
+const LAYER = 54; // pixels that the names of the layers take
+const LARGEST = 190;
+const FEW_LAYERS = 4; // of so many, all heads stand in one screen
+const ALL_HIGH = 340; // pixels that they take then
+const LETTER = 5.4; // pixels of a letter of the labels below the maps, on average
+
+const ZOOM = 4; // pixels of a canvas to one of the picture, so that the edges of patches are sharp
+
+// What each patch gets: from one row of a map, or from all of them on average.
+export function received(weights, rows, columns, { first, row }) {
+  const patches = new Float32Array(columns - first);
+  for (let i = 0; i < patches.length; i += 1) {
+    if (row !== null) patches[i] = weights[row * columns + first + i];
+    else for (let r = 0; r < rows; r += 1) patches[i] += weights[r * columns + first + i] / rows;
+  }
+  return patches;
+}
+
+// A head over the picture: what is read of it is orange.
+function paintOver(canvas, view, patches) {
+  const { picture, ink, side, size } = view.over;
+  const edge = size * ZOOM;
+  const patch = edge / side;
+  canvas.width = edge;
+  canvas.height = edge;
+  const context = canvas.getContext("2d");
+  if (picture.canvas) {
+    context.imageSmoothingEnabled = false;
+    context.drawImage(picture.canvas, 0, 0, edge, edge);
+  }
+  const largest = patches.reduce((most, value) => Math.max(most, value), 0);
+  const top = view.top === null ? largest || 1 : view.top;
+  patches.forEach((value, i) => {
+    context.fillStyle = `rgba(${ink}, ${Math.min(1, value / top) * 0.8})`;
+    context.fillRect((i % side) * patch, Math.floor(i / side) * patch, patch, patch);
+  });
+}
+
+// The picture (C, size, size) as a canvas of its own pixels.
+function pictured({ pixels, size, channels }) {
+  const canvas = document.createElement("canvas");
+  canvas.width = size;
+  canvas.height = size;
+  const bytes = Uint8Array.from(atob(pixels), (c) => c.charCodeAt(0));
+  const image = new ImageData(size, size);
+  for (let i = 0; i < size * size; i += 1) {
+    for (let c = 0; c < 3; c += 1) image.data[4 * i + c] = bytes[(channels === 3 ? c : 0) * size * size + i];
+    image.data[4 * i + 3] = 255;
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
+}
 
 function paint(canvas, view, index) {
   const [, , rows, columns] = view.shape;
@@ -14,6 +66,11 @@ function paint(canvas, view, index) {
   let largest = 0;
   let strongest = 0;
   weights.forEach((weight, i) => { if (weight > largest) { largest = weight; strongest = i; } });
+  const spot = { largest, row: Math.floor(strongest / columns), column: strongest % columns };
+  if (view.over) {
+    paintOver(canvas, view, received(weights, rows, columns, view.over));
+    return spot;
+  }
   const top = view.top === null ? largest || 1 : view.top;
   canvas.width = columns;
   canvas.height = rows;
@@ -25,7 +82,7 @@ function paint(canvas, view, index) {
     pixels[i] = Number.isNaN(weight) ? masked : view.table[Math.min(255, Math.round((weight / top) * 255))];
   });
   canvas.getContext("2d").putImageData(image, 0, 0);
-  return { largest, row: Math.floor(strongest / columns), column: strongest % columns };
+  return spot;
 }
 
 export function token(tokens, position, view) {
@@ -35,6 +92,23 @@ export function token(tokens, position, view) {
   return first === last ? one(first) : `${one(first)} ${view.words.to} ${one(last)}`;
 }
 
+// What is said of a query: its words, of several taken together those of the first and the last.
+export function queryOf(view, position) {
+  const first = position * view.block;
+  const last = Math.min(first + view.block, view.rows.length) - 1;
+  return first === last ? view.rows[first] : `${view.rows[first]} ${view.words.to} ${view.rows[last]}`;
+}
+
+// Of a head that is drawn over the picture: the patch under the pointer, and what it gets.
+export function describeOver(view, layer, head, row, column) {
+  const [, heads, rows, columns] = view.shape;
+  const { words, over } = view;
+  const first = (layer * heads + head) * rows * columns;
+  const patches = received(view.shown.subarray(first, first + rows * columns), rows, columns, over);
+  return `${words.layer} ${layer + 1}, ${words.head.toLowerCase()} ${head + 1}\n${over.who}\n`
+    + `${words.patch} ${row + 1},${column + 1}: ${words.weight} ${patches[row * over.side + column].toFixed(4)}`;
+}
+
 export function describe(view, layer, head, row, column) {
   const [, heads, rows, columns] = view.shape;
   const weight = view.shown[((layer * heads + head) * rows + row) * columns + column];
@@ -42,7 +116,7 @@ export function describe(view, layer, head, row, column) {
   const name = view.block > 1 ? words.largest : words.weight;
   const value = Number.isNaN(weight) ? `0 (${words.masked})` : weight.toFixed(4);
   return `${words.layer} ${layer + 1}, ${words.head.toLowerCase()} ${head + 1}\n`
-    + `${words.query} ${token(view.query, row, view)}\n`
+    + `${queryOf(view, row)}\n`
     + `${words.key} ${token(view.key, column, view)}\n${name} ${value}`;
 }
 
@@ -83,8 +157,10 @@ function build(root, view) {
   const tip = element("div", "tip");
   tip.hidden = true;
   const animation = element("div", "animation");
+  const title = element("h2", "title", view.title);
+  if (view.title) root.append(title);
   root.append(animation, grid, tip, saveButtons(view.words, () => picture(root)));
-  return { grid, buttons, tip, animation };
+  return { grid, buttons, tip, animation, title };
 }
 
 // How many lines of so many letters a label takes, cut between words.
@@ -97,16 +173,19 @@ export function wrapped(label, letters) {
 // How many lines of so many letters the longest label of the whole animation takes.
 function lines(state, letters) {
   const labels = new Set(state.view.frames.flatMap((frame) => [...frame.labels]));
-  return Math.max(2, ...[...labels].map((label) => wrapped(whole(label), letters)));
+  return Math.max(1, ...[...labels].map((label) => wrapped(whole(label), letters)));
 }
 
 function fit(root, state) {
-  const [, heads, rows, columns] = state.view.shape;
-  const room = (root.clientWidth - 70) / heads - 6;
-  const cell = Math.max(46, Math.min(150, Math.floor(room)));
+  const [layers, heads, queries, keys] = state.view.shape;
+  const [rows, columns] = state.view.over ? [1, 1] : [queries, keys];
+  const room = (root.clientWidth - LAYER) / heads - 6;
+  const cell = Math.max(46, Math.min(LARGEST, Math.floor(room)));
   root.style.setProperty("--cell", `${cell}px`);
-  root.style.setProperty("--lines", lines(state, Math.floor((cell - 8) / LETTER)));
-  const inner = cell - 8;
+  const n = lines(state, Math.floor((cell - 8) / LETTER));
+  root.style.setProperty("--lines", n);
+  const high = layers <= FEW_LAYERS ? Math.max(52, ALL_HIGH / layers - 13 * n - 18) : LARGEST;
+  const inner = Math.min(cell - 8, high);
   // square cells, but where a map would be a mere line: at least half as high as wide, and so on
   const width = inner * Math.min(1, Math.max(columns / rows, 0.5));
   const height = inner * Math.min(1, Math.max(rows / columns, 0.5));
@@ -158,12 +237,13 @@ function listen(root, state) {
     tip.hidden = !canvas || event.pointerType === "touch";
     if (tip.hidden) return;
     const box = canvas.getBoundingClientRect();
-    const [, , rows, columns] = state.view.shape;
+    const { over, shape } = state.view;
+    const [rows, columns] = over ? [over.side, over.side] : shape.slice(2);
     const cell = (part, whole, n) => Math.max(0, Math.min(n - 1, Math.floor((part / whole) * n)));
     const row = cell(event.clientY - box.top, box.height, rows);
     const column = cell(event.clientX - box.left, box.width, columns);
     const { layer, head } = canvas.parentElement.dataset;
-    tip.textContent = describe(state.view, Number(layer), Number(head), row, column);
+    tip.textContent = (over ? describeOver : describe)(state.view, Number(layer), Number(head), row, column);
     const beside = event.clientX + 14 + tip.offsetWidth > window.innerWidth;
     tip.style.left = `${beside ? event.clientX - 14 - tip.offsetWidth : event.clientX + 14}px`;
     const below = event.clientY + 14 + tip.offsetHeight > window.innerHeight;
@@ -206,7 +286,7 @@ function show(state) {
     button.classList.toggle("dim", Boolean(view.dim[i]));
     button.setAttribute("aria-label", `${words.layer} ${Number(button.dataset.layer) + 1}, `
       + `${words.head} ${Number(button.dataset.head) + 1}: ${label ? `${label}, ` : ""}${words.largest} ${largest.toFixed(2)}, `
-      + `${words.query} ${token(view.query, row, view)}, ${words.key} ${token(view.key, column, view)}`);
+      + `${queryOf(view, row)}, ${words.key} ${token(view.key, column, view)}`);
   });
 }
 
@@ -218,6 +298,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const root = parentElement.querySelector(".heads");
   const view = unpack(data);
   view.table = colours(view.scale);
+  if (view.over) view.over.picture = { canvas: pictured(view.over) };
   const state = root.headGrid ?? { listening: false, at: null, show, blend };
   root.headGrid = state;
   const call = {};
@@ -231,9 +312,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   root.classList.toggle("named", view.frames[0].labels.length > 0);
   state.parts.grid.setAttribute("aria-label", view.words.grid);
+  state.parts.title.textContent = view.title;
   startAt(state, before);
   show(state);
   showAnimation(state);
+  tellDrawn(state);
   const pending = state.pending && Date.now() < state.pending.until ? state.pending.head : null;
   if (pending && String(pending) !== String(view.chosen)) mark(state, pending);
   else { state.pending = null; mark(state, view.chosen); }
@@ -248,5 +331,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
     state.observer.disconnect();
     state.observer = null;
     stopAnimation(state);
+    forgetFrame();
   };
 }

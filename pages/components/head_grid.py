@@ -7,7 +7,9 @@ is exact. With an animation it has every snapshot, and plays them without asking
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,11 @@ import streamlit as st
 
 from pages.components.animation import SnapshotAnimation, single_frame
 from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed, pooled
+from pages.components.packing import is_index, packed, pooled, query_names
 from pages.i18n import _
 from tfm_core.plots.attention import MASKED, SCALES
 from tfm_core.plots.palette import ThemeName
+from tfm_core.plots.patches import INK
 
 MAX_VALUES = 1_000_000  # weights of one moment sent at most; beyond, the largest of each block
 
@@ -29,6 +32,34 @@ _component = st.components.v2.component(
     css=joined("packed.css", "head_grid.css"),
     js=bundled("head_grid.js"),
 )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OverPicture:
+    """The picture (C, size, size), uint8, that the heads are drawn over, patch by patch.
+
+    row: the query whose attention is drawn, None for the mean of all. first: how many keys stand
+    before the patches. who: whose attention it is, in words.
+    """
+
+    picture: npt.NDArray[np.uint8]
+    row: int | None
+    first: int
+    who: str
+
+    def header(self, n_keys: int) -> dict[str, Any]:
+        """Return what the browser needs to draw it."""
+        channels, size, _width = self.picture.shape
+        return {
+            "pixels": base64.b64encode(self.picture.tobytes()).decode(),
+            "channels": channels,
+            "size": size,
+            "side": round((n_keys - self.first) ** 0.5),
+            "first": self.first,
+            "row": self.row,
+            "who": self.who,
+            "ink": INK,
+        }
 
 
 def head_grid(
@@ -46,13 +77,17 @@ def head_grid(
     animation: SnapshotAnimation | None = None,
     step: int = 0,
     on_step: Callable[[int], None] | None = None,
+    title: str = "",
+    query_words: Sequence[str] = (),
+    over: OverPicture | None = None,
 ) -> None:
     """Show every head; ``on_pick(layer, head)``, both from 0, is called before the next run.
 
     weights: (L, H, Q, K), float16 or float32. may_attend: bool (Q, K), True = may attend; the rest
     is grey. top: the weight with the most ink; None takes the largest of each head. dim: the heads
     to fade, row by row. animation: the same heads at every snapshot, which stands at ``step``;
-    ``on_step`` hears where it was left.
+    ``on_step`` hears where it was left. title: a heading. query_words: what is said of each query,
+    where that is more than its token. over: draw the heads over a picture, not as matrices.
     """
     n_layers, n_heads = weights.shape[:2]
     steps = () if animation is None else animation.steps  # a session keeps what its callbacks hold
@@ -79,6 +114,9 @@ def head_grid(
             dim=dim,
             animation=animation,
             step=step,
+            title=title,
+            query_words=query_words,
+            over=over,
         ),
         on_pick_change=picked,
         on_step_change=moved,
@@ -98,10 +136,15 @@ def pack(
     dim: Sequence[bool] = (),
     animation: SnapshotAnimation | None = None,
     step: int = 0,
+    title: str = "",
+    query_words: Sequence[str] = (),
+    over: OverPicture | None = None,
+    says: bool = False,
 ) -> bytes:
     """Return what the browser gets: header length (uint32), JSON header, weights (F, L, H, Q, K).
 
-    Numbers are little-endian; a masked weight is NaN. Raises ValueError when tokens do not fit.
+    says: the animation says the answer itself. Numbers are little-endian; a masked weight is NaN.
+    Raises ValueError when tokens do not fit.
     """
     if weights.shape[2:] != (len(query_tokens), len(key_tokens)):
         raise ValueError(
@@ -118,6 +161,10 @@ def pack(
         "block": block,
         "query": list(query_tokens),
         "key": list(key_tokens),
+        "rows": query_names(query_tokens, query_words),
+        "title": title,
+        "says": says,
+        "over": None if over is None or block > 1 else over.header(len(key_tokens)),
         "chosen": chosen,
         "top": top,
         "scale": SCALES[theme],
@@ -142,7 +189,7 @@ def _words() -> dict[str, str]:
         "grid": _("All heads: layers down, heads across. Arrow keys move, a click picks a head."),
         "layer": _("Layer"),
         "head": _("Head"),
-        "query": _("query"),
+        "patch": _("patch"),
         "key": _("key"),
         "weight": _("weight"),
         "masked": _("masked"),

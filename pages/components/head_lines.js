@@ -1,7 +1,7 @@
 // What one head attends to, as lines from keys to queries.
 
 import { drawn, element, paper, saveButtons } from "./dom.js";
-import { FRAME } from "./events.js";
+import { followFrames, lastFrame } from "./events.js";
 import { unpack } from "./packed.js";
 
 const LINES = 1500; // drawn at most while no token is held; the strongest
@@ -86,17 +86,19 @@ function sentence(state, held, count) {
   const [side, position] = held;
   const best = ofToken(view, held).sort((a, b) => weightOf(view, ...b) - weightOf(view, ...a)).slice(0, 3);
   const list = best.map(([query, key]) => `${side === "q" ? view.key[key] : view.query[query]} ${weightOf(view, query, key).toFixed(3)}`);
-  const token = (side === "q" ? view.query : view.key)[position];
-  return `${side === "q" ? words.query_of : words.key_of} “${token}” (${position + 1}): ${list.join(", ") || words.nobody}`;
+  const read = list.join(", ") || words.nobody;
+  if (side === "q") return `${view.rows[position]} · ${words.query_of}: ${read}`;
+  return `${words.key_of} “${view.key[position]}” (${position + 1}): ${read}`;
 }
 
 function column(state, side, tokens, x, anchor, title) {
   const { svg, view } = state;
-  svg.append(drawn("text", { x, y: 18, "text-anchor": anchor, "font-size": 12, fill: view.faint }, title));
+  const edge = side === "q" ? state.width : 0; // where there is room for all of it
+  svg.append(drawn("text", { x: edge, y: 18, "text-anchor": side === "q" ? "end" : "start", "font-size": 12, fill: view.faint }, title));
   tokens.forEach((token, position) => {
     const text = drawn("text", {
       x, y: middle(view, side, position), "text-anchor": anchor, "font-size": 14, fill: view.text, tabindex: -1, role: "button",
-      "aria-label": `${side === "q" ? view.words.query : view.words.key} ${position + 1}: ${token}`,
+      "aria-label": side === "q" ? view.rows[position] : `${view.words.key} ${position + 1}: ${token}`,
     });
     text.dataset.side = side;
     text.dataset.position = position;
@@ -184,7 +186,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const view = unpack(data);
   const state = root.headLines ?? { root, over: null };
   state.send = setTriggerValue;
-  const tokens = JSON.stringify([view.query, view.key, view.titles, view.ink]);
+  const tokens = JSON.stringify([view.query, view.key, view.rows, view.titles, view.ink]);
   const before = state.view;
   state.view = view;
   if (tokens !== state.drawn) { buildLines(state); state.drawn = tokens; state.over = null; }
@@ -193,18 +195,18 @@ export default function ({ data, parentElement, setTriggerValue }) {
   drawLines(state);
   if (!root.headLines) { root.headLines = state; listenLines(state); }
   state.end?.(); // of the draw before: Streamlit ends only the last one
-  const follow = (event) => {
-    const { values } = event.detail;
-    if (values.length !== state.view.values.length) return;
-    state.view.values = values;
+  const follow = (frame) => {
+    if (!frame || frame.values.length !== state.view.values.length) return;
+    state.view.values = frame.values;
     drawLines(state);
   };
-  window.addEventListener(FRAME, follow);
+  const unfollow = followFrames(follow);
+  follow(lastFrame());
   const observer = new ResizeObserver(() => {
     const fits = Math.max(NARROWEST, Math.min(WIDEST, root.clientWidth));
     if (root.clientWidth > 0 && Math.abs(fits - state.width) > 12) { buildLines(state); drawLines(state); }
   });
   observer.observe(root);
-  state.end = () => { window.removeEventListener(FRAME, follow); observer.disconnect(); };
+  state.end = () => { unfollow(); observer.disconnect(); };
   return state.end;
 }

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from pages.components.files import bundled, joined
-from pages.components.packing import is_index, packed
+from pages.components.packing import is_index, packed, query_names
 from pages.i18n import _
 
 Pin = tuple[str, int]  # "q" or "k", and a index from 0
@@ -38,11 +38,13 @@ def head_lines(
     on_pin: Callable[[Pin | None], None],
     key: str,
     may_attend: npt.NDArray[np.bool_] | None = None,
+    query_words: Sequence[str] = (),
 ) -> None:
     """Show one head's weights (Q, K) as lines.
 
     on_pin: hears which token is pinned, and None when it is let go.
     titles: what the query and the key tokens are. ink: the colour of the lines.
+    query_words: what is said of each query, where that is more than its token.
     """
     n_query, n_key = weights.shape  # a session keeps what its callbacks hold
 
@@ -60,6 +62,7 @@ def head_lines(
             ink=ink,
             pin=pin,
             may_attend=may_attend,
+            query_words=query_words,
         ),
         on_pin_change=pinned,
         key=key,
@@ -75,6 +78,7 @@ def pack_lines(
     ink: str,
     pin: Pin | None,
     may_attend: npt.NDArray[np.bool_] | None = None,
+    query_words: Sequence[str] = (),
 ) -> bytes:
     """Return what the browser gets. Raises ValueError when tokens do not fit the weights."""
     if weights.shape != (len(query_tokens), len(key_tokens)):
@@ -89,6 +93,7 @@ def pack_lines(
     header = {
         "query": list(query_tokens),
         "key": list(key_tokens),
+        "rows": query_names(query_tokens, query_words),
         "titles": {"query": titles[0], "key": titles[1]},
         "ink": ink,
         "pin": pin,
@@ -113,10 +118,9 @@ def _words() -> dict[str, str]:
         "lines": _("Lines of one head. Arrow keys move over the tokens, Enter pins one."),
         "hint": _("Point at a token for its weights; a click pins it."),
         "most": _("Only the 1,500 strongest lines are drawn; point at a token for all of its own."),
-        "query_of": _("Attends from"),
-        "key_of": _("Is attended to"),
+        "query_of": _("reads"),
+        "key_of": _("Who reads"),
         "nobody": _("no weight at all"),
-        "query": _("query"),
         "key": _("key"),
         "save": _("Save as"),
     }

@@ -27,5 +27,11 @@ export function share(axes, room) {
 // The words beside points: plotly has no rule for words that would cover each other.
 export const pointWords = (node) => node.querySelectorAll(".scatterlayer .textpoint text");
 
+// The cells of a figure's heatmap as plotly decoded them, and what hovering says of each.
+export function heatmap(node) {
+  const { z, hovertext } = node._fullData[0];
+  return { z, hovertext };
+}
+
 // The buttons of a figure, from left to right.
 export const barButtons = (node) => node.querySelectorAll(".modebar-btn");

@@ -1,8 +1,8 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
 import { attempt } from "./attempts.js";
-import { FRAME } from "./events.js";
-import { barButtons, drawnLayout, pointWords, share } from "./insides.js";
+import { followFrames, lastFrame } from "./events.js";
+import { barButtons, drawnLayout, heatmap, pointWords, share } from "./insides.js";
 import { isDark } from "./theme.js";
 import { loadPlotly } from "./vendors.js";
 
@@ -17,7 +17,7 @@ function draw(state) {
   const figure = JSON.parse(data.figure);
   const templates = JSON.parse(data.templates);
   state.dark = isDark(node);
-  name(node, data.name || titles(figure.layout));
+  name(node, data.name || titles(figure.layout), data.picks ? "application" : "figure"); // of its own arrow keys
   figure.layout.template = templates[state.dark ? "dark" : "light"];
   figure.layout.uirevision ??= "kept";
   figure.layout.autosize = true;
@@ -36,8 +36,8 @@ function draw(state) {
 }
 
 // A screen reader says what the figure shows: what plotly draws, letter by letter, says nothing.
-function name(node, words) {
-  node.setAttribute("role", "figure");
+function name(node, words, role) {
+  node.setAttribute("role", role);
   node.setAttribute("aria-label", words);
 }
 
@@ -129,9 +129,43 @@ function listen(state) {
   node.on("plotly_buttonclicked", ({ button }) => play(state, button.args));
   node.on("plotly_sliderchange", ({ step, interaction }) => interaction && play(state, step.args));
   node.on("plotly_animatingframe", ({ animation }) => setTimeout(part, animation.transition.duration + 50, state));
+  if (state.data.picks) listenToKeys(state);
   node.on("plotly_click", (event) => {
     const cell = event.points[0]?.pointIndex;
     if (state.data.picks && Array.isArray(cell)) state.send("cell", [cell[0], cell[1]]);
+  });
+}
+
+// The arrow keys move over the cells, saying each as the pointer does; Enter is a click.
+const ARROWS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+export function movedCell([row, column], key, rows, columns) {
+  const [down, across] = ARROWS[key];
+  return [Math.max(0, Math.min(rows - 1, row + down)), Math.max(0, Math.min(columns - 1, column + across))];
+}
+
+function listenToKeys(state) {
+  const { node } = state;
+  node.tabIndex = 0;
+  const say = () => {
+    const { z, hovertext } = heatmap(node);
+    const [row, column] = state.cell ?? [0, 0];
+    state.cell = [Math.min(row, z.length - 1), Math.min(column, z[0].length - 1)];
+    window.Plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
+    const words = hovertext?.[state.cell[0]]?.[state.cell[1]] ?? "";
+    node.setAttribute("aria-label", `${state.data.name}: ${words.replace(/<[^>]*>/g, " ")}`);
+  };
+  node.addEventListener("focus", () => { if (node.matches(":focus-visible")) say(); });
+  node.addEventListener("blur", () => window.Plotly.Fx.unhover(node));
+  node.addEventListener("keydown", (event) => {
+    if (event.target !== node) return; // a button of the figure
+    if (event.key === "Enter" && state.cell) state.send("cell", state.cell);
+    else if (event.key in ARROWS) {
+      const { z } = heatmap(node);
+      state.cell = movedCell(state.cell ?? [0, 0], event.key, z.length, z[0].length);
+      say();
+    } else return;
+    event.preventDefault();
   });
 }
 
@@ -144,9 +178,10 @@ function play(state, [frames, options]) {
 // Hover text says its weight in a span, whatever the language around it.
 export const weighed = (text, weight) => text.replace(/<span>[^<]*<\/span>/, `<span>${weight.toFixed(4)}</span>`);
 
-function follow(state, { values, rows, columns }) {
+function follow(state, frame) {
   const { node, data } = state;
-  if (!data?.follows || !node.data || state.busy) return;
+  if (!frame || frame.isBetween || !data?.follows || !node.data || state.busy) return;
+  const { values, rows, columns } = frame;
   const z = Array.from({ length: rows }, (_row, i) => Array.from(values.subarray(i * columns, (i + 1) * columns), (v) => (Number.isNaN(v) ? null : v)));
   const { hovertext } = node.data[0];
   if (Array.isArray(hovertext) && hovertext.length !== rows) return; // another example
@@ -169,8 +204,7 @@ function mount(parentElement) {
   state.theme = setInterval(() => {
     if (node.isConnected && node.data && isDark(node) !== state.dark) refresh(state);
   }, 500);
-  state.follow = (event) => follow(state, event.detail);
-  window.addEventListener(FRAME, state.follow);
+  state.unfollow = followFrames((frame) => follow(state, frame));
   nodes.set(parentElement, state);
   return state;
 }
@@ -186,6 +220,8 @@ async function refresh(state) {
       state.again = false;
       await attempt(() => drawAnew(state));
     } while (state.again);
+    state.busy = false;
+    follow(state, lastFrame());
   } catch (error) {
     console.error("A figure could not be drawn.", error);
     say(state, state.data.sorry.notDrawn);
@@ -224,7 +260,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     if (state.call !== call) return; // a newer one came while this one was on its way
     clearInterval(state.theme);
     state.resize.disconnect();
-    window.removeEventListener(FRAME, state.follow);
+    state.unfollow();
     if (window.Plotly && state.node.data) window.Plotly.purge(state.node);
     nodes.delete(parentElement);
   };

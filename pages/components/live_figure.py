@@ -29,7 +29,10 @@ CONFIG: dict[str, Any] = {
     "responsive": False,  # the component resizes by itself; plotly would listen to the window only
     "modeBarButtons": [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
 }
-_CSS = ".live-figure { width: 100%; overflow: hidden; }\n"
+_CSS = """
+.live-figure { width: 100%; overflow: hidden; }
+.live-figure:focus-visible { outline: 2px solid var(--st-primary-color); outline-offset: -2px; }
+"""
 _mount = st.components.v2.component(
     "live_figure",
     html='<div class="live-figure"></div>\n',
@@ -50,7 +53,8 @@ def live_figure(
     """Show a figure under a key that stays the same from tick to tick.
 
     name: what a screen reader says of it, without the marks of Markdown; else its axes' titles.
-    on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked.
+    on_pick: hears row and column, from 0, of a cell of the figure's heatmap that is clicked,
+    or reached by the arrow keys and chosen with Enter.
     follows: the heatmap takes the weights of the head grid's animation while that plays.
 
     The figure loses its own template, for the browser knows the theme better. Pass float32 arrays

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+
+from pages.i18n import _
 
 
 def packed(header: Mapping[str, Any], values: npt.NDArray[Any]) -> bytes:
@@ -30,6 +32,13 @@ def is_index(value: object, *ends: int) -> TypeGuard[list[int]]:
         isinstance(part, int) and not isinstance(part, bool) and 0 <= part < end
         for part, end in zip(value, ends, strict=True)
     )
+
+
+def query_names(tokens: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return what is said of each query of a map: the words for it, else its number and token."""
+    if words:
+        return list(words)
+    return [_("query {n}: {at}").format(n=n, at=token) for n, token in enumerate(tokens, 1)]
 
 
 def pooled(

@@ -21,19 +21,19 @@ def page() -> None:
     show.header("train")
     _read_link()
     _link_problems()
-    _presets()
+    draft = state.current_draft()  # once: a callback of a later run may replace it meanwhile
+    checked = drafts.check(draft)
+    _presets(draft.values)
     with st.container(border=True):
         first, second = st.columns([3, 2])
         with first:
-            controls.family()
+            controls.family(draft)
         with second:
-            controls.task()
-        draft = state.draft()
-        checked = drafts.check(draft)
+            controls.task(draft)
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
-    start.bar(checked, preset())
-    settings = settings_of(drafts.family_of(draft), drafts.task_of(draft))
+    start.bar(checked, _preset(draft.values))
+    settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
     by_section = {
         section: [setting for setting in settings if setting.section == section]
         for section in ("model", "task", "training", "")
@@ -47,24 +47,24 @@ def page() -> None:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
     transfer.row(checked)
-    url_config.mirror(draft)
+    url_config.mirror(draft.values)
 
 
-def preset() -> str | None:
+def _preset(draft: drafts.Values) -> str | None:
     """Return the preset that the draft is, unchanged, or None."""
     chosen = st.session_state.get(_PRESET)
-    if chosen in PRESETS and not drafts.differences(state.draft(), _values(chosen)):
+    if chosen in PRESETS and not drafts.differences(draft, _values(chosen)):
         return str(chosen)
     return None
 
 
-def _presets() -> None:
+def _presets(draft: drafts.Values) -> None:
     if st.session_state.get(_PRESET) not in PRESETS:
-        same = (name for name in PRESETS if not drafts.differences(state.draft(), _values(name)))
+        same = (name for name in PRESETS if not drafts.differences(draft, _values(name)))
         st.session_state[_PRESET] = next(same, None)
     with st.container(border=True):
         first, second = st.columns([2, 3], vertical_alignment="center")
-        first.selectbox(
+        chosen = first.selectbox(
             _("Preset"),
             list(PRESETS),
             format_func=lambda name: _(PRESETS[name].label),
@@ -75,16 +75,15 @@ def _presets() -> None:
             persist_state="session",
         )
         with second:
-            _about(st.session_state[_PRESET])
+            _about(chosen, draft)
 
 
-def _about(name: str | None) -> None:
+def _about(name: str | None, draft: drafts.Values) -> None:
     """Say what the preset learns, or how the draft differs from it."""
-    if name is None:
+    if name not in PRESETS:
         st.caption(_("This configuration is your own. A preset would replace it."))
         return
     chosen = PRESETS[name]
-    changed = drafts.differences(state.draft(), _values(name))
     st.caption(
         _("{learns} It reaches {reaches} in {time} here.").format(
             learns=_(chosen.learns),
@@ -92,30 +91,31 @@ def _about(name: str | None) -> None:
             time=run_time.takes(chosen.experiment),
         )
     )
-    if changed:
-        with st.container(horizontal=True, vertical_alignment="center"):
+    changed = drafts.differences(draft, _values(name))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if changed:
             st.markdown(
-                f":orange-badge[:material/edit: {_('Changed')}] " + _changes(name, changed),
+                f":orange-badge[:material/edit: {_('Changed')}] "
+                + _changes(draft, _values(name), changed),
                 width="content",
             )
-            st.button(
-                _("Reset"),
-                icon=":material/undo:",
-                help=_("Set everything back to the preset."),
-                on_click=_take_preset,
-                key="configure-reset",
-            )
+        st.button(  # also for what is typed and was not sent yet, of which the server knows nothing
+            _("Reset"),
+            icon=":material/undo:",
+            help=_("Set everything back to the preset."),
+            on_click=_take_preset,
+            key="configure-reset",
+        )
 
 
-def _changes(name: str, changed: list[str], most: int = 3) -> str:
+def _changes(draft: drafts.Values, old: drafts.Values, changed: list[str], most: int = 3) -> str:
     """Return the first few settings that differ, with their old and new values."""
-    old, new = _values(name), state.draft()
     if {"model.family", "task.name"} & set(changed):
         return _("another family or task")
     words = [
         _("another text")
         if path == "task.text"
-        else f"`{path.rpartition('.')[2]}` {drafts.get(old, path)} → {drafts.get(new, path)}"
+        else f"`{path.rpartition('.')[2]}` {drafts.get(old, path)} → {drafts.get(draft, path)}"
         for path in changed[:most]
     ]
     more = len(changed) - most
@@ -123,8 +123,8 @@ def _changes(name: str, changed: list[str], most: int = 3) -> str:
 
 
 def _take_preset() -> None:
-    chosen = st.session_state[_PRESET]
-    if chosen is not None:
+    chosen = st.session_state.get(_PRESET)
+    if chosen in PRESETS:
         state.set_draft(_values(chosen))
 
 

@@ -16,12 +16,10 @@ _KEY = "corpus-text"
 
 def area(checked: Checked) -> None:
     """Draw the text of the draft, folded, where its task reads one."""
-    if "text" not in drafts.get(state.draft(), "task"):
+    values = checked.draft.values
+    if drafts.task_of(values) != "own-text":
         return
-    if drafts.task_of(state.draft()) != "own-text":
-        return
-    pasted = drafts.get(state.draft(), _PATH)
-    unit = drafts.get(state.draft(), "task.unit")
+    pasted, unit = drafts.get(values, _PATH), drafts.get(values, "task.unit")
     wrong = checked.at(_PATH)
     with st.container(border=True):
         st.header(_("Text"), anchor=False)
@@ -57,8 +55,8 @@ def _counts(text: str, unit: str, *, is_own: bool) -> str:
 
 
 def _take() -> None:
-    text = st.session_state[_KEY]
-    if len(text) > MOST_CHARACTERS:  # the page says so, and forgets it
-        return
+    text, values = st.session_state[_KEY], state.draft()
+    if len(text) > MOST_CHARACTERS or drafts.task_of(values) != "own-text":
+        return  # too long: the page says so, and forgets it
     state.set_own_text(text)
-    state.set_draft(drafts.put(state.draft(), _PATH, text))
+    state.set_draft(drafts.put(values, _PATH, text), by=_PATH)

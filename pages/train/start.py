@@ -58,19 +58,25 @@ def place(seed: Sequence[Setting], checked: Checked) -> None:
 
 
 def _why_not(checked: Checked) -> None:
+    """Name what must be mended; each sentence stands at its control, the rest here."""
+    values = checked.draft.values
     known = {
-        setting.path: _(setting.label)
-        for setting in settings_of(drafts.family_of(state.draft()), drafts.task_of(state.draft()))
+        "task.name": _("the task"),
+        **{
+            setting.path: _(setting.label)
+            for setting in settings_of(drafts.family_of(values), drafts.task_of(values))
+        },
     }
-    sections = dict.fromkeys(
+    places = dict.fromkeys(
         known.get(problem.field, problem.field or _("the configuration"))
         for problem in checked.problems
     )
-    sentence = _("It cannot start yet: look at {places}.").format(places=", ".join(sections))
+    sentence = _("Can't start yet: fix {places}.").format(places=", ".join(places))
     with st.container(gap=None, width="stretch"):
         st.markdown(f":red[:material/error: **{escape(sentence)}**]")
         for problem in checked.problems:
-            st.caption(escape(_(problem.sentence)))
+            if problem.field not in known:
+                st.caption(escape(_(problem.sentence)))
 
 
 def _needs(experiment: Experiment) -> None:

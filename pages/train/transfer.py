@@ -16,21 +16,21 @@ _MAX_MEGABYTES = 1
 
 
 def row(checked: Checked) -> None:
-    """Draw the download and the upload of the configuration, folded."""
+    """Draw the download and the upload of the experiment, folded."""
     problems = st.session_state.get(_PROBLEMS, [])
     with st.expander(
-        _("Configuration as a file"), icon=":material/data_object:", expanded=bool(problems)
+        _("Experiment as a file"), icon=":material/data_object:", expanded=bool(problems)
     ):
         experiment = checked.experiment
         st.download_button(
-            _("Download JSON"),
+            _("Download the experiment"),
             "" if experiment is None else to_json(experiment),
             file_name="experiment.json",
             mime="application/json",
             icon=":material/download:",
             disabled=experiment is None,
             on_click="ignore",
-            help=_("The whole experiment; the command line trains it too."),
+            help=_("All settings as JSON; the command line trains it too."),
         )
         st.file_uploader(
             _("Upload an experiment"),
@@ -45,7 +45,7 @@ def row(checked: Checked) -> None:
 
 
 def _take() -> None:
-    file = st.session_state[_FILE]
+    file = st.session_state.get(_FILE)
     st.session_state[_PROBLEMS] = []
     if file is None:
         return
@@ -53,9 +53,9 @@ def _take() -> None:
         experiment = from_json(file.getvalue())
     except ConfigError as error:
         sentences = [_(sentence) for sentence in error.sentences]
-        why = _("{name} was not taken:").format(name=file.name)
+        why = _("{name} was not loaded:").format(name=file.name)
         st.session_state[_PROBLEMS] = [why, *sentences]
         return
     state.set_draft(experiment.model_dump())
-    words = _("Settings taken from {name}.").format(name=escape(file.name))
+    words = _("Experiment loaded from {name}.").format(name=escape(file.name))
     st.toast(words, icon=":material/upload_file:")

@@ -1,7 +1,10 @@
 """Controls: every setting of an experiment as a widget, generated from the config's fields.
 
-The draft is the truth. Before a widget is drawn its state is set from the draft; when a person
-changes it, a callback writes the draft. So presets, links, uploads and page changes just work.
+The draft is the truth. A widget begins with the draft's value; when a person changes it, a callback
+writes the draft. A page reads the draft once in a run. Where a preset, a link, a file or another
+family replaces it, the widgets are new ones, by their keys: what a browser still says of the old
+ones, or has half typed into them, is not taken for an answer, and a callback ignores what is not
+among its options.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import drafts, state
-from pages.ui.drafts import Checked
+from pages.ui.drafts import Checked, Draft
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
@@ -55,11 +58,18 @@ def _grid(settings: Sequence[Setting], checked: Checked) -> None:
                 control(setting, checked)
 
 
+def key_of(path: str, draft: Draft) -> str:
+    """Return the name of the control of a setting in this edition of the draft."""
+    count = {"model.family": 1, "task.name": 2}.get(path, len(draft.edition))
+    edition = draft.edition[:count]
+    return f"{KEY}{path}" + ("@" + "-".join(map(str, edition)) if any(edition) else "")
+
+
 def control(setting: Setting, checked: Checked) -> None:
     """Draw one setting and, below it, what is wrong with it."""
-    key = KEY + setting.path
-    st.session_state[key] = drafts.get(state.draft(), setting.path)
-    shared: dict[str, Any] = {"key": key, "on_change": _take, "args": (setting.path, setting.kind)}
+    key = key_of(setting.path, checked.draft)
+    _begin(key, drafts.get(checked.draft.values, setting.path))
+    shared: dict[str, Any] = {"key": key, "on_change": _take, "args": (key, setting)}
     if setting.kind == "choice":
         _choice(setting, shared)
     elif setting.kind == "bool":
@@ -70,6 +80,12 @@ def control(setting: Setting, checked: Checked) -> None:
         complaint(sentence)
     for said in checked.advice_at(setting.path):
         remark(said)
+
+
+def _begin(key: str, value: Any) -> None:
+    """Give a new widget its first value; one that is there already keeps what it holds."""
+    if key not in st.session_state:
+        st.session_state[key] = value
 
 
 def complaint(sentence: str) -> None:
@@ -83,11 +99,11 @@ def remark(said: Advice) -> None:
     st.caption(f":orange[:material/warning: {words}]" if said.is_warning else words)
 
 
-def family() -> None:
+def family(draft: Draft) -> None:
     """Draw the choice of the model family."""
-    chosen = drafts.family_of(state.draft())
-    key = KEY + "model.family"
-    st.session_state[key] = chosen
+    chosen = drafts.family_of(draft.values)
+    key = key_of("model.family", draft)
+    _begin(key, chosen)
     st.segmented_control(
         _("Model family"),
         list(FAMILIES),
@@ -97,23 +113,24 @@ def family() -> None:
         key=key,
         help=variants(_("Which way the tokens go."), FAMILIES),
         on_change=_take_family,
+        args=(key,),
     )
     st.caption(_(FAMILIES[chosen].help))
 
 
-def task() -> None:
+def task(draft: Draft) -> None:
     """Draw the choice of the task, among those that the family can learn."""
-    draft = state.draft()
-    chosen = drafts.task_of(draft)
-    key = KEY + "task.name"
-    st.session_state[key] = chosen
+    chosen = drafts.task_of(draft.values)
+    key = key_of("task.name", draft)
+    _begin(key, chosen)
     st.selectbox(
         _("Task"),
-        tasks_for(drafts.family_of(draft)),
+        tasks_for(drafts.family_of(draft.values)),
         format_func=lambda name: _(TASK_FACTS[name].label),
         key=key,
         help=_("What the model learns; the list holds what the chosen family can."),
         on_change=_take_task,
+        args=(key,),
     )
     st.caption(
         _(TASK_FACTS[chosen].help),
@@ -143,11 +160,11 @@ def _choice(setting: Setting, shared: dict[str, Any]) -> None:
 
 
 def _number(setting: Setting, shared: dict[str, Any]) -> None:
+    """Draw a number; it has no limits here, so that the configuration can say what is wrong."""
     number = int if setting.kind == "int" else float
     st.number_input(
         _(setting.label),
-        min_value=None if setting.lowest is None else number(setting.lowest),
-        max_value=None if setting.highest is None else number(setting.highest),
+        value=None,  # an emptied field is told from one that holds 0
         step=number(setting.step or (1 if number is int else 0.01)),
         format="%d" if number is int else "%.6g",
         help=_(setting.help),
@@ -155,28 +172,49 @@ def _number(setting: Setting, shared: dict[str, Any]) -> None:
     )
 
 
-def _take(path: str, kind: str) -> None:
-    value = st.session_state[KEY + path]
-    if value is None:
-        return  # an emptied field: the draft keeps its value and the field shows it again
-    if kind == "float":
-        value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
-    state.set_draft(drafts.chosen(state.draft(), path, value))
-
-
-def _take_family() -> None:
-    chosen = st.session_state[KEY + "model.family"]
-    if chosen is None:
+def _take(key: str, setting: Setting) -> None:
+    """Put what a person chose into the draft, if this control is still the one on the screen."""
+    draft = state.current_draft()
+    if key != key_of(setting.path, draft):
         return
-    values, note = drafts.with_family(state.draft(), chosen)
-    state.set_draft(_with_own_text(values))
+    value, old = st.session_state.get(key), drafts.get(draft.values, setting.path)
+    if setting.kind == "float" and value is not None:
+        value = float(f"{value:.9g}")  # 0.004 + 0.0005 is 0.0045, not 0.0045000000000000005
+    if not _is_of(setting, value):
+        st.session_state[key] = old  # an emptied field too: it shows again what the draft holds
+        return
+    values = drafts.chosen(draft.values, setting.path, value)
+    state.set_draft(values, by=setting.path)
+    for path in drafts.differences(values, draft.values):  # what followed has a control too
+        st.session_state[key_of(path, draft)] = drafts.get(values, path)
+
+
+def _is_of(setting: Setting, value: Any) -> bool:
+    """Say whether a value is one that the control of a setting can hold."""
+    if setting.kind == "choice":
+        return value in (setting.choices or {})
+    if setting.kind == "bool":
+        return isinstance(value, bool)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _take_family(key: str) -> None:
+    draft, chosen = state.current_draft(), st.session_state.get(key)
+    if key != key_of("model.family", draft) or chosen not in FAMILIES:
+        return
+    values, note = drafts.with_family(draft.values, str(chosen))
+    state.set_draft(_with_own_text(values), by="model.family")
     if note is not None:
         st.toast(note, icon=":material/info:")
 
 
-def _take_task() -> None:
-    values = drafts.with_task(state.draft(), st.session_state[KEY + "task.name"])
-    state.set_draft(_with_own_text(values))
+def _take_task(key: str) -> None:
+    draft, chosen = state.current_draft(), st.session_state.get(key)
+    if key != key_of("task.name", draft):
+        return
+    if chosen not in tasks_for(drafts.family_of(draft.values)):
+        return  # a label, or a task of the family that was there before
+    state.set_draft(_with_own_text(drafts.with_task(draft.values, str(chosen))), by="task.name")
 
 
 def _with_own_text(values: drafts.Values) -> drafts.Values:

@@ -1,6 +1,7 @@
-"""Drafts: configurations while they are edited, as nested plain values that need not fit together.
+"""Drafts: configurations while they are edited, as nested plain values.
 
-Every single value of a draft lies in the range of its control; only combinations may be wrong.
+They need not fit together, and a number may be out of its range: the configuration's own sentence
+says so at its control, and nothing is put right behind a person's back.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from pages.i18n import _
 from pages.ui.fields import Setting, settings_of
@@ -21,15 +22,32 @@ from tfm_core.config import (
     tasks_for,
 )
 from tfm_core.config.advice import Advice, advice
+from tfm_core.config.base import plain
 from tfm_core.config.codec import default_sections
+from tfm_core.config.problems import problems_of
+from tfm_core.config.training import own_decay
+from tfm_core.facts.learning_rate import usual_rate
 
 Values = dict[str, Any]
+
+
+class Draft(NamedTuple):
+    """A configuration being edited, and which edition of it is on the screen.
+
+    edition: how often it was replaced as a whole, how often its family and how often its task was
+    chosen. Its controls carry the edition in their names (``controls.key``), so what a browser says
+    of an older one, late, is nobody's value any more.
+    """
+
+    values: Values
+    edition: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
     """What a draft amounts to: an experiment, or the problems that keep it from being one."""
 
+    draft: Draft
     experiment: Experiment | None
     problems: tuple[Problem, ...] = ()
     advice: tuple[Advice, ...] = ()
@@ -43,15 +61,17 @@ class Checked:
         return [said for said in self.advice if said.field == path]
 
 
-def check(values: Mapping[str, Any]) -> Checked:
-    """Validate a draft."""
-    said: tuple[Advice, ...] = ()
-    with suppress(ConfigError):  # another part of the draft may be wrong
-        said = advice(TrainingConfig.parse(values["training"]))
+def check(draft: Draft) -> Checked:
+    """Validate a draft; all that is wrong with it is found at once."""
     try:
-        return Checked(Experiment.parse(values), advice=said)
-    except ConfigError as error:
-        return Checked(None, tuple(error.problems), said)
+        experiment = Experiment.parse(draft.values)
+    except ConfigError:
+        said: tuple[Advice, ...] = ()
+        with suppress(ConfigError):  # another part of the draft may be wrong
+            said = advice(TrainingConfig.parse(draft.values["training"]))
+        return Checked(draft, None, problems_of(draft.values), said)
+    usual = usual_rate(experiment)
+    return Checked(draft, experiment, advice=advice(experiment.training, usual_rate=usual))
 
 
 def family_of(values: Mapping[str, Any]) -> str:
@@ -84,8 +104,9 @@ def chosen(values: Mapping[str, Any], path: str, value: Any) -> Values:
     Weight decay follows the optimiser as long as it is the optimiser's own.
     """
     if path == "training.optimizer":
-        training = TrainingConfig.parse(values["training"]).replace(optimizer=value)
-        return put(put(values, path, value), "training.weight_decay", training.weight_decay)
+        decay = values["training"]["weight_decay"]
+        if decay == own_decay(values["training"]["optimizer"]):
+            values = put(values, "training.weight_decay", own_decay(value))
     return put(values, path, value)
 
 
@@ -143,15 +164,14 @@ def fitting(setting: Setting, value: Any) -> Any:
     if not ((low is None or number >= low) and (high is None or number <= high)):
         raise ValueError(
             _("{label} is {value}, but must be from {low} to {high}.").format(
-                label=_(setting.label), value=_short(value), low=_plain(low), high=_plain(high)
+                label=_(setting.label), value=_short(value), low=_limit(low), high=_limit(high)
             )
         )
     return number
 
 
-def _plain(limit: float | None) -> str:
-    """Return a limit as one writes it: ``1,000,000``, not ``1e+06``; ``0.001``."""
-    return "" if limit is None else f"{limit:,.12g}"
+def _limit(number: float | None) -> str:
+    return "" if number is None else plain(number)
 
 
 def _choice(setting: Setting, value: Any) -> str:
@@ -188,10 +208,8 @@ def _moved(values: Mapping[str, Any], family: str, task: str) -> Values:
         value = values[section][name]
         if section != "training" and value == old[section].get(name):
             continue  # untouched: the new family's or task's own default is the better one
-        try:
-            new[section][name] = fitting(setting, value)
-        except ValueError:
-            continue  # a variant that only the old family has
+        if setting.choices is None or value in setting.choices:
+            new[section][name] = value  # else a variant that only the old family has
     return new
 
 

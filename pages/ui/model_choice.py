@@ -218,7 +218,7 @@ def _resolve(name: str, run: Run | None, *, is_edited: bool = False) -> Chosen:
 
 
 def _draft(*, is_edited: bool) -> Experiment:
-    checked = drafts.check(state.draft())
+    checked = drafts.check(state.current_draft())
     if checked.experiment is not None:
         st.session_state[_LAST] = checked.experiment
         return checked.experiment

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.components import served
 from pages.ui import page_table, runs_access, view_link
+from pages.ui.drafts import Draft, Values
 from tfm_core.config.codec import values_to_query
 from tfm_core.config.corpus_tasks import MOST_CHARACTERS
 from tfm_core.presets import PRESETS
@@ -22,6 +23,7 @@ RUN_QUERY = "run"
 
 _RUN = "current_run"
 _DRAFT = "draft"
+_FIRST = (-1, 0, 0)  # the edition before the first
 _DEVICE = "device"
 _PAGE = "page"
 _NOTICES = "notices"
@@ -70,22 +72,36 @@ def keep_run_in_link() -> None:
         name_run(chosen)
 
 
-def draft() -> dict[str, Any]:
+def draft() -> Values:
     """Return the configuration being edited as nested plain values; it need not be valid.
 
     A new session starts with the first thing worth trying; the Train page reads its link.
     """
+    return current_draft().values
+
+
+def current_draft() -> Draft:
+    """Return the configuration being edited, with its edition: read it once in a run of a page."""
     if _DRAFT not in st.session_state:
         set_draft(PRESETS[FIRST_PRESET].experiment.model_dump())
-    values: dict[str, Any] = st.session_state[_DRAFT]
-    return values
+    found: Draft = st.session_state[_DRAFT]
+    return found
 
 
-def set_draft(values: Mapping[str, Any]) -> None:
-    """Replace the configuration being edited."""
-    st.session_state[_DRAFT] = {
+def set_draft(values: Mapping[str, Any], *, by: str = "") -> None:
+    """Replace the configuration being edited.
+
+    by: the path of the control that did so; empty where it is replaced as a whole.
+    """
+    whole, family, task = st.session_state[_DRAFT].edition if _DRAFT in st.session_state else _FIRST
+    if not by:
+        whole += 1
+    family += by == "model.family"
+    task += by == "task.name"
+    copy = {
         key: dict(value) if isinstance(value, Mapping) else value for key, value in values.items()
     }
+    st.session_state[_DRAFT] = Draft(copy, (whole, family, task))
 
 
 def own_text() -> str:

@@ -36,7 +36,7 @@ class TaskPanels:
 _TEXT = TaskPanels(
     sample="pages.home.samples:text",
     example_name="pages.ui.example_names:of_text",
-    own="pages.attention.own:sentence",
+    own="pages.attention.sentence:sentence",
     own_words="attention_own_text",
 )
 TASK_PANELS: dict[str, TaskPanels] = {

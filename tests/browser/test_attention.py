@@ -39,7 +39,7 @@ def test_a_fresh_run_is_looked_into_with_tokens_on_both_axes(open_tab: OpenTab) 
     expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
     source = tab.said("Source").inner_text()
     assert axis(tab, "x") == [letter for letter in source if letter.strip()]
-    assert axis(tab, "y")[0] == "<bos>"
+    assert axis(tab, "y")[-1] == "<eos>"  # rows are named by what they write
     tab.await_rest(3000)
 
 
@@ -49,7 +49,7 @@ def test_hover_says_the_exact_weight_and_its_tokens(open_tab: OpenTab) -> None:
     words = hover(tab)
     assert re.search(r"\b[01]\.\d{3,}", words), words
     assert any(token in words for token in axis(tab, "x"))
-    assert any(token in words for token in axis(tab, "y"))
+    assert any(f"writes {token}, after" in words for token in axis(tab, "y"))
 
 
 def test_hover_over_the_grid_of_heads_says_the_exact_weight(open_tab: OpenTab) -> None:
@@ -78,15 +78,15 @@ def test_a_click_in_the_grid_picks_another_head_and_the_link_keeps_it(open_tab: 
 def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     answer = tab.said("Model")
-    expect(tab.main.get_by_text("Answer at step 1,000")).to_be_visible()
+    expect(tab.main.get_by_text("at step 1,000")).to_be_visible()
     last = tab.plotly(MAP, WEIGHTS)
     learned = answer.inner_text()
     tab.button("Back").click()
-    expect(tab.main.get_by_text("Answer at step 1,000")).to_be_hidden()
+    expect(tab.main.get_by_text("at step 1,000")).to_be_hidden()
     expect(tab.page).to_have_url(re.compile(r"\bstep=\d+\b"))
     slider = tab.main.get_by_role("slider", name="Step of the training")
     slider.press("Home")
-    expect(tab.main.get_by_text("Answer at step 0", exact=True)).to_be_visible()
+    expect(tab.main.get_by_text("at step 0", exact=True)).to_be_visible()
     tab.await_plotly(MAP, f"{WEIGHTS} !== arg", last)
     expect(answer).not_to_have_text(learned)
     slider.press("End")
@@ -109,7 +109,18 @@ def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: Open
     problem = tab.main.get_by_role("alert")
     expect(problem).to_contain_text("“teachr” is not a word of this task")
     expect(problem).to_contain_text("near ones are teacher")
-    expect(tab.figure(MAP)).to_have_count(0)
+    expect(tab.figure(MAP)).to_be_visible()  # of the sentence before
+    tab.button("Read “A teacher bought a book.”").click()
+    expect(problem).to_have_count(0)
+    expect(sentence).to_have_value("A teacher bought a book.")
+    sentence.fill("A teacher bought a b")
+    completed = tab.page.locator("datalist option[value='A teacher bought a bag']")
+    expect(completed).to_have_count(1)
+    tab.button("Clear").click()
+    for word in ("the", "dog", "slept"):
+        tab.main.locator(".chips").get_by_role("button", name=word, exact=True).click()
+        expect(sentence).to_have_value(re.compile(rf"\b{word}$"))
+    expect(tab.said("Model")).to_have_text("개는 잤다.")
 
 
 def test_a_square_map_leaves_no_empty_room_on_a_phone(open_tab: OpenTab) -> None:
@@ -119,3 +130,32 @@ def test_a_square_map_leaves_no_empty_room_on_a_phone(open_tab: OpenTab) -> None
     tab.await_plotly("attention-map", f"{spare} < 100")
     lacks = "node._fullLayout._size.w - node._fullLayout.xaxis._length"
     assert tab.plotly("attention-map", lacks) < 25
+
+
+def test_the_map_is_moved_over_by_the_arrow_keys(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN)
+    expect(tab.figure(MAP).locator(".xtick text").first).to_be_visible()
+    figure = tab.main.get_by_role("application", name="Map of the head")
+    figure.focus()
+    figure.press("ArrowDown")
+    expect(figure).to_have_attribute("aria-label", re.compile(r"2: writes .* weight [01]\.\d{4}"))
+    figure.press("Enter")
+    expect(tab.page).to_have_url(re.compile(r"\bcell=2%2C1\b"))
+    expect(tab.main.get_by_text("Softmax")).to_be_visible()
+
+
+def test_a_tap_on_a_head_brings_the_big_map_into_sight_on_a_phone(open_tab: OpenTab) -> None:
+    tab = open_tab(KOREAN, viewport={"width": 390, "height": 844})
+    head(tab, 1, 2).click()
+    expect(tab.figure(MAP)).to_be_in_viewport(ratio=0.5)
+    expect(tab.main.get_by_text("Layer 1, head 2", exact=True)).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("run", ["recorded-korean", "recorded-digits"])
+def test_the_maps_stand_in_the_first_screen_of_a_projector(open_tab: OpenTab, run: str) -> None:
+    tab = open_tab(f"attention?run={run}", viewport={"width": 1280, "height": 720})
+    cells = tab.main.get_by_role("gridcell")
+    expect(cells.last).to_be_in_viewport(ratio=1)
+    expect(cells.first).to_be_in_viewport(ratio=1)
+    tab.await_plotly(MAP, "node._fullLayout.yaxis._length > 100")
+    expect(tab.figure(MAP).locator(".heatmaplayer image").first).to_be_in_viewport(ratio=1)

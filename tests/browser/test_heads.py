@@ -23,15 +23,17 @@ COUNT_RUNS = """() => {
 
 
 def await_animation(tab: Tab, condition: str, arg: Any = None) -> Any:
-    """Wait for a JavaScript condition of ``step``, ``answer``, ``say``, ``press`` and ``arg``.
+    """Wait for a JavaScript condition of ``step``, ``line``, ``say``, ``press`` and ``arg``.
 
     The page itself looks, in every frame that it draws, so that no step of it is missed.
     """
-    parts = [tab.main.locator(selector).element_handle() for selector in (".heads", ".say")]
+    parts = [
+        tab.main.locator(selector).element_handle() for selector in (".heads", ".say", ".line")
+    ]
     return tab.page.wait_for_function(
-        f"""([heads, said, arg]) => {{
-            const text = place => heads.querySelector(place).textContent;
-            const [step, answer, say] = [text(".step"), text(".answer"), said.textContent];
+        f"""([heads, said, verdict, arg]) => {{
+            const step = heads.querySelector(".step").textContent;
+            const [say, line] = [said, verdict].map(part => part.textContent);
             const press = name => heads.querySelector(`[aria-label='${{name}}']`).click();
             return {condition};
         }}""",
@@ -49,9 +51,9 @@ def test_the_training_plays_in_the_browser_and_everything_moves_along(open_tab: 
     expect(heads.locator(".step")).to_have_text("Step 1,000")
     said = tab.main.locator(".lines .say").inner_text()
     play(tab)
-    await_animation(tab, "step === 'Step 8' && say !== arg && answer.includes('not right')", said)
+    await_animation(tab, "step === 'Step 7' && say !== arg", said)
     expect(heads.locator(".step")).to_have_text("Step 1,000")
-    expect(heads.locator(".answer")).to_contain_text("✓ right")
+    expect(tab.main.locator(".line")).to_contain_text("✓ right")
     expect(tab.main.locator(".lines .say")).to_have_text(said)
 
 
@@ -70,18 +72,29 @@ def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> No
     await_animation(tab, "step === 'Step 4' && (press('Pause'), true)")
     expect(tab.main.locator(".heads .step")).to_have_text("Step 4")
     expect(tab.page).to_have_url(re.compile(r"\bstep=4\b"))
-    expect(tab.main.get_by_text("Answer at step 4", exact=True)).to_be_visible()
+    expect(tab.main.get_by_text("at step 4", exact=True)).to_be_visible()
+
+
+def test_the_answer_and_the_heading_move_with_the_film(open_tab: OpenTab) -> None:
+    tab = open_tab(LINES)
+    title = tab.main.get_by_role("heading", name="Layer 1, head 1")
+    before = title.inner_text()
+    play(tab)
+    tab.main.locator(".line", has_text="✗").filter(has_text="at step 7").wait_for()
+    expect(title).not_to_have_text(before)
+    expect(tab.main.locator(".line")).to_contain_text("✓ right")
+    expect(title).to_have_text(before)
 
 
 def test_a_token_is_pinned_with_the_keyboard_and_the_link_keeps_it(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
-    token = tab.main.get_by_role("button", name="query 2: 선생님")
+    token = tab.main.get_by_role("button", name=re.compile("^2: writes .+, after .+"))
     expect(token).to_have_attribute("aria-pressed", "true")
     token.focus()
     tab.page.keyboard.press("ArrowDown")
     tab.page.keyboard.press("Enter")
     expect(tab.page).to_have_url(re.compile(r"\bpin=q3\b"))
-    expect(tab.main.locator(".lines .say")).to_contain_text("Attends from “이” (3)")
+    expect(tab.main.locator(".lines .say")).to_contain_text(re.compile("^3: writes .+ · reads: "))
     tab.page.keyboard.press("Escape")
     expect(tab.page).not_to_have_url(re.compile(r"\bpin="))
 
@@ -98,7 +111,7 @@ def test_a_click_on_a_cell_opens_its_arithmetic(open_tab: OpenTab) -> None:
 def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path: Path) -> None:
     tab = open_tab(f"{KOREAN}&deeper=take")
     with tab.page.expect_download() as download:
-        tab.button("Page that plays").click()
+        tab.button("Animation (HTML, works offline)").click()
     path = tmp_path / "heads.html"
     download.value.save_as(path)
     apart = tab.page.context.browser.new_context(offline=True)  # the app's tab still loads scripts
@@ -112,8 +125,11 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
     page.get_by_role("gridcell", name="Layer 1, Head 3").click()
     expect(page.locator("#which")).to_have_text("Layer 1, head 3")
     page.locator(".lines text[data-side=q]").nth(1).hover()
-    expect(page.locator(".lines .say")).to_contain_text("Attends from “선생님” (2)")
+    expect(page.locator(".lines .say")).to_contain_text(
+        re.compile("^2: writes .+, after .+ · reads")
+    )
     page.get_by_role("slider").press("Home")
     expect(page.locator(".heads .step")).to_have_text("Step 0")
+    expect(page.locator(".heads .answer")).to_contain_text("✗ not right")
     apart.close()
     assert errors == []

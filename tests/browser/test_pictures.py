@@ -39,7 +39,7 @@ def test_the_patches_of_a_fresh_run_can_be_looked_at(open_tab: OpenTab) -> None:
 def test_another_patch_can_ask(open_tab: OpenTab) -> None:
     tab = open_tab(DIGITS)
     expect(tab.main.get_by_text("How much attention each patch receives")).to_be_visible()
-    tab.pick("Which patch attends", "2,3")
+    tab.pick("Attention of which patch", "Patch 2,3")
     expect(tab.main.get_by_text("Where the outlined patch looks.")).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"patch=2(%2C|,)3"))
 
@@ -66,6 +66,26 @@ def test_a_drawn_digit_is_read_and_cleared(open_tab: OpenTab) -> None:
         pad.hover(position={"x": 144 - down, "y": 65 + 25 * down})
     tab.page.mouse.up()
     expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    tab.main.get_by_role("button", name="Clear").click()
+    expect(tab.main.locator(PATCHES)).to_have_count(0)
+
+
+def test_the_last_thing_done_is_read(open_tab: OpenTab) -> None:
+    tab = open_tab(DIGITS)
+    tab.choose("Your own")
+    tab.main.locator("input[type=file]").set_input_files(
+        {"name": "one.png", "mimeType": "image/png", "buffer": one()}
+    )
+    expect(tab.said("Model")).to_have_text(re.compile(r"^1, with [\d.]+ %$"))
+    read = tab.main.get_by_test_id("stImage").locator("img").first.get_attribute("src")
+    pad = tab.main.locator(".pad canvas")
+    pad.hover(position={"x": 60, "y": 60})
+    tab.page.mouse.down()
+    for place in ((200, 60), (120, 220)):
+        pad.hover(position={"x": place[0], "y": place[1]})
+    tab.page.mouse.up()
+    picture = tab.main.get_by_test_id("stImage").locator("img").first
+    expect(picture).not_to_have_attribute("src", read)
     tab.main.get_by_role("button", name="Clear").click()
     expect(tab.main.locator(PATCHES)).to_have_count(0)
 

@@ -35,10 +35,10 @@ def test_heads_that_do_not_divide_the_width_are_told_at_their_control(open_tab: 
     expect(tab.button("Start")).to_be_disabled()
     column = tab.main.get_by_test_id("stColumn").filter(has=number(tab, HEADS)).last
     expect(column.get_by_text("n_heads 3 does not divide")).to_be_visible()
-    expect(tab.main.get_by_text("It cannot start yet")).to_be_visible()
+    expect(tab.main.get_by_text("Can't start yet")).to_be_visible()
     set_number(tab, HEADS, 4)
     expect(tab.button("Start")).to_be_enabled()
-    expect(tab.main.get_by_text("It cannot start yet")).to_be_hidden()
+    expect(tab.main.get_by_text("Can't start yet")).to_be_hidden()
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,15 @@ def test_weight_decay_is_the_optimisers_own_until_one_is_given(name):
 
 def test_coupled_weight_decay_is_warned_about_and_its_absence_explained():
     assert advice(TrainingConfig()) == ()
+    for rate in (10.0, 1e-5):
+        (warning,) = advice(TrainingConfig(learning_rate=rate), usual_rate=0.004)
+        assert (warning.field, warning.is_warning) == ("training.learning_rate", True)
+        assert "the usual 0.004" in warning.sentence or "The usual 0.004" in warning.sentence
+    assert (
+        "10 is 2,500 times"
+        in advice(TrainingConfig(learning_rate=10.0), usual_rate=0.004)[0].sentence
+    )
+    assert advice(TrainingConfig(learning_rate=0.01), usual_rate=0.004) == ()
     (reason,) = advice(TrainingConfig(optimizer="adam"))
     assert (reason.field, reason.is_warning) == ("training.optimizer", False)
     assert "With Adam, weight decay is 0 unless you type one. Adam adds" in reason.sentence

@@ -15,7 +15,32 @@ def opened(run=None, **query):
 
 def said(at):
     parts = [*at.markdown, *at.caption, *at.warning, *at.error, *at.info]
-    return " ".join(part.value for part in parts)
+    return " ".join([*(part.value for part in parts), *map(text_of, trees(at))])
+
+
+def trees(at):
+    """Return what stands in each part of the page that moves with the film, as it is now."""
+    moving = [part.proto for part in at.get("bidi_component")]
+    sent = [json.loads(part.json) for part in moving if part.component_name == "moving"]
+    return [data["trees"][str(data["step"])] for data in sent]
+
+
+def text_of(tree):
+    """Return the text of a tree [tag, class, *children]."""
+    if isinstance(tree, list):
+        return "".join(text_of(child) for child in tree[2:])
+    return tree if isinstance(tree, str) else ""
+
+
+def shares(at):
+    """Return the probabilities that the bars show, in their order."""
+
+    def found(tree):
+        if isinstance(tree, list):
+            return [share for child in tree[2:] for share in found(child)]
+        return [tree] if isinstance(tree, float) else []
+
+    return [share for tree in trees(at) for share in found(tree)]
 
 
 def grid(at):
@@ -30,6 +55,10 @@ def part_of(at, name):
     return found
 
 
+def header_of(sent):
+    return json.loads(sent[4 : 4 + int.from_bytes(sent[:4], "little")])
+
+
 def n_drawn(at):
     """Return how many components of its own the page has: figures, grids and the like."""
     parts = at.get("bidi_component")
@@ -38,7 +67,7 @@ def n_drawn(at):
 
 def unpacked(sent):
     length = int.from_bytes(sent[:4], "little")
-    header = json.loads(sent[4 : 4 + length])
+    header = header_of(sent)
     values = np.frombuffer(sent[4 + length :], header["kind"])
     return header, values.reshape(-1, *header["shape"])[header["frame"]]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
+from pages.ui.drafts import Draft
 from pages.ui.page_table import PAGES
 from tfm_core.config import Experiment
 
@@ -28,7 +29,7 @@ def opened_at(
     """
     app = AppTest.from_file(str(FRAME), default_timeout=PATIENCE)
     if draft is not None:
-        app.session_state["draft"] = draft.model_dump()
+        app.session_state["draft"] = Draft(draft.model_dump())
     if token is not None:
         app.session_state["visitor_token"] = token
     for name, value in query.items():

@@ -181,7 +181,7 @@ SHOWN: list[tuple[str, Any, Query]] = [
     (
         "attention",
         Selection(
-            kind="decoder", head=1, example=2, step=0, view="lines", pin=("q", 1),
+            kind="decoder", head=1, example=1, step=0, view="lines", pin=("q", 1),
             deeper="compare", versus="1.1.0.",
         ),
         KOREAN,

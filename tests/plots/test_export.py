@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
-from PIL import Image
 
 from tfm_core.plots.attention import MASKED, SCALES
-from tfm_core.plots.difference import DIVERGING
 from tfm_core.plots.export import csv, map_table, page
-from tfm_core.plots.map_image import map_png, map_svg
+from tfm_core.plots.map_image import cell_colours, map_svg
 
 QUERY, KEY = ("<bos>", "학교", "에"), ("I", "&", "</text>", "school", "\x07")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,26 +55,17 @@ def test_a_large_map_is_one_picture_in_its_svg():
     ET.fromstring(drawn)
 
 
-def test_a_png_has_the_colours_of_the_scale():
-    weights = np.array([[0.0, 1.0], [1.0, 0.0]])
-    image = Image.open(io.BytesIO(map_png(weights, cell=3)))
-    assert image.size == (6, 6)
-    lowest, highest = (tuple(bytes.fromhex(SCALES["light"][i][1:])) for i in (0, -1))
-    assert image.getpixel((0, 0)) == lowest
-    assert image.getpixel((5, 0)) == highest
+def test_cells_have_the_colours_of_the_scale():
+    weights, allowed = np.array([[0.0, 1.0]]), np.array([[True, True]])
+    colours = cell_colours(weights, allowed, SCALES["light"], 0, 1, "light")
+    ends = [tuple(bytes.fromhex(SCALES["light"][i][1:])) for i in (0, -1)]
+    assert [tuple(colour) for colour in colours[0].tolist()] == ends
 
 
-def test_a_difference_can_be_taken_away_with_its_own_scale():
-    image = Image.open(
-        io.BytesIO(map_png(np.array([[0.0, -1.0]]), scale=DIVERGING["light"], lowest=-1, cell=1))
-    )
-    colours = [tuple(bytes.fromhex(DIVERGING["light"][i][1:])) for i in (2, 0)]
-    assert [image.getpixel((0, 0)), image.getpixel((1, 0))] == colours
-
-
-def test_a_png_never_becomes_enormous():
-    image = Image.open(io.BytesIO(map_png(np.eye(512), cell=64)))
-    assert image.size == (4096, 4096)
+def test_a_table_says_what_each_row_writes_where_it_does():
+    table = map_table(weights_of(), QUERY, KEY, None, ("a", None, "b"))
+    assert table["writes"].dropna().tolist() == ["a"] * 5 + ["b"] * 5
+    assert "writes" not in map_table(weights_of(), QUERY, KEY)
 
 
 def test_a_table_has_a_row_for_each_cell_with_the_exact_weight():

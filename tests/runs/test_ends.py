@@ -18,7 +18,7 @@ def test_a_run_that_diverges_fails_with_advice_and_keeps_its_checkpoint(store):
     execute(run, *stopping_at(1, run))
     status = execute(run)
     assert status.state == "failed"
-    assert "learning rate 10 is probably too high; try 1" in status.reason
+    assert "learning rate 10 is probably too high; try 0.1." in status.reason
     assert run.has_checkpoint
 
 

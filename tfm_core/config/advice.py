@@ -19,8 +19,39 @@ class Advice:
     is_warning: bool = False
 
 
-def advice(training: TrainingConfig) -> tuple[Advice, ...]:
-    """Return what a person should know of the settings that were chosen."""
+_FAR = 10  # times the usual learning rate, or below it
+
+
+def advice(training: TrainingConfig, *, usual_rate: float | None = None) -> tuple[Advice, ...]:
+    """Return what a person should know of the settings that were chosen.
+
+    usual_rate: the learning rate that a training like this one is known to learn with.
+    """
+    return (*_of_rate(training, usual_rate), *_of_decay(training))
+
+
+def _of_rate(training: TrainingConfig, usual: float | None) -> tuple[Advice, ...]:
+    rate = training.learning_rate
+    if usual is None or usual / _FAR < rate < usual * _FAR:
+        return ()
+    if rate > usual:
+        sentence = N_(
+            "{rate:g} is {times:,.0f} times the usual {usual:g}: training will most likely diverge "
+            "or learn nothing.",
+            rate=rate,
+            times=rate / usual,
+            usual=usual,
+        )
+    else:
+        sentence = N_(
+            "The usual {usual:g} is {times:,.0f} times as high: this will hardly learn.",
+            usual=usual,
+            times=usual / rate,
+        )
+    return (Advice("training.learning_rate", sentence, is_warning=True),)
+
+
+def _of_decay(training: TrainingConfig) -> tuple[Advice, ...]:
     optimiser = OPTIMISERS[training.optimizer]
     if not optimiser.decay_is_coupled:
         return ()

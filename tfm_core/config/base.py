@@ -181,10 +181,10 @@ def _tags(config: type[Config]) -> dict[str, set[str]]:
 
 
 _BOUNDS = {
-    "greater_than_equal": ("ge", N_("{name} is {value}, but must be at least {bound:g}.")),
-    "greater_than": ("gt", N_("{name} is {value}, but must be greater than {bound:g}.")),
-    "less_than_equal": ("le", N_("{name} is {value}, but must be at most {bound:g}.")),
-    "less_than": ("lt", N_("{name} is {value}, but must be less than {bound:g}.")),
+    "greater_than_equal": ("ge", N_("{name} is {value}, but must be at least {bound}.")),
+    "greater_than": ("gt", N_("{name} is {value}, but must be greater than {bound}.")),
+    "less_than_equal": ("le", N_("{name} is {value}, but must be at most {bound}.")),
+    "less_than": ("lt", N_("{name} is {value}, but must be less than {bound}.")),
 }
 _KINDS = {
     "int_parsing": N_("a whole number"),
@@ -204,7 +204,7 @@ def _sentence(kind: str, name: str, field: str, value: object, context: dict[str
     shown = _short(value)
     if kind in _BOUNDS:
         key, template = _BOUNDS[kind]
-        return Sentence(template, {"name": name, "value": shown, "bound": context[key]})
+        return Sentence(template, {"name": name, "value": shown, "bound": plain(context[key])})
     if kind in _KINDS:
         return N_(
             "{name} is {shown}, but must be {kinds}.", name=name, shown=shown, kinds=_KINDS[kind]
@@ -247,6 +247,14 @@ def _named(part: object) -> str:
     return "".join(one if one.isprintable() else "?" for one in str(part)[:60])
 
 
+def plain(number: float) -> str:
+    """Return a number as one writes it: ``1,000,000``, not ``1e+06``; ``0.001``."""
+    is_usual = number == 0 or 1e-4 <= abs(number) < 1e15
+    return f"{number:,.15g}" if is_usual else f"{number:g}"
+
+
 def _short(value: object) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
+        return plain(value)
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -67,6 +67,9 @@ class Vocabulary:
                 tokens.append(self.token(id))
         return tokens
 
-    def nearest(self, word: str, n: int = 3) -> list[str]:
-        """Return up to ``n`` known tokens that are spelled most like ``word``, best first."""
-        return difflib.get_close_matches(word, self.tokens, n=n, cutoff=0.6)
+    def nearest(self, word: str, n: int = 3, *, least: float = 0.6) -> list[str]:
+        """Return up to ``n`` known tokens that are spelled most like ``word``, best first.
+
+        least: how alike they must be, from 0 to 1.
+        """
+        return difflib.get_close_matches(word, self.tokens, n=n, cutoff=least)

@@ -9,13 +9,11 @@ more layers, width and examples, on one thread; they are off by a quarter, seldo
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from tfm_core.config import Experiment, ModelConfig, RecurrentConfig
 from tfm_core.facts.architectures import of_experiment
 from tfm_core.facts.compute import layers, macs, unasked
 from tfm_core.facts.memory import kept
-from tfm_core.presets import PRESETS
+from tfm_core.facts.nearest_preset import nearest_preset
 from tfm_core.variants.alignment_scores import ALIGNMENT_SCORES
 
 _CALL = 0.0018  # seconds of a step around its blocks: batch, loss, optimiser
@@ -36,7 +34,7 @@ def seconds(experiment: Experiment, steps: int | None = None) -> float:
     A preset takes what was measured of it; what else is trained, as much more or less as the model
     of its time says beside the preset that is most like it. More layers never take less.
     """
-    like = PRESETS[_most_like(experiment)]
+    like = nearest_preset(experiment)
     measured = like.seconds / _modelled(like.experiment, like.experiment.training.steps)
     return measured * _modelled(experiment, steps or experiment.training.steps)
 
@@ -68,27 +66,3 @@ def _blocks(model: ModelConfig, tgt_len: int) -> float:
         return 2 * model.n_layers + _CELL * tgt_len * model.n_layers * is_called
     n_encoder, n_decoder = layers(model)
     return n_encoder + n_decoder * (_CROSS if n_encoder else 1.0)
-
-
-@lru_cache(maxsize=256)
-def _most_like(experiment: Experiment) -> str:
-    """Return the preset that is nearest in family, task and what a model chooses by name.
-
-    The model's sizes count for nothing: two that differ in those alone are measured by the same.
-    """
-    chosen = _names(experiment)
-
-    def likeness(name: str) -> tuple[bool, bool, int]:
-        preset = PRESETS[name].experiment
-        is_same_task = preset.task.name == experiment.task.name
-        is_same_family = preset.model.family == experiment.model.family
-        return is_same_family, is_same_task, len(chosen & _names(preset))
-
-    return max(PRESETS, key=likeness)  # of equals the first
-
-
-def _names(experiment: Experiment) -> set[tuple[str, object]]:
-    """Return the settings of the task, and those of the model that are no numbers."""
-    named = experiment.model.model_dump().items()
-    chosen = {(name, value) for name, value in named if isinstance(value, str | bool)}
-    return chosen | set(experiment.task.model_dump().items())

@@ -1,7 +1,4 @@
-"""A map as a picture to take away: SVG with its tokens, or PNG of the cells alone.
-
-Drawn here from the arrays, so that no browser is needed to make them.
-"""
+"""A map as a picture to take away: SVG with its tokens, drawn from the arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from PIL import ImageColor
 
 from tfm_core.plots.attention import MASKED, SCALES, Floats, Theme, top_of
 from tfm_core.plots.palette import BACKGROUNDS, INKS
-from tfm_core.plots.png import png, png_url
+from tfm_core.plots.png import png_url
 from tfm_core.plots.template import FONT
 from tfm_core.sentences import N_
 
@@ -23,7 +20,6 @@ _CELL = 24  # pixels to a side of a cell with room enough
 _LARGEST = 1600  # pixels to a side of a map; cells become smaller beyond
 _MAX_LABELS = 100
 _MAX_SQUARES = 10_000  # cells with a square and a tooltip of their own; more become one picture
-_PNG_LARGEST = 4096
 
 
 def map_svg(
@@ -68,28 +64,6 @@ def map_svg(
         "</svg>",
     ]
     return "\n".join(parts).encode()
-
-
-def map_png(
-    weights: Floats,
-    *,
-    theme: Theme = "light",
-    may_attend: npt.NDArray[np.bool_] | None = None,
-    top: float | None = 1.0,
-    scale: Sequence[str] | None = None,
-    lowest: float = 0.0,
-    cell: int = _CELL,
-) -> bytes:
-    """Return the cells of a map as PNG, without words: every cell is ``cell`` pixels square.
-
-    weights: (Q, K); the rest as for ``map_svg``. Cells become smaller where 4,096 pixels would not
-    hold the map.
-    """
-    end = top_of(weights) if top is None else top
-    allowed = np.ones(weights.shape, np.bool_) if may_attend is None else may_attend
-    colours = cell_colours(weights, allowed, scale or SCALES[theme], lowest, end, theme)
-    cell = max(1, min(cell, _PNG_LARGEST // max(weights.shape)))
-    return png(colours.repeat(cell, 0).repeat(cell, 1))
 
 
 def cell_colours(

@@ -13,7 +13,9 @@ from tfm_core.plots.attention import MASKED, Floats, Theme, legend_to, top_of
 from tfm_core.plots.palette import VERMILION
 
 _OUTLINE = VERMILION  # the patch that asks
-OVERLAY = ((0.0, "rgba(230, 159, 0, 0)"), (1.0, "rgba(230, 159, 0, 0.75)"))
+INK = "230, 159, 0"
+"""Attention over a picture: red, green, blue."""
+OVERLAY = ((0.0, f"rgba({INK}, 0)"), (1.0, f"rgba({INK}, 0.75)"))
 
 
 def patch_overlay(

@@ -1,13 +1,14 @@
 """Train the recorded runs anew: ``python -m tfm_core.recorded.build [ID ...]`` (about six minutes).
 
-They are ordinary runs with fewer snapshots, fewer steps in their events and shorter numbers there,
-so that all of them together stay small. Of the checkpoints only the last is kept. Training further
-starts from exactly its weights; the optimiser's moments are kept, in bfloat16, where a recording
-says so, and begin anew elsewhere.
+They are ordinary runs, made small: fewer steps in their events and shorter numbers there, the
+attention of fewer examples, tables of embeddings in some snapshots only, and of the checkpoints the
+last, in half precision. Training further starts from exactly its weights; the optimiser's moments
+begin anew.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import sys
@@ -27,53 +28,84 @@ from tfm_core.inspect.speed.measure import clock_name, measure
 from tfm_core.inspect.speed.recorded import DEVICE, MEASURED, PRESET
 from tfm_core.inspect.speed.registry import COMPARISONS
 from tfm_core.presets import PRESETS
+from tfm_core.runs import snapshots, weights
 from tfm_core.runs.execute import execute
+from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 from tfm_core.training.checkpoints import FILE
 
-DIGITS = 6  # significant ones of the numbers in the events
-STEPS = 300
+EMBEDDED_EVERY = 4
+"""Snapshots from one that keeps the tables of embeddings to the next."""
+DIGITS = 5  # significant ones of the numbers in the events
+STEPS = 200
 """Most steps that the events of a recording tell of."""
 _KEPT = ("experiment.json", "meta.json", "status.json", "events.jsonl", "best.json", "probe.json",
-         "probe.safetensors", "snapshots", "checkpoints")  # fmt: skip
+         "probe.safetensors", "snapshots", "checkpoints", "weights")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A run to record: its name, what is trained, how much is kept of it.
 
-    preset: its name where the experiment is one. keeps_moments: of the optimiser.
+    preset: which trains one's own of the kind. attended: of so many examples the attention.
+    weight_sets: of so many steps the weights.
     """
 
     name: str
     experiment: Experiment
     preset: str | None = None
     snapshots: int = 4
-    keeps_moments: bool = False
+    attended: int = 6
+    weight_sets: int = 0
 
 
-def _of_preset(preset: str, name: str, snapshots: int = 4, *, is_whole: bool = False) -> Recording:
+def _of_preset(
+    preset: str,
+    name: str,
+    snapshots: int = 4,
+    *,
+    attended: int = 6,
+    weight_sets: int = 0,
+) -> Recording:
     experiment = PRESETS[preset].experiment
-    return Recording(name, experiment, preset, snapshots, keeps_moments=is_whole)
+    return Recording(name, experiment, preset, snapshots, attended, weight_sets)
+
+
+def _translator() -> Experiment:
+    """Return the translator with layers enough for its heads to differ.
+
+    Three layers that write, norms behind them as in the paper, and a strong weight decay, which
+    lets go of what no answer needs: the last layer aligns, and heads of the first do not.
+    """
+    base = PRESETS["translate"].experiment
+    model = {"d_model": 48, "d_ff": 96, "n_decoder_layers": 3, "norm_first": False}
+    return base.replace(
+        model=base.model.replace(**model).model_dump(),
+        training=base.training.replace(learning_rate=0.008, weight_decay=0.3).model_dump(),
+    )
 
 
 _RACERS = racers("english-korean", steps=600)
 
 RECORDINGS = {
-    "recorded-digits": _of_preset("vit-digits", "Digits, recorded", 12, is_whole=True),
-    "recorded-korean": _of_preset("translate", "English to Korean, recorded", 12, is_whole=True),
+    "recorded-digits": _of_preset("vit-digits", "Digits, recorded", 34, attended=2, weight_sets=9),
+    "recorded-korean": Recording(
+        "English to Korean, recorded", _translator(), "translate", 34, attended=2
+    ),
     "recorded-sentiment": _of_preset("sentiment", "Sentiment, recorded"),
     "recorded-masked-words": _of_preset("masked-words", "Masked words, recorded"),
-    "recorded-grammar": _of_preset("gpt-grammar", "A GPT of sentences, recorded"),
+    "recorded-grammar": _of_preset("gpt-grammar", "A GPT of sentences, recorded", 32, attended=2),
     "recorded-additive": Recording(
-        "RNN, additive attention, recorded", _RACERS["additive"], None, 2
+        "RNN, additive attention, recorded", _RACERS["additive"], snapshots=2
     ),
-    "recorded-one-head": Recording("Transformer, one head, recorded", _RACERS["one-head"], None, 2),
+    "recorded-one-head": Recording(
+        "Transformer, one head, recorded", _RACERS["one-head"], snapshots=2
+    ),
     "recorded-many-heads": Recording(
-        "Transformer, four heads, recorded", _RACERS["many-heads"], None, 2
+        "Transformer, four heads, recorded", _RACERS["many-heads"], snapshots=2
     ),
     "recorded-spans": _of_preset("span-corruption", "Hidden spans (T5), recorded", 6),
-    "recorded-captions": _of_preset("captions", "Pictures to words, recorded", 2),
+    "recorded-captions": _of_preset("captions", "Pictures to words, recorded", 2, attended=2),
 }
 
 
@@ -106,8 +138,12 @@ def record(workplace: Path, recording: Recording, target: Path) -> None:
     if status.state != "finished":
         raise RuntimeError(f"{recording.name} ended as {status.state}: {status.reason}")
     shutil.rmtree(run.folder / "checkpoints" / "best", ignore_errors=True)
-    shrink(run.folder / "checkpoints" / "last" / FILE, keeps_moments=recording.keeps_moments)
+    thin(run, recording.weight_sets)
+    shrink(run.folder / "checkpoints" / "last" / FILE)
     shorten(run.folder / "events.jsonl")
+    trim(run, recording.attended)
+    if target.is_dir():  # it keeps its place among the others
+        run.write_meta(dataclasses.replace(run.meta, created=Run(target).meta.created))
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for part in _KEPT:
@@ -159,17 +195,49 @@ def shorten(path: Path) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def shrink(path: Path, *, keeps_moments: bool) -> None:
-    """Take the optimiser's moments out of a checkpoint, or write them in bfloat16."""
+def shrink(path: Path) -> None:
+    """Take the optimiser's moments out of a checkpoint, and write its weights in half precision."""
     with safe_open(path, framework="pt") as file:
         metadata = file.metadata()
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    for name in [name for name in tensors if name.startswith("optimizer/")]:
-        if not keeps_moments:
-            del tensors[name]
-        elif tensors[name].ndim:
-            tensors[name] = tensors[name].to(torch.bfloat16)
-    save_file(tensors, path, metadata)
+        tensors = {
+            name: file.get_tensor(name)
+            for name in file.keys()  # noqa: SIM118
+            if not name.startswith("optimizer/")
+        }
+    halves = {
+        name: value.half() if value.is_floating_point() else value
+        for name, value in tensors.items()
+    }
+    save_file(halves, path, metadata)
+
+
+def thin(run: Run, most: int) -> None:
+    """Keep the weights of at most so many steps, evenly chosen, with the first and the last."""
+    steps = run.weight_steps()
+    kept = {steps[round(at)] for at in np.linspace(0, len(steps) - 1, most)} if steps else set()
+    for step in steps:
+        if step not in kept:
+            weights.weights_path(run.folder, step).unlink()
+
+
+def trim(run: Run, attended: int) -> None:
+    """Keep the attention of the first examples, and embeddings in the first, last and some others.
+
+    attended: how many examples.
+    """
+    steps = run.snapshot_steps()
+    whole = {steps[0], *steps[::-EMBEDDED_EVERY]}
+    for step in steps:
+        snapshot = run.snapshot(step)
+        maps = {name: kept[:attended] for name, kept in snapshot.attention.items()}
+        embeddings = snapshot.embeddings if step in whole else {}
+        snapshots.write(
+            run.folder, dataclasses.replace(snapshot, attention=maps, embeddings=embeddings)
+        )
+    probe = run.probe()
+    if attended < len(probe.items):
+        values = {"kind": probe.kind, "items": probe.items, "images": probe.images}
+        snapshots.write_probe(run.folder, values | {"n_attended": attended})
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from tfm_core.config import Experiment
 from tfm_core.data.download import Progress
 from tfm_core.data.image_data import ImageData
 from tfm_core.data.load import Data, load
+from tfm_core.facts.learning_rate import calmer_rate
 from tfm_core.layers.blocks import forget_blocks
 from tfm_core.models.build import Model
 from tfm_core.training.autocast import autocast
@@ -134,7 +135,7 @@ def build(experiment: Experiment, device: str = "cpu", progress: Progress | None
         objective=objective,
         model=model,
         patience=Patience(experiment.training.patience),
-        descent=Descent(_lowest(objective)),
+        descent=Descent(_lowest(objective, may_be_zero=task.kind == "image")),
         optimizer=make_optimizer(model, experiment.training),
         scaler=torch.amp.GradScaler(torch_device.type, enabled=precision.scales_loss),
     )
@@ -209,7 +210,7 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
             loss=loss,
             step=step,
             learning_rate=config.learning_rate,
-            lower=config.learning_rate / 10,
+            lower=calmer_rate(trainer.experiment),
         )
     optimizer.zero_grad(set_to_none=True)
     scaler.scale(metrics.loss).backward()  # type: ignore[no-untyped-call]
@@ -221,10 +222,15 @@ def _update(trainer: Trainer) -> tuple[float, float, float, float]:
     return loss, float(metrics.n_correct) / float(metrics.n_tokens), rate, float(norm)
 
 
-def _lowest(objective: Objective) -> float:
-    """Return the lowest loss that the targets allow; half of that of guessing where unknown."""
+def _lowest(objective: Objective, *, may_be_zero: bool) -> float:
+    """Return the lowest loss that the targets allow; where nobody knows it, half of guessing's.
+
+    may_be_zero: where it isn't known, it is taken to be 0, as it nearly is of pictures.
+    """
     floor = objective.loss_lower_bound()
-    return math.log(objective.n_classes) / 2 if floor is None else floor
+    if floor is not None:
+        return floor
+    return 0.0 if may_be_zero else math.log(objective.n_classes) / 2
 
 
 def _started(trainer: Trainer) -> Started:

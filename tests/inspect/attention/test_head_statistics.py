@@ -97,7 +97,7 @@ def test_a_uniform_head_has_the_largest_entropy_and_the_shares_of_chance():
         np.abs(positions[:, None] - positions).mean(), rel=1e-5
     )
     assert describe(stats, 0) == "spread evenly, 100 % of the largest entropy"
-    assert describe(stats, 0, is_short=True) == "spread evenly, 100 %"
+    assert describe(stats, 0, is_short=True) == "spread evenly"
 
 
 def test_even_attention_over_two_keys_is_not_called_a_previous_token_head():
@@ -111,6 +111,7 @@ def test_a_head_with_a_few_favourites_says_how_many_it_reads():
     n = f"{math.exp(stats.entropy[0]):.1f}"
     assert describe(stats, 0) == f"focused: about {n} tokens a row"
     assert describe(replace(stats, keys="words"), 0).endswith(f"{n} words a row")
+    assert describe(stats, 0, is_short=True) == f"{n} tokens a row"
 
 
 def test_one_example_has_figures_of_its_own():

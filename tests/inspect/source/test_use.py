@@ -233,7 +233,7 @@ def test_the_weights_that_are_returned_are_the_recorded_maps(recorded, run_id):
     run = recorded.get(run_id)
     model, _names = made(run)
     probe, snapshot = run.probe(), run.snapshot(run.snapshot_steps()[-1])
-    for index, item in enumerate(probe.items[:3]):
+    for index, item in enumerate(probe.attended[:3]):
         picture = None if probe.images is None else probe.images[index]
         with torch.no_grad():
             _answer, weights = model(*inputs_of(run, item, picture), return_weights=True)

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from pages.ui import forecast, runs_access, show
+from pages.ui.drafts import Draft
 from pages.ui.typed import escape
 from tests.pages.counted import SLOW, calls_of
 from tests.pages.looking import said
@@ -54,7 +55,7 @@ def test_a_link_to_a_damaged_run_says_what_is_wrong_with_it(open_page, store, pa
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_can_be_looked_at(open_page, path, name):
     app = open_page(path)
-    app.session_state["draft"] = PRESETS[name].experiment.model_dump()
+    app.session_state["draft"] = Draft(PRESETS[name].experiment.model_dump())
     app.run()
     assert not app.exception
 
@@ -63,9 +64,9 @@ def test_every_preset_can_be_looked_at(open_page, path, name):
 def test_a_draft_that_does_not_fit_is_said_and_the_last_one_shown(open_page, path):
     app = open_page(path)
     app.run()
-    values = {**app.session_state["draft"]}
+    values = {**app.session_state["draft"].values}
     values["model"] = {**values["model"], "n_heads": 7}
-    app.session_state["draft"] = values
+    app.session_state["draft"] = Draft(values)
     app.run()
     assert not app.exception
     assert "7 does not divide d" in said(app)
@@ -120,7 +121,7 @@ def test_every_model_of_the_study_texts_is_shown_with_its_note(open_page, path, 
 
 def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page):
     app = open_page("architecture/build.py")
-    app.session_state["draft"] = PRESETS["translate"].experiment.model_dump()
+    app.session_state["draft"] = Draft(PRESETS["translate"].experiment.model_dump())
     app.run()
     assert "for one example of 16 + 18 tokens" in said(app)
     app.number_input(key="setting:src_vocabulary").set_value(10_000)
@@ -147,7 +148,7 @@ def test_vocabularies_and_lengths_can_be_typed_and_the_link_keeps_them(open_page
 
 def test_lengths_that_a_learned_table_cannot_hold_are_said_beside_them(open_page):
     app = open_page("architecture/build.py")
-    app.session_state["draft"] = PRESETS["gpt-grammar"].experiment.model_dump()
+    app.session_state["draft"] = Draft(PRESETS["gpt-grammar"].experiment.model_dump())
     app.run()
     app.number_input(key="setting:tgt_len").set_value(65).run()
     assert not app.exception
@@ -197,7 +198,7 @@ def test_a_recorded_run_shows_what_goes_into_its_activation(open_page, store, mo
 
 def test_a_model_without_a_feed_forward_layer_has_no_activation(open_page):
     app = open_page()
-    app.session_state["draft"] = PRESETS["translate-additive"].experiment.model_dump()
+    app.session_state["draft"] = Draft(PRESETS["translate-additive"].experiment.model_dump())
     app.session_state["parameters-tab"] = "Activation"
     app.run().switch_page("architecture/parameters.py").run()
     assert not app.exception
@@ -240,7 +241,7 @@ def test_the_memory_of_a_step_is_the_one_that_the_train_page_says(open_page, nam
         training={**chosen.training.model_dump(), "precision": precision, "optimizer": "sgd"}
     )
     app = open_page()
-    app.session_state["draft"] = chosen.model_dump()
+    app.session_state["draft"] = Draft(chosen.model_dump())
     app.session_state["parameters-tab"] = "Compute and memory"
     app.run().switch_page("architecture/parameters.py").run()
     metrics = {one.label: one.value for one in app.metric}
@@ -262,7 +263,7 @@ def test_what_a_step_costs_follows_checkpointing_patience_and_the_cls_token(open
         training={**chosen.training.model_dump(), "checkpointing": True, "patience": 3},
     )
     app = open_page()
-    app.session_state["draft"] = chosen.model_dump()
+    app.session_state["draft"] = Draft(chosen.model_dump())
     app.session_state["parameters-tab"] = "Compute and memory"
     app.run().switch_page("architecture/parameters.py").run()
     assert not app.exception
@@ -292,7 +293,7 @@ def test_a_link_with_settings_opens_them_and_says_which_cannot_be(open_page, pat
     query = {"model.family": "decoder-only", "task.name": "copy", "model.d_model": "96"}
     app = open_page(path, **query, **{"model.n_heads": "many"})
     assert not app.exception
-    assert app.session_state["draft"]["model"]["d_model"] == 96
+    assert app.session_state["draft"].values["model"]["d_model"] == 96
     assert "must be a whole number" in said(app)
 
 

@@ -18,7 +18,7 @@ from pages.components.head_lines import pack_lines
 from pages.components.standalone import standalone
 from tests.inspect.constructed import constructed_run, text_experiment, vit_experiment
 from tests.pages.attention.test_own import trained
-from tests.pages.looking import grid, opened, said, unpacked
+from tests.pages.looking import grid, opened, part_of, said, unpacked
 from tfm_core.inspect.attention.example import example_of
 
 
@@ -60,10 +60,10 @@ def test_two_heads_are_compared_with_their_difference(store):
     run = constructed_run(store, text_experiment())
     at = opened(run, deeper="compare", versus="1.1..")
     assert not at.exception
-    assert "**0 %** of the attention goes elsewhere, and **100 %**" in said(at)
+    assert "put **0 %** of their attention in different places; **100 %**" in said(at)
     at.selectbox(key="attention-versus-step").set_value(0).run()
     assert at.query_params["versus"] == "1.1.0."
-    assert "**0 %** of the attention" not in said(at)
+    assert "put **0 %** of their attention" not in said(at)
     assert "Layer 1, head 1, step 0" in said(at)
 
 
@@ -116,16 +116,23 @@ def test_every_file_to_take_away_is_made(store, kind):
     assert not at.exception
     selection = Selection(next(iter(offer_of(run, run.probe()).kinds)), layer=1, head=2)
     probe = run.probe()
-    animation = attention_animation.animation_of(run, probe, selection, (0, 2, 11), 11)
+    film = attention_animation.film_of(run, probe, selection, (0, 2, 11), 11)
     example = example_of(experiment, probe, run.snapshot(11), 0)
-    assert take._map(run, example, selection, None, "png").startswith(b"\x89PNG")
-    assert take._map(run, example, selection, None, "svg").startswith(b"<svg")
+    svg = take._map(run, example, selection, None).decode()
+    assert svg.startswith("<svg")
+    assert "Constructed: " in svg
+    picture = json.loads(part_of(at, "svg_png").json)  # the browser makes the PNG of it
+    assert "Constructed: " in picture["svg"]
+    assert picture["name"].endswith("-layer-1-head-1")
+    if kind == "text":
+        assert ">&lt;eos&gt;</text>" in picture["svg"]
+        assert b",writes," in take._one_numbers(run, example, selection)
     assert b"Plotly" in take._map_page(run, example, selection, None)
     assert take._figures(run, 11).count(b"\n") > 6
     shape = grid(at)[1].shape
     assert take._all_numbers(run, example, selection).count(b"\n") == 1 + np.prod(shape)
     assert take._one_numbers(run, example, selection).count(b"\n") == 1 + np.prod(shape[2:])
-    page = take._page(run, example, selection, None, animation).decode()
+    page = take._page(run, example, selection, None, film.animation).decode()
     assert run.meta.name in page
 
 
@@ -157,9 +164,9 @@ def test_the_page_that_plays_carries_its_data_and_asks_for_nothing():
 
 def test_a_map_is_told_in_words_too(store):
     weights = np.array([[0.1, 0.9, 0.0], [0.625, 0.25, 0.125]], np.float32)
-    first, second = figures.lines(weights, ["<bos>", "2"], ["a*", "b", "c"])
-    assert first == "1, “\\<bos\\>”, reads “b” (2) most: 0.900"
-    assert second == "2, “2”, reads “a\\*” (1) most: 0.625"
+    first, second = figures.lines(weights, ["1: writes a, after <bos>", "2"], ["a*", "b", "c"])
+    assert first == "1\\: writes a, after \\<bos\\>: reads “b” (2) most, 0.900"
+    assert second == "2: reads “a\\*” (1) most, 0.625"
     assert "reads “" in said(opened(constructed_run(store, text_experiment())))
     many = np.eye(512, dtype=np.float16)
     assert len(figures.lines(many, ["q"] * 512, ["k"] * 512)) == figures.MOST_ROWS

@@ -10,6 +10,7 @@ from tests.inspect.constructed import (
 )
 from tests.pages.looking import animation, grid, opened, said
 from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.store import RECORDED
 
 
 def test_a_run_without_snapshots_yet_says_so_and_waits(store):
@@ -64,9 +65,31 @@ def test_a_run_deleted_while_it_is_looked_at_leaves_a_page_that_helps(store):
     assert "There is no run to look into" in said(at)
 
 
-def test_without_a_run_the_page_offers_what_there_is(store):
+def test_without_a_chosen_run_the_newest_with_snapshots_is_opened_at_once(store):
+    constructed_run(store, text_experiment())
     run = constructed_run(store, vit_experiment())
+    constructed_run(store, text_experiment(), steps=())
     at = opened()
-    assert "There is no run to look into yet" in said(at)
-    at.button(key=f"attention-open-{run.id}").click().run()
+    assert not at.exception
     assert grid(at)[1].shape == (2, 3, 16, 16)
+    assert "no run was chosen, so this is the newest one with snapshots" in said(at)
+    at.button_group(key="attention-small").set_value("matrix").run()
+    assert at.query_params["run"] == run.id
+    assert "this is the newest one" in said(at)  # what stands below it does not move
+
+
+def test_who_has_trained_nothing_sees_a_recorded_run(store, monkeypatch):
+    monkeypatch.setattr(store, "recorded", RECORDED)
+    at = opened()
+    assert not at.exception
+    assert "you have trained nothing yet, so this is a recorded run" in said(at)
+    assert "English to Korean" in said(at)
+    assert grid(at)[1].size
+
+
+def test_a_run_that_the_link_names_is_opened_without_a_word_on_it(store):
+    run = constructed_run(store, text_experiment())
+    constructed_run(store, vit_experiment())
+    at = opened(run)
+    assert "newest" not in said(at)
+    assert grid(at)[0]["query"] == ["3", "2", "<eos>"]

@@ -1,14 +1,17 @@
 """Own examples on the attention page, on runs that learned for three steps."""
 
 import io
+import json
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from pages.attention.own import DRAWN, UPLOADED, last_given
 from tests.inspect.constructed import constructed_run, small, text_experiment, vit_experiment
-from tests.pages.looking import grid, opened, part_of, said
+from tests.pages.looking import grid, opened, part_of, said, shares
 from tfm_core.data.own_picture import from_text, to_text
+from tfm_core.data.text import text_task
 from tfm_core.inspect.attention.own_example import look_at_picture, look_at_text, read_picture
 from tfm_core.runs.execute import execute
 from tfm_core.runs.store import RunStore
@@ -91,7 +94,40 @@ def test_an_own_sentence_that_cannot_be_read_says_why(sentences, monkeypatch, te
     at = opened(run, example="own")
     at.text_input(key="attention-text").set_value(text).run()
     assert not at.exception
-    assert sentence in at.error[0].value
+    assert sentence in at.warning[0].value
+    assert not at.error
+    assert "Shown below: “" in said(at)  # what was read last stays
+    assert grid(at)[1].size
+
+
+def test_the_nearest_sentence_is_read_with_one_press(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own", text="fourty too")
+    assert "fourty → forty" in said(at)
+    at.button(key="attention-nearest").click().run()
+    assert not at.exception
+    assert not at.warning
+    assert at.query_params["text"] == "forty two"
+    assert grid(at)[0]["key"] == ["forty", "two"]
+
+
+def test_words_are_chips_and_chance_draws_a_sentence(sentences, monkeypatch):
+    store, run = sentences
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    at = opened(run, example="own", text="forty")
+    sent = json.loads(part_of(at, "word_chips").json)
+    assert {"forty", "two", "hundred"} <= {
+        word for _name, words in sent["groups"] for word in words
+    }
+    assert sent["field"] == "attention-text"
+    at.button(key="attention-surprise").click().run()
+    assert not at.exception
+    assert not at.warning
+    text = at.text_input(key="attention-text").value
+    assert text_task(run.experiment.task).solve(text.split()) is not None
+    at.button(key="attention-clear").click().run()
+    assert "There is nothing to read" in at.warning[0].value
 
 
 def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
@@ -108,12 +144,12 @@ def test_an_own_picture_is_read_with_the_last_checkpoint(pictures, monkeypatch):
     assert not at.exception
     assert "centred, as in MNIST" in said(at)
     picture, _notes = read_picture(run, drawn)
-    shares = look_at_picture(run, picture).probabilities
-    assert list(at.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+    expected = look_at_picture(run, picture).probabilities
+    assert shares(at) == pytest.approx(expected.astype(float))
     again = opened(run, example="own", own=at.query_params["own"])
     assert not again.exception
     assert not again.warning
-    assert list(again.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
+    assert shares(again) == pytest.approx(expected.astype(float))
 
 
 def test_an_own_picture_comes_back_out_of_the_letters_of_a_link(pictures):
@@ -208,10 +244,17 @@ def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatc
     store, run = sentences if kind == "text" else pictures
     monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
     at = opened(run, example="own")
-    at.button_group(key="attention-origin").set_value("mistakes").run()
+    at.button_group(key="attention-source").set_value("mistakes").run()
     assert not at.exception
     assert not at.error
     assert "validation examples went wrong" in said(at)
+    if kind == "image":
+        pictures = json.loads(part_of(at, "thumbnails").json)
+        assert pictures["chosen"] == 0
+        assert "taken for" in pictures["pictures"][0]["name"]
+        assert pictures["pictures"][0]["wrong"]
+        assert "✗ wrong" in said(at)
+        return
     first = at.selectbox(key="attention-mistake").value
     at.selectbox(key="attention-mistake").select_index(1).run()
     assert not at.exception
@@ -222,3 +265,23 @@ def test_an_example_is_chosen_by_what_went_wrong(sentences, pictures, monkeypatc
     assert picked != first
     assert again.selectbox(key="attention-mistake").value == picked
     assert np.array_equal(grid(again)[1], weights, equal_nan=True)
+
+
+def test_the_last_thing_done_is_read():
+    drawn, file = np.ones((5, 5), np.uint8), b"a file"
+    assert last_given(drawn, file, UPLOADED) is file
+    assert last_given(drawn, file, DRAWN) is drawn
+    assert last_given(None, file, DRAWN) is None  # cleared, to draw another
+    assert last_given(drawn, None, UPLOADED) is drawn
+    assert last_given(None, file, None) is file
+
+
+def test_the_picture_that_is_read_stands_beside_its_answer(pictures, monkeypatch):
+    store, run = pictures
+    monkeypatch.setenv("TFM_RUNS_DIR", str(store.root))
+    picture = np.random.default_rng(0).integers(0, 256, (1, 28, 28), np.uint8)
+    at = opened(run, example="own", own=f"picture-{to_text(picture)}")
+    assert not at.exception
+    assert at.get("image")
+    assert len(shares(at)) == 10  # once, and beside the pad
+    assert said(at).count("Model") == 1

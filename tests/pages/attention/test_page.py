@@ -1,5 +1,9 @@
 """The attention page, through the frame, on runs made of drawn numbers."""
 
+import base64
+import itertools
+import json
+
 import numpy as np
 import pytest
 
@@ -14,8 +18,19 @@ from tests.inspect.constructed import (
     vit_experiment,
 )
 from tests.pages.counted import SLOW, calls_of
-from tests.pages.looking import animation, grid, opened, said
-from tfm_core.probe.labels import axes, modules_by_kind
+from tests.pages.looking import (
+    animation,
+    grid,
+    header_of,
+    opened,
+    part_of,
+    said,
+    shares,
+    text_of,
+    trees,
+)
+from tfm_core.probe.labels import modules_by_kind
+from tfm_core.probe.labels import rows as rows_of
 from tfm_core.runs import snapshots
 from tfm_core.runs.snapshots import write, write_probe
 
@@ -38,7 +53,7 @@ def test_every_text_family_shows_all_heads_of_its_newest_snapshot(store, family)
     rows, columns = weights.shape[2:]
     assert np.array_equal(np.nan_to_num(weights[0]), expected[:, :rows, :columns])
     assert header["query"] == list(
-        axes(run.experiment, run.probe().items[0], module[kind][0]).query
+        rows_of(run.experiment, run.probe().items[0], module[kind][0]).names
     )
 
 
@@ -80,13 +95,13 @@ def test_what_a_link_asks_for_in_vain_is_said_and_the_nearest_is_shown(store, qu
 def test_moving_through_the_training_changes_maps_answer_and_link(store, too_long_to_animate):
     run = constructed_run(store, text_experiment())
     at = opened(run)
-    assert "Answer at step 11" in said(at)
+    assert "at step 11" in said(at)
     at.select_slider(key="attention-step").set_value(2).run()
     assert at.query_params["step"] == "2"
-    assert "Answer at step 2" in said(at)
+    assert "at step 2" in said(at)
     assert "0 of 2 tokens right" in said(at)
     at.button(key="attention-previous").click().run()
-    assert "Answer at step 0" in said(at)
+    assert "at step 0" in said(at)
     assert at.button(key="attention-previous").disabled
     assert np.array_equal(
         grid(at)[1][0], run.snapshot(0).attention["decoder.layers.0.cross_attention"][0][:, :3, :2]
@@ -105,7 +120,7 @@ def test_another_kind_keeps_the_layer_where_it_has_one(store):
     at.button_group(key="attention-kind").set_value("encoder").run()
     assert not at.exception
     assert grid(at)[0]["chosen"] == [1, 0]  # the encoder has two layers
-    assert "Every source token attends to all source tokens" in said(at)
+    assert "All heads: Encoder self-attention" in grid(at)[0]["title"]
 
 
 def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):
@@ -114,11 +129,11 @@ def test_a_run_that_trains_follows_the_newest_until_told_otherwise(store):
     assert at.toggle(key="attention-follow").value
     add_snapshot(run, 29)
     at.run()
-    assert "Answer at step 29" in said(at)
+    assert "at step 29" in said(at)
     at.toggle(key="attention-follow").set_value(False).run()
     add_snapshot(run, 47)
     at.run()
-    assert "Answer at step 29" in said(at)
+    assert "at step 29" in said(at)
 
 
 def test_the_browser_gets_every_snapshot_to_play(store):
@@ -175,9 +190,9 @@ def test_a_picture_shows_what_its_patches_look_at(store, pooling, first):
 def test_a_picture_says_its_truth_and_its_probabilities(store):
     run = constructed_run(store, vit_experiment())
     at = opened(run)
-    shares = run.snapshot(STEPS[-1]).probabilities[0]
-    assert list(at.dataframe[0].value["probability"]) == pytest.approx(shares.astype(float))
-    assert "**4**" in said(at)
+    expected = run.snapshot(STEPS[-1]).probabilities[0]
+    assert shares(at) == pytest.approx(expected.astype(float))
+    assert "Truth 4" in said(at)
 
 
 def test_another_step_is_shown_from_its_snapshot_alone(store, too_long_to_animate):
@@ -189,6 +204,14 @@ def test_another_step_is_shown_from_its_snapshot_alone(store, too_long_to_animat
         assert not at.exception
         assert set(calls) <= {"read"}
         assert calls["read"] <= len(run.snapshot_steps())
+
+
+def test_where_all_heads_align_the_page_says_so(store):
+    run = aligned_run(store, (0, 1, 2), (0, 1, 2))
+    at = opened(run, deeper="alignment")
+    assert "**All 9 heads align**: 100 % to 100 % of their attention" in said(at)
+    assert "leaves the others" not in said(at)
+    assert "from step 11 on all of them align" in said(at)
 
 
 def add_snapshot(run, step):
@@ -215,9 +238,9 @@ def test_the_head_that_aligns_is_named_and_its_true_cells_are_outlined(store):
     run = aligned_run(store)
     at = opened(run, deeper="alignment")
     assert not at.exception
-    assert "**Layer 2, head 3** learned to align: 100 %" in said(at)
-    assert "It has done so from step 11 on." in said(at)
-    assert "Outlined: the source words" in said(at)
+    assert "of the 9 heads align**" in said(at)
+    assert "Best is layer 2, head 3, with an alignment error rate of 0.000" in said(at)
+    assert "Outlined: the source tokens" in said(at)
 
 
 def test_a_run_whose_alignment_is_not_known_is_not_asked_for_it(store):
@@ -226,13 +249,67 @@ def test_a_run_whose_alignment_is_not_known_is_not_asked_for_it(store):
     assert "Outlined" not in said(at)
 
 
-@pytest.mark.parametrize("view", ["map", "lines"])
-def test_one_head_is_shown_as_the_link_says(store, view):
-    at = opened(constructed_run(store, text_experiment()), view=view, pin="q2", cell="2,1")
+def test_a_head_is_seen_as_map_and_as_lines_beside_each_other(store):
+    at = opened(constructed_run(store, text_experiment()), view="lines", pin="q2", cell="2,1")
     assert not at.exception
     assert not at.warning
     drawn = [part.proto.component_name for part in at.get("bidi_component")]
-    assert ("head_lines" in drawn) == (view == "lines")
+    assert {"head_grid", "live_figure", "head_lines"} <= set(drawn)
+
+
+def test_rows_of_cross_attention_are_named_by_what_is_written_or_as_the_link_says(store):
+    run = constructed_run(store, text_experiment())
+    at = opened(run)
+    assert grid(at)[0]["query"] == ["3", "2", "<eos>"]
+    assert grid(at)[0]["rows"][0] == "1: writes 3, after <bos>"
+    assert header_of(part_of(at, "head_lines").bytes)["query"] == ["3", "2", "<eos>"]
+    assert "writes 3, after \\<bos\\>: reads" in said(at)
+    at.button_group(key="attention-rows").set_value("read").run()
+    assert at.query_params["rows"] == "read"
+    assert grid(at)[0]["query"] == ["<bos>", "3", "2"]
+
+
+def test_all_that_stands_beside_the_maps_has_words_for_every_step_of_the_film(store):
+    at = opened(constructed_run(store, text_experiment()))
+    sent = [part.proto for part in at.get("bidi_component")]
+    moving = [json.loads(part.json) for part in sent if part.component_name == "moving"]
+    assert len(moving) == 2  # the answer, and the heading of the large map
+    name = grid(at)[0]["animation"]
+    for data in moving:
+        assert list(data["trees"]) == [str(step) for step in STEPS]
+        assert data["animation"] == name
+    verdicts = moving[0]["trees"]
+    assert "✓ right" in text_of(verdicts["11"])
+    assert "0 of 2 tokens right" in text_of(verdicts["0"])
+    titles = [text_of(tree) for tree in moving[1]["trees"].values()]
+    assert len(set(titles)) > 1
+
+
+def test_labels_are_of_the_example_that_is_drawn(store):
+    run = constructed_run(store, text_experiment())
+    first, second = (opened(run, kind="encoder", example=number) for number in ("2", "1"))
+    labels = [grid(at)[0]["frames"][-1]["labels"] for at in (first, second)]
+    assert labels[0] != labels[1]
+    assert labels[0][0].endswith("tokens a row")
+    assert trees(first)
+
+
+def test_the_small_maps_of_a_picture_are_drawn_over_it_or_patch_by_patch(store):
+    run = constructed_run(store, vit_experiment("cls"))
+    at = opened(run)
+    over = grid(at)[0]["over"]
+    assert (over["side"], over["first"], over["row"], over["who"]) == (4, 1, 0, "read by CLS")
+    assert base64.b64decode(over["pixels"]) == run.probe().images[0].tobytes()
+    at.button_group(key="attention-small").set_value("matrix").run()
+    assert at.query_params["small"] == "matrix"
+    assert grid(at)[0]["over"] is None
+
+
+def test_pictures_are_chosen_by_themselves(store):
+    at = opened(constructed_run(store, vit_experiment()))
+    sent = json.loads(part_of(at, "thumbnails").json)
+    assert [picture["name"] for picture in sent["pictures"]][:2] == ["Picture 1: 4", "Picture 2: 0"]
+    assert sent["chosen"] == 0
 
 
 @pytest.mark.parametrize("query", [{"view": "sideways"}, {"deeper": "down"}])
@@ -242,8 +319,8 @@ def test_a_view_that_is_not_there_is_said(store, query):
     assert "in the link, but must be one of" in at.warning[0].value
 
 
-def aligned_run(store):
-    """Return a run whose third head of the second decoder layer aligns at its last step."""
+def aligned_run(store, layers=(1,), heads=(2,)):
+    """Return a run whose heads of these decoder layers align at its last step, others by chance."""
     run = constructed_run(store, text_experiment())
     items = [
         {**item, "alignment": [[index % len(item["src"])] for index in range(len(item["tgt"]))]}
@@ -251,12 +328,13 @@ def aligned_run(store):
     ]
     write_probe(run.folder, {"kind": "text", "items": items})
     last = run.snapshot(STEPS[-1])
-    maps = last.attention["decoder.layers.1.cross_attention"]
-    maps[:, 2] = 0
-    for index, item in enumerate(items):
-        for row, sources in enumerate(item["alignment"]):
-            maps[index, 2, row, sources] = 1
-        maps[index, 2, len(item["tgt"]), 0] = 1
+    for layer, head in itertools.product(layers, heads):
+        maps = last.attention[f"decoder.layers.{layer}.cross_attention"]
+        maps[:, head] = 0
+        for index, item in enumerate(items):
+            for row, sources in enumerate(item["alignment"]):
+                maps[index, head, row, sources] = 1
+            maps[index, head, len(item["tgt"]), 0] = 1
     write(run.folder, last)
     return run
 

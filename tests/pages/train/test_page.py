@@ -193,7 +193,8 @@ def test_new_run_begins_with_the_settings_of_the_run_that_was_shown(store, watch
     app = watch(learned_run(store, "addition").id)
     app.button(key="run-new").click().run()
     assert app.button(key="start") is not None
-    assert app.selectbox(key="setting:task.name").value == "addition"
+    (task,) = [box for box in app.selectbox if str(box.key).startswith("setting:task.name")]
+    assert task.value == "addition"
     assert "run" not in app.query_params
 
 

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import drafts, forecast, url_config
+from pages.ui import controls, drafts, forecast, url_config
 from pages.ui.controls import KEY
+from pages.ui.drafts import Draft
 from pages.ui.fields import settings_of
 from tfm_core.config import (
     FAMILIES,
@@ -44,13 +45,19 @@ def _nothing_left_behind():
 
 def keys_of(app: AppTest) -> set[str]:
     kinds = ("number_input", "selectbox", "toggle", "button_group")
-    return {widget.key for kind in kinds for widget in app.get(kind) if widget.key}
+    found = {widget.key for kind in kinds for widget in app.get(kind) if widget.key}
+    return {key.partition("@")[0] for key in found}
 
 
 def said(app: AppTest) -> str:
     return "\n".join(
         element.value for kind in ("caption", "markdown", "warning") for element in app.get(kind)
     )
+
+
+def key(app: AppTest, path: str) -> str:
+    """Return the name of a setting's control in the edition that is on the screen."""
+    return controls.key_of(path, app.session_state["draft"])
 
 
 def start_button(app: AppTest):
@@ -102,18 +109,18 @@ def test_the_size_of_a_text_task_is_labelled_by_the_task(task) -> None:
 def test_an_impossible_combination_is_said_at_its_control_and_start_waits(train) -> None:
     app = train()
     assert not start_button(app).disabled
-    app.number_input(key=KEY + "model.n_heads").set_value(5).run()
+    app.number_input(key=key(app, "model.n_heads")).set_value(5).run()
     assert start_button(app).disabled
     assert "n\\_heads 5 does not divide d\\_model 64" in said(app)
-    assert "It cannot start yet\\: look at n\\_heads" in said(app)
-    app.number_input(key=KEY + "model.n_heads").set_value(8).run()
+    assert "Can't start yet\\: fix n\\_heads" in said(app)
+    app.number_input(key=key(app, "model.n_heads")).set_value(8).run()
     assert not start_button(app).disabled
 
 
 def test_a_link_sets_the_controls_and_the_controls_set_the_link(train) -> None:
     app = train({"model.family": "encoder-only", "task.name": "sort", "model.n_layers": "3"})
-    assert app.number_input(key=KEY + "model.n_layers").value == 3
-    app.number_input(key=KEY + "training.batch_size").set_value(32).run()
+    assert app.number_input(key=key(app, "model.n_layers")).value == 3
+    app.number_input(key=key(app, "training.batch_size")).set_value(32).run()
     assert app.query_params["model.n_layers"] == "3"
     assert app.query_params["training.batch_size"] == "32"
 
@@ -139,7 +146,7 @@ def test_a_link_with_bad_values_says_each_and_keeps_the_good_ones(train) -> None
         "There is no setting model.sparkle here; it is left out.",
     ):
         assert sentence in words
-    assert app.number_input(key=KEY + "model.n_layers").value == 5
+    assert app.number_input(key=key(app, "model.n_layers")).value == 5
 
 
 @pytest.mark.parametrize(
@@ -167,7 +174,7 @@ def test_a_link_with_an_unknown_family_or_task_falls_back(query, sentence, famil
 def test_no_number_of_a_link_gets_out_of_its_range(text) -> None:
     values, sentences = url_config.read({"training.learning_rate": text, "model.d_model": text})
     assert len(sentences) == 2
-    assert drafts.check(values).experiment is not None
+    assert drafts.check(Draft(values)).experiment is not None
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -182,16 +189,16 @@ def test_a_changed_preset_says_so_and_can_be_reset(train) -> None:
     app = train()
     app.selectbox(key="configure-preset").set_value("reverse").run()
     assert "Changed" not in said(app)
-    app.number_input(key=KEY + "model.d_model").set_value(128).run()
+    app.number_input(key=key(app, "model.d_model")).set_value(128).run()
     assert "`d_model` 64 → 128" in said(app)
     app.button(key="configure-reset").click().run()
-    assert app.number_input(key=KEY + "model.d_model").value == 64
+    assert app.number_input(key=key(app, "model.d_model")).value == 64
     assert "Changed" not in said(app)
 
 
 def test_weight_decay_follows_the_optimiser_until_it_is_typed(train) -> None:
     app = train()
-    decay, optimiser = KEY + "training.weight_decay", KEY + "training.optimizer"
+    decay, optimiser = key(app, "training.weight_decay"), key(app, "training.optimizer")
     app.button_group(key=optimiser).set_value("adam").run()
     assert app.number_input(key=decay).value == 0
     assert "With Adam, weight decay is 0 unless you type one." in said(app)
@@ -217,7 +224,7 @@ def test_another_family_keeps_what_was_changed_by_hand() -> None:
     moved, note = drafts.with_family(values, "vit")
     assert note == "This family cannot learn “Sort”, so the task is now “MNIST, 5,000 digits”."
     assert moved["model"]["position"] == "learned"  # untouched, so the default of the new family
-    assert drafts.check(moved).experiment is not None
+    assert drafts.check(Draft(moved)).experiment is not None
 
 
 def test_a_variant_that_the_new_family_lacks_becomes_its_default() -> None:
@@ -229,22 +236,22 @@ def test_a_variant_that_the_new_family_lacks_becomes_its_default() -> None:
 def test_another_task_starts_at_its_own_size() -> None:
     moved = drafts.with_task(default_sections("encoder-only", "copy"), "english-korean")
     assert moved["task"]["size"] == 1
-    assert drafts.check(moved).experiment is not None
+    assert drafts.check(Draft(moved)).experiment is not None
 
 
 def test_what_is_set_survives_a_change_of_page(train) -> None:
     app = train()
-    app.number_input(key=KEY + "model.d_ff").set_value(192).run()
+    app.number_input(key=key(app, "model.d_ff")).set_value(192).run()
     app.switch_page("home/page.py").run()
     app.switch_page("train/page.py").run()
-    assert app.number_input(key=KEY + "model.d_ff").value == 192
+    assert app.number_input(key=key(app, "model.d_ff")).value == 192
 
 
 def test_two_sessions_do_not_see_each_others_widgets(train) -> None:
     mine, theirs = train(), train()
-    mine.number_input(key=KEY + "model.d_ff").set_value(192).run()
+    mine.number_input(key=key(mine, "model.d_ff")).set_value(192).run()
     theirs.run()
-    assert theirs.number_input(key=KEY + "model.d_ff").value == 128
+    assert theirs.number_input(key=key(theirs, "model.d_ff")).value == 128
 
 
 def test_an_experiment_can_be_uploaded_and_a_bad_one_is_refused_in_sentences(train) -> None:
@@ -252,8 +259,120 @@ def test_an_experiment_can_be_uploaded_and_a_bad_one_is_refused_in_sentences(tra
     experiment = PRESETS["addition"].experiment.replace(training={"steps": 1511})
     good = experiment.model_dump_json().encode()
     app.file_uploader(key="transfer-file").set_value(("e.json", good, "application/json")).run()
-    assert app.number_input(key=KEY + "training.steps").value == 1511
+    assert app.number_input(key=key(app, "training.steps")).value == 1511
     bad = b'{"training": {"steps": "many"}}'
     app.file_uploader(key="transfer-file").set_value(("b.json", bad, "application/json")).run()
     assert "steps is 'many', but must be a whole number." in said(app)
-    assert app.number_input(key=KEY + "training.steps").value == 1511
+    assert app.number_input(key=key(app, "training.steps")).value == 1511
+
+
+BAD = {
+    "model.n_layers": (0, "n\\_layers is 0, but must be at least 1."),
+    "model.dropout": (2.0, "dropout is 2, but must be less than 1."),
+    "training.steps": (10**9, "steps is 1,000,000,000, but must be at most 1,000,000."),
+    "training.batch_size": (100_000, "batch\\_size is 100,000, but must be at most 8,192."),
+    "training.learning_rate": (1e9, "learning\\_rate is 1,000,000,000, but must be at most 10."),
+    "seed": (10**12, "seed is 1,000,000,000,000, but must be at most 2,147,483,647."),
+}
+
+
+def test_numbers_out_of_range_are_all_said_and_reset_heals_them(train) -> None:
+    app = train()
+    for path, (value, _sentence) in BAD.items():
+        app.number_input(key=key(app, path)).set_value(value)
+    app.run()
+    assert start_button(app).disabled
+    words = said(app)
+    for _value, sentence in BAD.values():
+        assert sentence in words
+    for label in ("Layers", "Dropout", "Steps", "Batch size", "Learning rate", "Seed"):
+        assert label in next(line for line in words.splitlines() if "Can't start yet" in line)
+    app.button(key="configure-reset").click().run()
+    assert not start_button(app).disabled
+    values = PRESETS["vit-digits"].experiment.model_dump()
+    for path in BAD:
+        assert app.number_input(key=key(app, path)).value == drafts.get(values, path)
+
+
+def test_a_bad_number_survives_another_family_and_does_not_break_another_setting(train) -> None:
+    app = train()
+    app.number_input(key=key(app, "training.beta1")).set_value(7.0).run()
+    app.button_group(key=key(app, "training.optimizer")).set_value("sgd").run()
+    app.button_group(key=key(app, "model.family")).set_value("decoder-only").run()
+    assert not app.exception
+    assert app.number_input(key=key(app, "training.beta1")).value == 7
+    assert "beta1 is 7, but must be less than 1." in said(app)
+
+
+def test_a_learning_rate_far_from_any_that_learns_is_warned_of(train) -> None:
+    app = train()
+    app.number_input(key=key(app, "training.learning_rate")).set_value(10.0).run()
+    assert "10 is 2,500 times the usual 0.004" in said(app)
+    assert not start_button(app).disabled
+
+
+def test_an_emptied_field_shows_its_value_again(train) -> None:
+    app = train()
+    app.number_input(key=key(app, "model.d_ff")).set_value(None).run()
+    assert app.number_input(key=key(app, "model.d_ff")).value == 128
+
+
+@pytest.mark.parametrize("value", ["MNIST, 5,000 digits", "sort", "", None, 7])
+def test_a_task_that_is_none_of_this_familys_is_ignored(train, monkeypatch, value) -> None:
+    app = train()
+    draft = app.session_state["draft"]
+    session = {"draft": draft, controls.key_of("task.name", draft): value}
+    monkeypatch.setattr(controls.st, "session_state", session)
+    controls._take_task(controls.key_of("task.name", draft))
+    controls._take_task("setting:task.name@of another edition")
+    monkeypatch.undo()
+    assert session["draft"] is draft
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("model.n_heads", "4"),
+        ("model.n_heads", True),
+        ("model.position", "Learned"),
+        ("model.norm_first", "yes"),
+        ("training.optimizer", None),
+    ],
+)
+def test_a_value_of_another_control_is_ignored(train, monkeypatch, path, value) -> None:
+    draft = train().session_state["draft"]
+    (setting,) = [one for one in settings_of("vit", "mnist-5000") if one.path == path]
+    name = controls.key_of(path, draft)
+    session = {"draft": draft, name: value}
+    monkeypatch.setattr(controls.st, "session_state", session)
+    controls._take(name, setting)
+    monkeypatch.undo()
+    assert session["draft"] is draft
+    assert session[name] == drafts.get(draft.values, path)
+
+
+def test_what_a_browser_says_of_the_preset_before_is_nobodys_value(train) -> None:
+    """It pressed twice before the first answer came: its widgets are still the first preset's."""
+    app = train()
+    app.number_input(key=key(app, "training.steps")).set_value(77).run()
+    late = app._tree.get_widget_states()
+    for name in ("translate", "addition"):
+        app.selectbox(key="configure-preset").set_value(name).run()
+    for state in late.widgets:  # the browser's next message, of the page as it was at first
+        if state.id == app.selectbox(key="configure-preset").id:
+            state.string_value = "Sort digits"
+    app._run(late)
+    assert not app.exception
+    chosen = app.session_state["draft"].values
+    assert drafts.differences(chosen, PRESETS["sort"].experiment.model_dump()) == []
+
+
+def test_an_upload_wins_over_what_its_page_still_held(train) -> None:
+    app = train()
+    before = app._tree.get_widget_states()
+    experiment = PRESETS["addition"].experiment.replace(training={"steps": 1511})
+    sent = ("e.json", experiment.model_dump_json().encode(), "application/json")
+    app.file_uploader(key="transfer-file").set_value(sent).run()
+    app._run(before)
+    chosen = app.session_state["draft"].values
+    assert drafts.differences(chosen, experiment.model_dump()) == []

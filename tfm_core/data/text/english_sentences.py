@@ -156,6 +156,65 @@ def parses(words: list[str], n_clauses: int) -> Iterator[list[EnglishClause]]:
                     yield [first, second]
 
 
+def can_be_drawn(words: list[str], n_clauses: int) -> bool:
+    """Return whether ``clause`` can draw the words, in ``n_clauses`` clauses of one tense."""
+    return any(
+        len(clauses) == n_clauses
+        and len({words[clause.verb_at] in _PAST for clause in clauses}) == 1
+        and all(_is_natural(words, clause) for clause in clauses)
+        for clauses in parses(words, n_clauses)
+    )
+
+
+def _is_natural(words: list[str], clause: EnglishClause) -> bool:
+    """Return whether verb, nouns, adjectives, articles, place and time of a clause go together."""
+    verb, form = _FORMS[words[clause.verb_at]], words[clause.verb_at]
+    is_past = form == verb.past
+    agrees = form == (verb.plural if len(clause.subject.nouns) > 1 else verb.singular)
+    subjects = [words[noun_at] for _, _, noun_at in clause.subject.nouns]
+    objects = [] if clause.object is None else [words[at] for _, _, at in clause.object.nouns]
+    named = [*subjects, *objects]
+    place = clause.place is None or _is_natural_place(words, clause.place, verb)
+    return (
+        (is_past or agrees)
+        and bool(objects) == bool(verb.objects)
+        and len(set(named)) == len(named)
+        and not (len(subjects) > 1 and len(objects) > 1)
+        and all(_goes_with(words, noun, verb.subjects) for noun in clause.subject.nouns)
+        and all(
+            _goes_with(words, noun, verb.objects)
+            for noun in (() if clause.object is None else clause.object.nouns)
+        )
+        and place
+        and (clause.place is not None or verb.place != "to")
+        and (clause.time_at is None or words[clause.time_at] in TIMES_OF[is_past])
+    )
+
+
+def _goes_with(
+    words: list[str], noun: tuple[int, int | None, int], groups: tuple[str, ...]
+) -> bool:
+    article_at, adjective_at, noun_at = noun
+    known = {each.english: each.adjectives for each in candidates(groups)}
+    if words[noun_at] not in known:
+        return False
+    if adjective_at is not None and words[adjective_at] not in known[words[noun_at]]:
+        return False
+    following = words[article_at + 1]
+    return words[article_at] in ("the", "an" if following[0] in "aeiou" else "a")
+
+
+def _is_natural_place(words: list[str], place: tuple[int, int | None, int], verb: Verb) -> bool:
+    preposition_at, adjective_at, noun_at = place
+    here = next(each.preposition for each in PLACES if each.english == words[noun_at])
+    return (
+        bool(verb.place)
+        and words[preposition_at] == ("to" if verb.place == "to" else here)
+        and words[preposition_at + 1] == "the"
+        and (adjective_at is None or words[adjective_at] in PLACE_ADJECTIVES)
+    )
+
+
 def _read_clause(words: list[str], at: int) -> Iterator[EnglishClause]:
     time_at = at if at < len(words) and words[at] in TIMES else None
     for subject, verb_at in _read_phrase(words, at + (time_at is not None)):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tfm_core.data.text.everyday_words import EVERYDAY
 from tfm_core.data.vocabulary import Vocabulary
 from tfm_core.sentences import N_, Sentence, StudentError, joined
 
@@ -26,6 +27,9 @@ class Pair:
 
 class TextTask(Protocol):
     """A sequence-to-sequence task whose target is a function of its source."""
+
+    def __hash__(self) -> int:
+        """Return the same for tasks that are alike: what is drawn of one is kept by it."""
 
     @property
     def name(self) -> str:
@@ -70,7 +74,7 @@ def check_tokens(
         raise StudentError("There is nothing to read: type at least one {kind}.", kind=kind)
     unknown = list(dict.fromkeys(token for token in tokens if token not in vocabulary.tokens))
     if unknown and kind == "word":
-        raise StudentError(joined(*(_unknown_word(word, vocabulary) for word in unknown[:5])))
+        raise StudentError(_unknown_words(unknown[:5], vocabulary))
     if unknown:
         listed = " ".join(f"“{token}”" for token in unknown[:5])
         known = " ".join(token for token in vocabulary.tokens if not token.isspace())
@@ -90,16 +94,24 @@ def check_tokens(
     return tuple(tokens)
 
 
-def _unknown_word(word: str, vocabulary: Vocabulary) -> Sentence:
-    shown = word if len(word) <= 30 else f"{word[:29]}…"
-    near = vocabulary.nearest(word[:30])
-    if near:
-        return N_(
-            "“{shown}” is not a word of this task; near ones are {near}.",
-            shown=shown,
-            near=", ".join(near),
-        )
-    some = ", ".join(vocabulary.tokens[:: max(1, len(vocabulary.tokens) // 8)][:8])
-    return N_(
-        "“{shown}” is not a word of this task; some that are: {some}.", shown=shown, some=some
-    )
+def _unknown_words(words: Sequence[str], vocabulary: Vocabulary) -> Sentence:
+    """Name unknown words once, with near ones where there are any, and some known ones once."""
+    sentences, strange = [], []
+    for word in words:
+        shown = word if len(word) <= 30 else f"{word[:29]}…"
+        meant = EVERYDAY.get(word)
+        near = [meant] if meant in vocabulary.tokens else vocabulary.nearest(word[:30])
+        if near:
+            rule = N_("“{shown}” is not a word of this task; near ones are {near}.")
+            sentences.append(N_(rule, shown=shown, near=", ".join(map(str, near))))
+        else:
+            strange.append(shown)
+    if len(strange) == 1:
+        sentences.append(N_("“{shown}” is not a word of this task.", shown=strange[0]))
+    elif strange:
+        listed = ", ".join(f"“{shown}”" for shown in strange)
+        sentences.append(N_("{listed} are not words of this task.", listed=listed))
+    if strange:
+        some = ", ".join(vocabulary.tokens[:: max(1, len(vocabulary.tokens) // 8)][:8])
+        sentences.append(N_("Some that are: {some}.", some=some))
+    return joined(*sentences)

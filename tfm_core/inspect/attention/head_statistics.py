@@ -199,22 +199,28 @@ def describe(
     role = leading_role(stats, head)
     most = float(stats.shares[role][head]) if role is not None else MUCH
     if aligned > most:
+        if is_short:
+            return N_("aligns, {share}", share=_percent(aligned))
         words: str = N_("the digit named") if stats.kind == "picture" else N_("true source words")
         return _share_of(words, aligned)
     if role is not None:
         share = float(stats.shares[role][head])
         words = ROLES[role].words(stats.kind)
+        if is_short:
+            return N_("{words}, {share}", words=words, share=_percent(share))
         return _share_of(words, share)
     evenness = float(stats.evenness[head])
     if np.isnan(evenness):
         return N_("no choice")
     if evenness >= EVEN:
-        share_of_it = f"{evenness:.0%}".replace("%", " %")
+        share_of_it = _percent(evenness)
         if is_short:
-            return N_("spread evenly, {share}", share=share_of_it)
+            return N_("spread evenly")
         return N_("spread evenly, {share} of the largest entropy", share=share_of_it)
     # as many keys as even attention would need to be as uncertain: the perplexity of a row
     n_keys = f"{np.exp(float(stats.entropy[head])):.1f}"
+    if is_short:
+        return N_("{n} {keys} a row", n=n_keys, keys=stats.keys)
     if evenness < 0.5:
         return N_("focused: about {n} {keys} a row", n=n_keys, keys=stats.keys)
     return N_("spread: about {n} {keys} a row", n=n_keys, keys=stats.keys)
@@ -271,7 +277,11 @@ def table(
 
 
 def _share_of(words: str, share: float) -> Sentence:
-    said = f"{share:.0%}".replace("%", " %")
+    said = _percent(share)
     if share >= MOST:
         return N_("{words}, {share}", words=words, share=said)
     return N_("mostly {words}, {share}", words=words, share=said)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}".replace("%", " %")

@@ -220,7 +220,8 @@ _LOAD = dedent('''\
         for name, entry in header.items():
             if name.startswith("model/"):
                 begin, end = entry["data_offsets"]
-                values = torch.frombuffer(data[begin:end], dtype=torch.float32)
+                kind = {{"F32": torch.float32, "F16": torch.float16}}[entry["dtype"]]
+                values = torch.frombuffer(data[begin:end], dtype=kind).float()
                 weights[{named}] = values.reshape(entry["shape"])
         return weights
     ''')

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { describe, token, wrapped } from "../../../../pages/components/head_grid.js";
+import { describe, describeOver, queryOf, received, token, wrapped } from "../../../../pages/components/head_grid.js";
 import { cut, middle, ofToken, strongest } from "../../../../pages/components/head_lines.js";
 
 const words = { layer: "Layer", head: "Head", query: "query", key: "key", weight: "weight", largest: "largest weight", masked: "masked", to: "to" };
 
 test("a cell is described by its tokens, counted as they are drawn, and its exact weight", () => {
   const shown = Float32Array.from({ length: 2 * 3 * 2 * 5 }, (_value, i) => i / 100);
-  const view = { shape: [2, 3, 2, 5], shown, block: 1, query: ["a", "b"], key: ["p", "q", "r", "s", "t"], words };
-  assert.equal(describe(view, 1, 2, 1, 4), "Layer 2, head 3\nquery 2: b\nkey 5: t\nweight 0.5900");
+  const view = { shape: [2, 3, 2, 5], shown, block: 1, rows: ["query 1: a", "2: writes b, after a"], key: ["p", "q", "r", "s", "t"], words };
+  assert.equal(describe(view, 1, 2, 1, 4), "Layer 2, head 3\n2: writes b, after a\nkey 5: t\nweight 0.5900");
   view.shown[59] = NaN;
   assert.match(describe(view, 1, 2, 1, 4), /0 \(masked\)$/);
 });
@@ -17,6 +17,20 @@ test("a cell is described by its tokens, counted as they are drawn, and its exac
 test("a cell that stands for several tokens names the first and the last", () => {
   assert.equal(token(["a", "b", "c", "d", "e"], 2, { block: 2, words }), "5: e");
   assert.equal(token(["a", "b", "c", "d", "e"], 1, { block: 2, words }), "3: c to 4: d");
+});
+
+test("a row that stands for several queries names the first and the last", () => {
+  const view = { rows: ["query 1: a", "query 2: b", "query 3: c"], block: 2, words };
+  assert.equal(queryOf(view, 0), "query 1: a to query 2: b");
+  assert.equal(queryOf(view, 1), "query 3: c");
+});
+
+test("a head over a picture shows one row, or the mean of all, without CLS", () => {
+  const weights = Float32Array.from([0.5, 0.25, 0.25, 0, 0.5, 0.5, 0, 0.25, 0.75]);
+  assert.deepEqual([...received(weights, 3, 3, { first: 1, row: 0 })], [0.25, 0.25]);
+  assert.deepEqual([...received(weights, 3, 3, { first: 1, row: null })].map((v) => v.toFixed(3)), ["0.333", "0.500"]);
+  const view = { shape: [1, 1, 3, 3], shown: weights, words: { ...words, patch: "patch" }, over: { first: 1, row: 1, side: 1, who: "read by patch 1,1" } };
+  assert.equal(describeOver(view, 0, 0, 0, 0), "Layer 1, head 1\nread by patch 1,1\npatch 1,1: weight 0.5000");
 });
 
 test("labels are cut between words", () => {

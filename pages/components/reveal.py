@@ -1,0 +1,22 @@
+"""Bring into sight what a press has changed, where it lies beyond the edge of the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from pages.components.files import bundled
+
+_component = st.components.v2.component(
+    "reveal", html='<div class="reveal"></div>\n', js=bundled("reveal.js")
+)
+
+
+def reveal(marks: Mapping[str, str], *, key: str) -> None:
+    """Scroll to a container whose mark has changed since the page was drawn last.
+
+    marks: the key of the container -> what it shows now, empty while it shows nothing. Called
+    behind all of them.
+    """
+    _component(data=dict(marks), key=key)

@@ -1,0 +1,63 @@
+// Words to press, and the browser's own list of completions below the field they are typed into.
+
+import { element } from "./dom.js";
+
+const MOST = 12; // completions offered at once
+
+// The texts that a beginning can become: its last word completed.
+export function completions(text, words, glue) {
+  const at = glue ? text.lastIndexOf(glue) + glue.length : text.length;
+  const [before, last] = [text.slice(0, Math.max(0, at)), text.slice(Math.max(0, at)).toLowerCase()];
+  if (!last) return [];
+  return words.filter((word) => word.startsWith(last) && word !== last).slice(0, MOST).map((word) => before + word);
+}
+
+function build(state) {
+  const { root, data } = state;
+  root.textContent = "";
+  root.setAttribute("role", "group");
+  root.setAttribute("aria-label", data.label);
+  data.groups.forEach(([name, words]) => {
+    const row = element("div", "row");
+    if (name) row.append(element("span", "name", name));
+    words.forEach((word) => {
+      const chip = element("button", "", word);
+      chip.type = "button";
+      chip.addEventListener("click", () => state.send("pick", word));
+      row.append(chip);
+    });
+    root.append(row);
+  });
+}
+
+// The field is Streamlit's own, and made anew now and then: a list of completions is all that it gets.
+function complete(state, input) {
+  const { field, glue, groups } = state.data;
+  if (!input.matches?.(`.st-key-${field} input`)) return;
+  state.list ??= document.body.appendChild(element("datalist"));
+  state.list.id = `${field}-completions`;
+  input.setAttribute("list", state.list.id);
+  state.list.replaceChildren(...completions(input.value, groups.flatMap(([, words]) => words), glue).map((text) => {
+    const option = element("option");
+    option.value = text;
+    return option;
+  }));
+}
+
+export default function ({ data, parentElement, setTriggerValue }) {
+  const root = parentElement.querySelector(".chips");
+  const state = root.chips ?? { root };
+  root.chips = state;
+  Object.assign(state, { data, send: setTriggerValue });
+  const shown = JSON.stringify(data.groups);
+  if (state.shown !== shown) { build(state); state.shown = shown; }
+  state.end?.(); // of the draw before: Streamlit ends only the last one
+  const listen = (event) => complete(state, event.target);
+  document.addEventListener("input", listen);
+  state.end = () => {
+    document.removeEventListener("input", listen);
+    state.list?.remove();
+    state.list = undefined;
+  };
+  return state.end;
+}

@@ -1,0 +1,91 @@
+"""The nearest sentence of a task's grammar to what a person typed."""
+
+import random
+
+import pytest
+
+from tfm_core.data.text import TEXT_GENERATORS
+from tfm_core.data.text.english_sentences import can_be_drawn
+from tfm_core.data.text.nearest import Change, nearest_sentence
+
+KOREAN = TEXT_GENERATORS["english-korean"](1)
+
+
+@pytest.mark.parametrize("n_clauses", [1, 2])
+def test_what_the_grammar_draws_is_known_as_such(n_clauses):
+    task, rng = TEXT_GENERATORS["english-korean"](n_clauses), random.Random(1)
+    for _ in range(200):
+        assert can_be_drawn(list(task.sample(rng).src), n_clauses)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "a dog like the cat",  # like, of one
+        "a egg sees the cat",
+        "a teacher eats a book",  # no food
+        "the dog sleeps the cat",
+        "a teacher bought a hat daily",  # no habit in the past
+        "the teacher comes",  # to where?
+        "a hungry book",
+    ],
+)
+def test_what_it_never_draws_is_none(words):
+    assert not can_be_drawn(words.split(), 1)
+
+
+def test_a_sentence_of_the_grammar_stays_as_it_is():
+    found = nearest_sentence(KOREAN, "The kind teacher met a student in the park.")
+    assert found.text == "The kind teacher met a student in the park."
+    assert found.changes == ()
+
+
+@pytest.mark.parametrize(
+    ("typed", "text", "change"),
+    [
+        ("My dog likes the cat", "The dog likes the cat.", Change("my", "the")),
+        ("A teachr bought a book", "A teacher bought a book.", Change("teachr", "teacher")),
+        ("The dog loves an egg", "The dog likes an egg.", Change("loves", "likes")),
+        ("The child ate a egg", "The child ate an egg.", Change("a", "an")),
+    ],
+)
+def test_a_natural_sentence_becomes_the_nearest_one(typed, text, change):
+    found = nearest_sentence(KOREAN, typed)
+    assert found.text == text
+    assert change in found.changes
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("He goes to school every day", {"to", "school"}),
+        ("I want to buy a red car tomorrow", {"red"}),
+        ("Yesterday my little sister drew a beautiful flower", {"yesterday", "drew"}),
+        ("The cat is sleeping in the garden", {"cat", "sleeps", "in", "garden"}),
+        ("zzz qqq", set()),
+    ],
+)
+def test_whatever_is_typed_gets_a_sentence_that_the_grammar_draws(typed, kept):
+    found = nearest_sentence(KOREAN, typed)
+    assert can_be_drawn(list(found.tokens), 1)
+    assert kept <= set(found.tokens)
+    assert KOREAN.solve(found.tokens) is not None
+    assert {change.typed for change in found.changes} <= {*typed.lower().split(), ""}
+
+
+@pytest.mark.parametrize("name", ["numbers", "sentiment"])
+def test_other_tasks_of_words_have_nearest_sentences_too(name):
+    task = TEXT_GENERATORS[name](3)
+    typed = {"numbers": "fourty too", "sentiment": "the movie was really great"}[name]
+    found = nearest_sentence(task, typed)
+    assert task.solve(found.tokens) is not None
+    assert found.text in {"forty two", "The film was really great."}
+
+
+@pytest.mark.parametrize("name", ["dates", "copy", "addition", "masked-words"])
+def test_what_is_no_sentence_of_words_has_none(name):
+    assert nearest_sentence(TEXT_GENERATORS[name](4), "a dog sees a cat") is None
+
+
+def test_nothing_typed_has_no_nearest_sentence():
+    assert nearest_sentence(KOREAN, " .,! ") is None
