@@ -1,4 +1,4 @@
-"""The app as people meet it: a real server, a real run, and three browsers that watch it."""
+"""The app as people meet it: its first screens, a real run, and three browsers that watch it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from benchmarks import first_screens
 from benchmarks.paired import Spread, ratio
 from benchmarks.report import Skipped, Table, Target
 from benchmarks.served import Served, per_step, serve
@@ -49,6 +50,8 @@ def tables(*, quick: bool) -> Iterator[Table | Skipped]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         with serve(Path(folder)) as served:
+            log = Path(folder) / "server.log"
+            yield from first_screens.tables(served, browser, log=log, quick=quick)
             yield _first_points(served, browser, rounds)
             yield _answers(served, browser, 3 * rounds)
             yield _slowdown(served, browser, rounds, seconds=5 if quick else 15)

@@ -23,22 +23,22 @@ def page() -> None:
     _link_problems()
     draft = state.current_draft()  # once: a callback of a later run may replace it meanwhile
     checked = drafts.check(draft)
-    _presets(draft.values)
-    with st.container(border=True):
-        first, second = st.columns([3, 2])
+    with st.container(border=True, gap="small"):
+        _presets(draft.values)
+        first, second = st.columns([2, 1])
         with first:
             controls.family(draft)
         with second:
             controls.task(draft)
         for sentence in (*checked.at("task.name"), *checked.at("model.family"), *checked.at("")):
             controls.complaint(sentence)
-    start.bar(checked, _preset(draft.values))
     settings = settings_of(drafts.family_of(draft.values), drafts.task_of(draft.values))
     by_section = {
         section: [setting for setting in settings if setting.section == section]
         for section in ("model", "task", "training", "")
     }
-    left, right = st.columns(2)
+    with st.container(key="settings"):
+        left, right = st.columns(2)
     with left:
         controls.group(_("Architecture"), by_section["model"], checked)
         controls.group(_("Task"), by_section["task"], checked)
@@ -46,7 +46,8 @@ def page() -> None:
     with right:
         controls.group(_("Optimisation"), by_section["training"], checked)
         start.place(by_section[""], checked)
-    transfer.row(checked)
+        transfer.row(checked)
+    start.bar(checked, _preset(draft.values))
     url_config.mirror(draft.values)
 
 
@@ -62,20 +63,27 @@ def _presets(draft: drafts.Values) -> None:
     if st.session_state.get(_PRESET) not in PRESETS:
         same = (name for name in PRESETS if not drafts.differences(draft, _values(name)))
         st.session_state[_PRESET] = next(same, None)
-    with st.container(border=True):
-        first, second = st.columns([2, 3], vertical_alignment="center")
-        chosen = first.selectbox(
-            _("Preset"),
-            list(PRESETS),
-            format_func=lambda name: _(PRESETS[name].label),
-            key=_PRESET,
-            placeholder=_("None: your own configuration"),
-            help=_("Fills in every setting below with values that are known to learn."),
-            on_change=_take_preset,
-            persist_state="session",
+    first, second, third = st.columns([3, 8, 1], vertical_alignment="bottom")
+    chosen = first.selectbox(
+        _("Preset"),
+        list(PRESETS),
+        format_func=lambda name: _(PRESETS[name].label),
+        key=_PRESET,
+        placeholder=_("None: your own configuration"),
+        help=_("Fills in every setting below with values that are known to learn."),
+        on_change=_take_preset,
+        persist_state="session",
+    )
+    with second:
+        _about(chosen, draft)
+    if chosen in PRESETS:
+        third.button(  # also for what is typed and was not sent yet: the server knows nothing of it
+            _("Reset"),
+            help=_("Set everything back to the preset."),
+            on_click=_take_preset,
+            key="configure-reset",
+            width="stretch",
         )
-        with second:
-            _about(chosen, draft)
 
 
 def _about(name: str | None, draft: drafts.Values) -> None:
@@ -84,28 +92,16 @@ def _about(name: str | None, draft: drafts.Values) -> None:
         st.caption(_("This configuration is your own. A preset would replace it."))
         return
     chosen = PRESETS[name]
-    st.caption(
-        _("{learns} It reaches {reaches} in {time} here.").format(
-            learns=_(chosen.learns),
-            reaches=_(chosen.reaches),
-            time=run_time.takes(chosen.experiment),
-        )
-    )
     changed = drafts.differences(draft, _values(name))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        if changed:
-            st.markdown(
-                f":orange-badge[:material/edit: {_('Changed')}] "
-                + _changes(draft, _values(name), changed),
-                width="content",
-            )
-        st.button(  # also for what is typed and was not sent yet, of which the server knows nothing
-            _("Reset"),
-            icon=":material/undo:",
-            help=_("Set everything back to the preset."),
-            on_click=_take_preset,
-            key="configure-reset",
-        )
+    words = _("{learns} It reaches {reaches} in {time} here.").format(
+        learns=_(chosen.learns),
+        reaches=_(chosen.reaches),
+        time=run_time.takes(chosen.experiment),
+    )
+    if changed:
+        badge = f":orange-badge[:material/edit: {_('Changed')}]"
+        words = f"{badge} {_changes(draft, _values(name), changed)}  \n{words}"
+    st.caption(words)
 
 
 def _changes(draft: drafts.Values, old: drafts.Values, changed: list[str], most: int = 3) -> str:

@@ -22,15 +22,18 @@ _LOOK_AGAIN = 0.4  # seconds
 
 
 def bar(checked: Checked, preset: str | None) -> None:
-    """Draw the Start button beside what the run will need, or why it cannot start."""
-    with st.container(border=True, horizontal=True, vertical_alignment="center", gap="medium"):
+    """Draw the Start button beside what the run will need, or why it cannot start.
+
+    It stands behind all settings and stays in sight at the lower edge of the window.
+    """
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium", key="start-bar"):
         pressed = st.button(
             _("Start"),
             type="primary",
             icon=":material/play_arrow:",
             disabled=checked.experiment is None,
             key="start",
-            help=_("Trains in a process of its own; you may leave this page."),
+            help=_("Training continues even if you leave this page."),
         )
         if checked.experiment is None:
             _why_not(checked)
@@ -106,8 +109,8 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
     why = advice_on(state.device(), experiment.training)
     slow = f"  \n:orange[:material/warning: {_(why)}]" if why else ""
     words = _(
-        "**{n}** parameters · about **{memory}** of memory, **{step}** of it a step · "
-        "{steps} steps in **{time}** · about **{disk}** on the disk"
+        "{steps} steps in **{time}** · **{n}** parameters · **{memory}** of memory, **{step}** of "
+        "it for a step · **{disk}** on the disk"
     )
     limits = settings.read()
     disk = storage.run_bytes(

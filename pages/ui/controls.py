@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import drafts, state
+from pages.ui import drafts, page_table, state
 from pages.ui.drafts import Checked, Draft
 from pages.ui.fields import Setting
 from pages.ui.typed import escape
@@ -24,6 +24,23 @@ from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
+TAUGHT = {
+    "n_heads": "by-hand",
+    "position": "positions",
+    "window": "masks",
+    "patch_size": "words",
+    "tie_embeddings": "words",
+    "cell": "before",
+    "attention": "before",
+    "pooling": "encoders",
+    "d_ff": "parameters",
+    "norm_first": "walk",
+    "learning_rate": "training-step",
+    "optimizer": "training-step",
+    "precision": "speed",
+    "patience": "practice",
+}
+"""The page that teaches what a setting does."""
 MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
@@ -42,6 +59,19 @@ def group(
                 st.session_state[key] = True
             with st.expander(_("Advanced"), key=key, icon=":material/tune:", on_change="rerun"):
                 _grid(advanced, checked)
+        _lessons(settings)
+
+
+def _lessons(settings: Sequence[Setting]) -> None:
+    """Link to the pages that teach what these settings do."""
+    names = dict.fromkeys(TAUGHT[one.name] for one in settings if one.name in TAUGHT)
+    if not names:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption(_("What they do:"), width="content")
+        for name in names:
+            page = page_table.PAGES[name]
+            st.page_link(page.path, label=_(page.title), icon=page.icon, width="content")
 
 
 def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:

@@ -1,0 +1,289 @@
+"""What a person sees first: what moves, how smoothly, and what stands on a screen unscrolled.
+
+Everything is measured in the browser by its own clock, in a session that is new to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.paired import Spread
+from benchmarks.report import Table, Target
+from benchmarks.served import Served
+from tfm_core.presets import PRESETS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+RUN = "recorded-korean"
+HOME, TRAIN, ATTENTION = "", f"train?run={RUN}", f"attention?run={RUN}"
+SCREENS = {"projector": (1280, 720), "laptop": (1440, 900), "phone": (390, 844)}
+THEMES = ("light", "dark")
+PARTS = {
+    HOME: {
+        "title": "h1",
+        "heads": ".stage canvas.head, .stage .grid canvas",
+        "answers": ".stage .answers",
+        "scrubber": ".stage input[type=range]",
+        "Now train it yourself": ".st-key-begin button, [class*=st-key-begin] button",
+        "pad": "canvas.pad, .pad canvas",
+        "presets": "[class*=st-key-home-teaches]",
+    },
+    TRAIN: {
+        "title": "h1",
+        "metrics": ".stage .figures",
+        "loss": ".stage .chart:nth-of-type(1) canvas",
+        "accuracy": ".stage .chart:nth-of-type(2) canvas",
+        "heads": ".stage .grid canvas",
+        "answers": ".stage .answers",
+        "scrubber": ".stage input[type=range]",
+    },
+    ATTENTION: {
+        "title": "h1",
+        "example": "[class*=st-key-attention-example], [data-testid=stSelectbox]",
+        "all heads": "[class*=st-key-attention-heads]",
+        "one head": "[class*=st-key-attention-map]",
+    },
+}
+"""The named parts of each page: the first of the selectors' matches that is drawn counts."""
+MOVEMENT = Target(2, " s", at_least=False)
+FRAMES = Target(30, " a second")
+CLICK = Target(100, " ms", at_least=False)
+SHIFT = Target(0, at_least=False)
+ERRORS = Target(0, " errors", at_least=False)
+SWITCHES = 40
+# Components stand in shadow roots, into which `deep` looks. `frames` are those of the browser's
+# frames in which a canvas of the page was drawn on.
+_WATCH = """(() => {
+    const seen = { shifts: [], frames: [], moved: null };
+    const deep = (selector, root = document) => {
+        const found = [...root.querySelectorAll(selector)];
+        for (const part of root.querySelectorAll('*')) {
+            if (part.shadowRoot) found.push(...deep(selector, part.shadowRoot));
+        }
+        return found;
+    };
+    Object.assign(window, { seen, deep });
+    new PerformanceObserver((list) => {
+        for (const one of list.getEntries()) seen.shifts.push([one.startTime, one.value]);
+    }).observe({ type: 'layout-shift', buffered: true });
+    let frame = null;
+    const ask = window.requestAnimationFrame.bind(window);
+    window.requestAnimationFrame = (act) => ask((now) => { frame = now; act(now); });
+    const pen = CanvasRenderingContext2D.prototype;
+    for (const name of ['drawImage', 'putImageData', 'fillRect']) {
+        const draw = pen[name];
+        pen[name] = function (...given) {
+            if (this.canvas.isConnected && seen.frames.at(-1) !== frame) seen.frames.push(frame);
+            return draw.apply(this, given);
+        };
+    }
+    const first = new WeakMap();
+    const look = () => {
+        if (!document.body) return;
+        const slider = deep('.stage input[type=range]')[0];
+        if (!slider || slider.disabled) return;
+        if (!first.has(slider)) first.set(slider, slider.value);
+        else if (first.get(slider) !== slider.value) seen.moved ??= performance.now();
+        if (seen.moved !== null) clearInterval(looking);
+    };
+    const looking = setInterval(look, 20);
+})()"""
+_IS_ON_STAGE = """() => deep('.stage input[type=range]').some((slider) => !slider.disabled)"""
+_SCRUB = """async (seconds) => {
+    const slider = deep('.stage input[type=range]')[0];
+    const before = seen.frames.length;
+    const begin = performance.now();
+    await new Promise((done) => {
+        const turn = () => {
+            const share = (performance.now() - begin) / (1000 * seconds);
+            if (share >= 1) { done(); return; }
+            slider.value = slider.max * (0.5 - 0.5 * Math.cos(6 * Math.PI * share));
+            slider.dispatchEvent(new Event('input', { bubbles: true }));
+            setTimeout(turn, 4);
+        };
+        turn();
+    });
+    return seen.frames.slice(before);
+}"""
+# From the press until the frame after the one that draws: by then it is on the screen.
+_PRESS = """(number) => new Promise((done) => {
+    const heads = deep('.stage button').filter((button) => button.querySelector('canvas'));
+    const begin = performance.now();
+    heads[number % heads.length].click();
+    const before = seen.frames.length;
+    const look = () => {
+        if (seen.frames.length === before) { requestAnimationFrame(look); return; }
+        requestAnimationFrame(() => done(performance.now() - begin));
+    };
+    requestAnimationFrame(look);
+})"""
+_SEEN = """(parts) => Object.fromEntries(Object.entries(parts).map(([name, selector]) => {
+    const drawn = deep(selector).map((part) => part.getBoundingClientRect())
+        .filter(({ width, height }) => width > 0 && height > 0)[0];
+    if (!drawn) return [name, 'absent'];
+    const { top, bottom, height } = drawn;
+    const share = (Math.min(bottom, innerHeight) - Math.max(top, 0)) / height;
+    return [name, share > 0.98 ? 'whole' : share > 0 ? `${Math.round(100 * share)} %` : 'below'];
+}))"""
+
+
+def tables(served: Served, browser: Browser, *, log: Path, quick: bool) -> Iterator[Table]:
+    """Measure movement, frames, clicks, shifts, presets switched in a hurry, and what is in sight.
+
+    log: what the server writes.
+    """
+    rounds = 2 if quick else 5
+    yield _movement(served, browser, rounds)
+    yield _smoothness(served, browser, presses=10 if quick else 40, seconds=2 if quick else 5)
+    yield _shifts(served, browser)
+    yield _storm(served, browser, log)
+    yield _in_sight(served, browser)
+
+
+def _movement(served: Served, browser: Browser, rounds: int) -> Table:
+    taken = []
+    for _ in range(rounds):
+        page = _open(browser, f"{served.url}/{HOME}")
+        page.wait_for_function("() => seen.moved !== null")
+        taken.append(page.evaluate(f"() => (seen.moved - {_PAINTED}) / 1000"))
+        page.context.close()
+    spread = Spread.of(taken)
+    return Table(
+        "Home moves without a click",
+        ["", "seconds", "target"],
+        [["from the first paint to the first movement", spread.show(), _said(MOVEMENT, spread)]],
+        [f"{rounds} new sessions; the first paint is the browser's first-contentful-paint."],
+    )
+
+
+def _smoothness(served: Served, browser: Browser, *, presses: int, seconds: float) -> Table:
+    page = _open(browser, f"{served.url}/{TRAIN}")
+    page.wait_for_function(_IS_ON_STAGE)
+    page.wait_for_timeout(1000)
+    drawn = np.diff(page.evaluate(_SCRUB, seconds)) / 1000
+    rate = 1 / drawn.mean()
+    taken = []
+    for number in range(presses):
+        taken.append(page.evaluate(_PRESS, number))
+        page.keyboard.press("Escape")
+    page.context.close()
+    slowest = float(np.percentile(taken, 95))
+    return Table(
+        "The stage under the hand",
+        ["", "measured", "target"],
+        [
+            ["frames drawn while scrubbing", f"{rate:.0f} a second, the longest gap "
+             f"{1000 * drawn.max():.0f} ms", f"{FRAMES}, {FRAMES.verdict(rate)}"],
+            ["a press on a head, until its map is on the screen, p95", f"{slowest:.0f} ms",
+             f"{CLICK}, {CLICK.verdict(slowest)}"],
+        ],
+        [f"{seconds:g} seconds of scrubbing, {presses} presses.",
+         "The browser draws without a GPU; `attention_grid` measures the page of Attention."],
+    )  # fmt: skip
+
+
+def _shifts(served: Served, browser: Browser) -> Table:
+    rows = []
+    for path in (HOME, TRAIN, ATTENTION):
+        page = _open(browser, f"{served.url}/{path}")
+        page.wait_for_timeout(5000)
+        late = page.evaluate(
+            f"() => seen.shifts.filter(([when]) => when > {_PAINTED} + 1000).reduce("
+            "(sum, [, value]) => sum + value, 0)"
+        )
+        rest = page.evaluate(
+            "ready => seen.shifts.filter(([when]) => when > ready + 1000)"
+            ".reduce((sum, [, value]) => sum + value, 0)",
+            page.evaluate("() => seen.ready"),
+        )
+        page.context.close()
+        rows.append([_name(path), f"{late:.3f}", f"{rest:.3f}", f"{SHIFT}, {SHIFT.verdict(rest)}"])
+    return Table(
+        "Layout shift",
+        ["", "from 1 s after the first paint", "from 1 s after the page is drawn", "target"],
+        rows,
+        ["The first paint of a new session is Streamlit's empty page; 5 seconds are watched."],
+    )
+
+
+def _storm(served: Served, browser: Browser, log: Path) -> Table:
+    before = log.stat().st_size
+    page = _open(browser, f"{served.url}/train")
+    box = page.get_by_role("combobox", name="Preset")
+    labels = [preset.label for preset in PRESETS.values()]
+    for number in range(SWITCHES):
+        box.click()
+        label = labels[(7 * number) % len(labels)]
+        page.get_by_role("option", name=label, exact=True).first.click()
+    page.wait_for_timeout(3000)
+    page.locator("[data-test-script-state=notRunning]").first.wait_for()
+    shown = page.locator("[data-testid=stException]").count()
+    page.context.close()
+    with log.open("rb") as written:
+        written.seek(before)
+        n = written.read().count(b"Traceback (most recent call last)") + shown
+    return Table(
+        "Presets switched in a hurry",
+        ["", "errors in the log and on the page", "target"],
+        [[f"{SWITCHES} switches, none awaited", str(n), f"{ERRORS}, {ERRORS.verdict(n)}"]],
+    )
+
+
+def _in_sight(served: Served, browser: Browser) -> Table:
+    rows = []
+    for path, parts in PARTS.items():
+        for screen, (width, height) in SCREENS.items():
+            said: list[dict[str, str]] = []
+            for theme in THEMES:
+                look = partial(_open, width=width, height=height, theme=theme)
+                page = look(browser, f"{served.url}/{path}")
+                page.wait_for_timeout(3000)
+                said.append(page.evaluate(_SEEN, parts))
+                page.context.close()
+            rows.append([_name(path), f"{screen}, {width}x{height}", _list(*said)])
+    return Table(
+        "In sight without scrolling",
+        ["page", "screen", "light and dark"],
+        rows,
+        ["A part that is cut has the share of its height that is in sight."],
+    )
+
+
+def _list(light: dict[str, str], dark: dict[str, str]) -> str:
+    words = []
+    for name, share in light.items():
+        other = dark[name]
+        words.append(f"{name}: {share}" if other == share else f"{name}: {share} (dark {other})")
+    return "; ".join(words)
+
+
+_PAINTED = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+
+
+def _open(
+    browser: Browser, url: str, *, width: int = 1280, height: int = 720, theme: Any = "light"
+) -> Page:
+    """Open a page in a session of its own; ``seen.ready`` is when its script had ended."""
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    context.add_init_script(_WATCH)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.goto(url)
+    page.locator("[data-testid=stMain] h1").first.wait_for()
+    page.locator("[data-test-script-state=notRunning]").first.wait_for()
+    page.evaluate("() => { seen.ready = performance.now(); }")
+    return page
+
+
+def _name(path: str) -> str:
+    return (path.partition("?")[0] or "home").capitalize()
+
+
+def _said(target: Target, spread: Spread) -> str:
+    return f"{target}, {target.verdict(spread.median)}"
