@@ -27,30 +27,34 @@ THEMES = ("light", "dark")
 PARTS = {
     HOME: {
         "title": "h1",
-        "heads": ".stage canvas.head, .stage .grid canvas",
-        "answers": ".stage .answers",
-        "scrubber": ".stage input[type=range]",
-        "Now train it yourself": ".st-key-begin button, [class*=st-key-begin] button",
-        "pad": "canvas.pad, .pad canvas",
+        "translation": ".stage",
+        "its heads": ".stage .maps",
+        "its answers": ".stage .answers",
+        "its scrubber": ".stage input[type=range]",
+        "drawing board": ".st-key-home-own-digit",
+        "Now train it yourself": ".st-key-begin",
+        "doors": ".st-key-doors",
         "presets": "[class*=st-key-home-teaches]",
     },
     TRAIN: {
         "title": "h1",
         "metrics": ".stage .figures",
-        "loss": ".stage .chart:nth-of-type(1) canvas",
-        "accuracy": ".stage .chart:nth-of-type(2) canvas",
-        "heads": ".stage .grid canvas",
+        "curves": ".stage .curves",
+        "heads": ".stage .maps",
         "answers": ".stage .answers",
+        "caption": ".stage .moment",
         "scrubber": ".stage input[type=range]",
     },
     ATTENTION: {
         "title": "h1",
-        "example": "[class*=st-key-attention-example], [data-testid=stSelectbox]",
+        "controls": ".st-key-attention-controls",
+        "answer": "[class*=st-key-attention-answer]",
         "all heads": "[class*=st-key-attention-heads]",
         "one head": "[class*=st-key-attention-map]",
+        "questions": ".st-key-attention-questions",
     },
 }
-"""The named parts of each page: the first of the selectors' matches that is drawn counts."""
+"""The named parts of each page, by where they stand; the first that is drawn counts."""
 MOVEMENT = Target(2, " s", at_least=False)
 FRAMES = Target(30, " a second")
 CLICK = Target(100, " ms", at_least=False)
@@ -113,7 +117,7 @@ _SCRUB = """async (seconds) => {
 }"""
 # From the press until the frame after the one that draws: by then it is on the screen.
 _PRESS = """(number) => new Promise((done) => {
-    const heads = deep('.stage button').filter((button) => button.querySelector('canvas'));
+    const heads = deep('.stage button.head');
     const begin = performance.now();
     heads[number % heads.length].click();
     const before = seen.frames.length;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -9,7 +10,15 @@ import pytest
 import torch
 
 from benchmarks import __main__ as command
-from benchmarks import batching, beginner, engine, peer_translator, peer_vits, peers
+from benchmarks import (
+    batching,
+    beginner,
+    engine,
+    first_screens,
+    peer_translator,
+    peer_vits,
+    peers,
+)
 from benchmarks.accuracy import goals, reach
 from benchmarks.paired import Spread, measure, ratio
 from benchmarks.report import Table, Target
@@ -137,3 +146,15 @@ def test_an_unknown_benchmark_is_named_with_those_there_are(capsys):
     with pytest.raises(SystemExit):
         command.main(["speed"])
     assert "there is no benchmark 'speed'; there are accuracy" in capsys.readouterr().err
+
+
+def test_the_parts_that_are_looked_for_on_first_screens_are_drawn_by_the_pages():
+    """A part that was renamed would be absent for ever, and nothing would say so."""
+    folder = Path(__file__).resolve().parents[1] / "pages"
+    written = "".join(
+        file.read_text(encoding="utf-8") for kind in ("*.py", "*.js") for file in folder.rglob(kind)
+    )
+    for parts in first_screens.PARTS.values():
+        for selector in parts.values():
+            for name in re.findall(r"(?:st-key-|\.(?!st-))([a-z][a-z-]+)", selector):
+                assert f'"{name}' in written, selector

@@ -334,7 +334,7 @@ function begun(root, data) {
   };
   state.goToStep = (step) => { if (state.view) scrub(state, positionOf(stepsOf(state), step)); };
   state.choose = (kind, example) => {
-    if (!state.view || (kind === state.view.kind && example === state.example)) return;
+    if (!state.view || (kind === state.view.attention && example === state.example)) return;
     state.example = example;
     state.send("choose", [kind, example]);
     state.ask();

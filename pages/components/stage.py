@@ -152,7 +152,7 @@ def pack(shown: Stage, name: str) -> bytes:
             {"label": _(KINDS[kind].label), "look_for": _(KINDS[kind].look_for)}
             for kind in shown.kinds
         ],
-        "kind": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
+        "attention": shown.kinds.index(shown.kind) if shown.kind in shown.kinds else 0,
         "example": shown.example,
         "n_attended": shown.n_attended,
         "examples": [
@@ -267,5 +267,6 @@ def _words() -> dict[str, str]:
         "waits": _("The first answers appear after the first step."),
         "blocks": _("A cell stands for {n} × {n} tokens: the largest weight of the block."),
         "fewer": _("{n} of {all} snapshots are shown."),
+        "kept": _("Maps are kept of the first {n} of {all} examples."),
         "not_kept": _("No maps are kept of this example."),
     }

@@ -11,7 +11,7 @@ export function buildAnswers(state) {
   box.append(heading, rows);
   rows.addEventListener("click", (event) => {
     const row = event.target.closest("[data-example]");
-    if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.kind, Number(row.dataset.example));
+    if (row && !isWithout(state.view, Number(row.dataset.example))) state.choose(state.view.attention, Number(row.dataset.example));
   });
   return { box, rows, built: null };
 }
@@ -51,7 +51,10 @@ function build(state) {
     const answer = element("span", "answer");
     const sign = element("span", "sign");
     row.append(source, answer, sign, element("span", "truth", `${words.truth}: ${example.truth}`));
-    if (isWithout(view, n)) row.title = words.not_kept;
+    if (isWithout(view, n)) {
+      row.title = words.not_kept;
+      row.setAttribute("aria-disabled", "true");
+    }
     answers.rows.append(row);
     return { row, answer, sign };
   });

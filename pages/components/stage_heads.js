@@ -88,15 +88,17 @@ function buildLarge(state) {
   heads.large.textContent = "";
   const bar = element("div", "large-bar");
   const title = element("h3");
-  const close = element("button", "small", `✕ ${words.close}`);
+  const close = element("button", "small", "✕");
   close.type = "button";
+  close.setAttribute("aria-label", words.close);
+  close.title = words.close;
   close.addEventListener("click", () => enlarge(state, null));
   bar.append(title, close);
   const canvas = element("canvas");
   canvas.setAttribute("role", "img");
   heads.large.append(bar, canvas);
   heads.big = { title, canvas };
-  heads.large.dataset.kind = view.kind;
+  heads.large.dataset.kind = view.attention;
   close.focus({ preventScroll: true });
 }
 
@@ -110,18 +112,18 @@ const nameOf = (state, number) => {
 export function fillHeads(state) {
   const { heads, view, data: { words } } = state;
   const [layers, across] = view.shape;
-  const key = JSON.stringify([view.kind, view.kinds.length, layers, across, view.surface]);
+  const key = JSON.stringify([view.attention, view.kinds.length, layers, across, view.surface]);
   if (heads.built !== key) {
     heads.built = key;
     heads.chosen = null;
     heads.large.hidden = true;
     heads.grid.inert = false;
-    heads.heading.textContent = view.kinds[view.kind]?.label ?? words.heads;
+    heads.heading.textContent = view.kinds[view.attention]?.label ?? words.heads;
     heads.kinds.textContent = "";
     view.kinds.forEach(({ label }, i) => {
       const option = element("option", "", label);
       option.value = i;
-      option.selected = i === view.kind;
+      option.selected = i === view.attention;
       heads.kinds.append(option);
     });
     heads.kinds.hidden = view.kinds.length < 2;
@@ -141,6 +143,9 @@ export function fillHeads(state) {
   heads.which.textContent = example ? `${example.picture ? words.picture : words.example} ${view.example + 1}: ${example.source || example.truth}` : "";
   const notes = [];
   if (view.surface === "picture") notes.push(view.cls ? words.cls : words.mean);
+  if (view.n_attended < view.examples.length) {
+    notes.push(words.kept.replace("{n}", view.n_attended).replace("{all}", view.examples.length));
+  }
   if (view.block > 1) notes.push(words.blocks.replaceAll("{n}", view.block));
   if (view.frames.length < view.n_snapshots) {
     notes.push(words.fewer.replace("{n}", view.frames.length).replace("{all}", view.n_snapshots));

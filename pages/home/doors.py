@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 
 import streamlit as st
 
+from pages.home.hero import TRANSLATOR
 from pages.i18n import N_, _
 from pages.ui import offers, page_table, run_actions
 from tfm_core.presets import PRESETS
 
 FIRST = "translate"
 """The preset of the one button: it shows heads forming, and is learned in seconds."""
-
-WATCHED = "recorded-korean"
-"""The recorded run behind the doors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +32,14 @@ DOORS = (
         N_("Watch"),
         N_("A recorded training, step by step: curves, answers and every head."),
         ":material/visibility:",
-        {"run": WATCHED},
+        {"run": TRANSLATOR},
     ),
     Door(
         "attention",
         N_("Try"),
         N_("Give a trained model a sentence of yours, and see what each head looks at."),
         ":material/edit:",
-        {"run": WATCHED, "example": "own"},
+        {"run": TRANSLATOR, "example": "own"},
     ),
     Door(
         "words",

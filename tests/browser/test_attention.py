@@ -97,7 +97,7 @@ def test_the_scrubber_goes_through_the_training(open_tab: OpenTab) -> None:
 def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
     tab.choose("Your own")
-    sentence = tab.main.get_by_role("textbox", name="Your sentence")
+    sentence = tab.main.locator(".st-key-attention-text input")
     sentence.fill("A teacher bought a book.")
     sentence.press("Enter")
     expect(tab.figure(MAP).locator(".xtick text")).to_have_text(

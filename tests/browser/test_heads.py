@@ -61,7 +61,7 @@ def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
     tab.page.evaluate(COUNT_RUNS)
     play(tab)
-    assert await_animation(tab, "step === 'Step 126' && {runs: window.runs}") == {"runs": 0}
+    assert await_animation(tab, "step === 'Step 106' && {runs: window.runs}") == {"runs": 0}
     expect(tab.main.locator(".heads .step")).to_have_text("Step 1,000")
     tab.page.wait_for_function("() => window.runs > 0")  # at its end the page follows
 
@@ -69,10 +69,10 @@ def test_playing_asks_the_server_for_nothing(open_tab: OpenTab) -> None:
 def test_where_the_animation_is_paused_the_page_follows(open_tab: OpenTab) -> None:
     tab = open_tab(LINES)
     play(tab)
-    await_animation(tab, "step === 'Step 4' && (press('Pause'), true)")
-    expect(tab.main.locator(".heads .step")).to_have_text("Step 4")
-    expect(tab.page).to_have_url(re.compile(r"\bstep=4\b"))
-    expect(tab.main.get_by_text("at step 4", exact=True)).to_be_visible()
+    await_animation(tab, "step === 'Step 7' && (press('Pause'), true)")
+    expect(tab.main.locator(".heads .step")).to_have_text("Step 7")
+    expect(tab.page).to_have_url(re.compile(r"\bstep=7\b"))
+    expect(tab.main.get_by_text("at step 7", exact=True)).to_be_visible()
 
 
 def test_the_answer_and_the_heading_move_with_the_film(open_tab: OpenTab) -> None:
@@ -121,7 +121,7 @@ def test_the_page_that_plays_works_without_a_server(open_tab: OpenTab, tmp_path:
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text))
     page.goto(path.as_uri())
-    expect(page.locator(".heads canvas")).to_have_count(4)
+    expect(page.locator(".heads canvas")).to_have_count(12)
     page.get_by_role("gridcell", name="Layer 1, Head 3").click()
     expect(page.locator("#which")).to_have_text("Layer 1, head 3")
     page.locator(".lines text[data-side=q]").nth(1).hover()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 from tests.pages.learned_runs import learned_run
 from tfm_core.inspect import stage
 from tfm_core.probe.labels import axes, modules_by_kind
-from tfm_core.runs.snapshots import snapshot_path
+from tfm_core.runs.snapshots import snapshot_path, write
 from tfm_core.runs.store import RunStore
 
 
@@ -91,3 +93,13 @@ def test_a_damaged_snapshot_is_left_out(store):
     path = snapshot_path(run.folder, 1)
     path.write_bytes(path.read_bytes()[:-7])
     assert stage.read(run).steps == (211,)
+
+
+def test_without_attention_there_are_answers_and_no_maps(store):
+    run = learned_run(store, "reverse")
+    for step in (1, 211):
+        bare = dataclasses.replace(run.snapshot(step), attention={})
+        write(run.folder, bare)
+    shown = stage.read(run)
+    assert (shown.surface, shown.weights) == ("none", None)
+    assert len(shown.frames[1].answers) == len(run.probe().items)

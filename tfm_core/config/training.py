@@ -154,7 +154,7 @@ class TrainingConfig(Config):
         advanced=True,
     )
     snapshots: int = knob(
-        36,
+        32,
         N_("Snapshots"),
         N_(
             "How many snapshots are kept at most: some log-spaced over the steps, most where "

@@ -105,7 +105,7 @@ def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage
     kinds = _kinds(experiment)
     n_attended = len(probe.attended)
     chosen = kind if kind in kinds else next(iter(kinds), None)
-    index = example if example is not None and 0 <= example < n_attended else 0
+    index = example if example is not None and 0 <= example < n_attended else _telling(probe)
     frames: list[Frame] = []
     maps: list[Array] = []
     for step in run.snapshot_steps():
@@ -144,6 +144,14 @@ def read(run: Run, kind: str | None = None, example: int | None = None) -> Stage
         pictures=probe.images,
         has_cls=CLS in names.key,
     )
+
+
+def _telling(probe: Probe) -> int:
+    """Return the example to begin with: the first, or the longest where texts only go on."""
+    items = probe.attended
+    if not items or not is_language(items[0]):
+        return 0
+    return max(range(len(items)), key=lambda index: len(items[index]["tgt"]))
 
 
 def _kinds(experiment: Experiment) -> tuple[str, ...]:

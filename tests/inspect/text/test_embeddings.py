@@ -67,7 +67,7 @@ def test_a_table_narrower_than_three_can_be_drawn():
     assert embeddings.principal(TABLE[:, :2]).of(TABLE[:, :2]).shape == (13, 3)
 
 
-def test_the_recorded_run_keeps_both_tables_at_every_snapshot(korean):
+def test_the_recorded_run_keeps_both_tables_from_the_first_to_the_last_snapshot(korean):
     assert embeddings.names_of(korean) == ["src_embedding", "tgt_embedding"]
     task = text_task(korean.experiment.task)
     for name, known in (
@@ -76,8 +76,11 @@ def test_the_recorded_run_keeps_both_tables_at_every_snapshot(korean):
     ):
         table = embeddings.table_of(korean, name)
         assert table.is_whole
-        assert list(table.steps) == korean.snapshot_steps()
-        assert table.values.shape == (len(table.steps), len(known), 64)
+        steps = korean.snapshot_steps()
+        assert set(table.steps) <= set(steps)
+        assert (table.steps[0], table.steps[-1]) == (steps[0], steps[-1])
+        assert len(table.steps) >= 8
+        assert table.values.shape == (len(table.steps), len(known), 48)
         assert table.tokens[:4] == ("<pad>", "<bos>", "<eos>", "<unk>")
 
 

@@ -30,6 +30,7 @@ def test_header_and_weights_come_out_as_they_went_in(store) -> None:
     assert header["frames"][1]["answers"][2]["tokens"] == list(shown.frames[1].answers[2].tokens)
     assert len(header["examples"]) == len(shown.examples)
     assert header["query"] == list(shown.query)
+    assert header["attention"] == shown.kinds.index("cross")
 
 
 def test_pictures_travel_with_their_examples(store) -> None:

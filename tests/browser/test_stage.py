@@ -1,0 +1,135 @@
+"""The stage in a real browser: one screen, and one scrubber that moves all of it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.conftest import OpenTab
+from tests.browser.experiments import LONG
+from tests.browser.tab import Tab, link_of
+
+pytestmark = pytest.mark.browser
+
+PROJECTOR = {"width": 1280, "height": 720}
+PHONE = {"width": 390, "height": 844}
+SHOWN = (".moment", ".figures", ".answers .row", ".head .what")
+"""What says something else at another step."""
+
+
+def stage(tab: Tab) -> Locator:
+    """The stage, once its heads are drawn."""
+    found = tab.main.locator(".stage")
+    expect(found.locator(".head canvas").first).to_be_visible()
+    return found
+
+
+def scrubber(of: Locator) -> Locator:
+    return of.get_by_role("slider", name="Step of the training")
+
+
+def shown(of: Locator) -> dict[str, object]:
+    """Return all that depends on the step: words, and the pixels of every map and curve."""
+    words = {name: of.locator(name).all_inner_texts() for name in SHOWN}
+    for name in (".head canvas", ".chart canvas"):
+        words[name] = of.locator(name).evaluate_all("all => all.map(one => one.toDataURL())")
+    return words
+
+
+def at_step(of: Locator, step: str) -> dict[str, object]:
+    expect(scrubber(of)).to_have_attribute("aria-valuetext", f"step {step}")
+    of.page.evaluate("() => new Promise(done => requestAnimationFrame(() => done()))")
+    return shown(of)
+
+
+def test_all_of_a_run_is_on_one_screen_and_moves_with_the_scrubber(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean", viewport=PROJECTOR)
+    found = stage(tab)
+    for name in (".figures", ".chart canvas", ".head canvas", ".answers .row", ".moment", ".foot"):
+        for part in found.locator(name).all():
+            box = part.bounding_box()
+            assert box is not None
+            assert box["y"] > 0, name
+            assert box["y"] + box["height"] <= PROJECTOR["height"], name
+    steps = tab.main.get_by_text("Step 1,000 of 1,000")
+    expect(steps.first).to_be_in_viewport()
+    end = at_step(found, "1,000")
+    scrubber(found).press("Home")
+    start = at_step(found, "0")
+    for name, before in end.items():
+        assert start[name] != before, name
+    scrubber(found).press("ArrowRight")
+    assert at_step(found, "1")[".answers .row"] != start[".answers .row"]
+    scrubber(found).press(" ")  # plays to the end by itself
+    expect(found.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    assert at_step(found, "1,000") == end
+
+
+def test_maps_between_two_snapshots_are_mixed_and_said_to_be(open_tab: OpenTab) -> None:
+    tab = open_tab("train?run=recorded-korean", viewport=PROJECTOR)
+    found = stage(tab)
+    between = found.get_by_text("Between snapshots: interpolated")
+    expect(between).to_have_css("opacity", "0")
+    scrubber(found).evaluate(
+        "one => { one.value = 8.5; one.dispatchEvent(new Event('input', { bubbles: true })); }"
+    )
+    expect(between).to_have_class("between now")
+    mixed = shown(found)[".head canvas"]
+    found.get_by_role("button", name="Smooth").click()
+    expect(between).to_have_class("between")
+    assert shown(found)[".head canvas"] != mixed
+
+
+def test_a_head_is_shown_large_and_another_kind_and_example_can_be_chosen(
+    open_tab: OpenTab,
+) -> None:
+    found = stage(open_tab("train?run=recorded-korean", viewport=PROJECTOR))
+    found.locator(".head").nth(2).click()
+    expect(found.get_by_role("heading", name="Layer 1, head 3")).to_be_visible()
+    found.get_by_role("button", name="Back to all heads").press("Escape")
+    expect(found.locator(".large")).to_be_hidden()
+    row = found.locator(".answers .row").nth(1)
+    row.click()
+    expect(found.locator(".which")).to_contain_text("Example 2")
+    expect(row).to_have_attribute("aria-pressed", "true")
+    found.get_by_role("combobox", name="Attention").select_option(label="Encoder self-attention")
+    expect(found.locator(".head").first).to_be_visible()
+    expect(found.locator(".which")).to_contain_text("Example 2")
+
+
+def test_new_snapshots_append_and_who_scrubbed_back_stays_there(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(LONG), viewport=PROJECTOR)
+    tab.button("Start").click()
+    tab.await_step(2)
+    found = stage(tab)
+    slider = scrubber(found)
+    follow = found.get_by_role("button", name="Follow the training")
+
+    def await_frames(more: int) -> int:
+        handle = slider.element_handle()
+        assert handle is not None
+        tab.page.wait_for_function("([one, n]) => Number(one.max) >= n", arg=[handle, more])
+        return int(slider.get_attribute("max") or 0)
+
+    n = await_frames(2)
+    expect(follow).to_be_hidden()
+    slider.press("Home")
+    expect(follow).to_be_visible()
+    n = await_frames(n + 1)
+    expect(slider).to_have_attribute("aria-valuetext", "step 0")
+    follow.click()
+    expect(follow).to_be_hidden()
+    expect(slider).not_to_have_attribute("aria-valuetext", "step 0")
+
+
+def test_on_a_phone_the_scrubber_stays_in_sight_and_a_head_opens_under_the_finger(
+    open_tab: OpenTab,
+) -> None:
+    tab = open_tab("train?run=recorded-korean", viewport=PHONE)
+    found = stage(tab)
+    head = found.locator(".head").nth(1)
+    head.scroll_into_view_if_needed()
+    expect(scrubber(found)).to_be_in_viewport()
+    head.click()
+    expect(found.locator(".large canvas")).to_be_in_viewport(ratio=0.5)
+    expect(scrubber(found)).to_be_in_viewport()
