@@ -256,7 +256,6 @@ def _words() -> dict[str, str]:
         "cls": _("Drawn over the picture: where CLS looks, which the answer is read from."),
         "mean": _("Drawn over the picture: how much each patch is looked at, the mean of all."),
         "word": _("To write"),
-        "no_heads": _("No attention maps are kept of this run."),
         "answers": _("Answers to examples it never trained on"),
         "truth": _("truth"),
         "right": _("right"),

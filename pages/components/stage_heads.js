@@ -98,7 +98,6 @@ function buildLarge(state) {
   canvas.setAttribute("role", "img");
   heads.large.append(bar, canvas);
   heads.big = { title, canvas };
-  heads.large.dataset.kind = view.attention;
   close.focus({ preventScroll: true });
 }
 

@@ -116,7 +116,10 @@ def test_a_sentence_of_ones_own_is_read_and_an_unknown_word_named(open_tab: Open
     sentence.fill("A teacher bought a b")
     completed = tab.page.locator("datalist option[value='A teacher bought a bag']")
     expect(completed).to_have_count(1)
+    sentence.press("Enter")
+    expect(problem).to_contain_text("“b” is not a word")
     tab.button("Clear").click()
+    expect(problem).to_contain_text("There is nothing to read")
     for word in ("the", "dog", "slept"):
         tab.main.locator(".chips").get_by_role("button", name=word, exact=True).click()
         expect(sentence).to_have_value(re.compile(rf"\b{word}$"))
