@@ -19,14 +19,12 @@ from tests.refusing import refusing
 from tfm_core.runs import requests, trash
 from tfm_core.runs.failures import REFUSALS
 from tfm_core.runs.outcome import Outcome
-from tfm_core.runs.outcome import Outcome
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
 PAGE = "runs/page.py"
-TOKEN = "a" * 43
 TOKEN = "a" * 43
 
 
