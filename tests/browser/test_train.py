@@ -78,3 +78,45 @@ def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: O
     expect(number(other, HEADS)).to_have_value("2")
     expect(number(other, STEPS)).to_have_value("123")
     expect(other.main.get_by_role("radio", name="Vision Transformer")).to_be_checked()
+
+
+def test_numbers_out_of_range_are_said_and_reset_heals_them(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
+    wrong = {"Layers": "0", STEPS: "1000000000", "Batch size": "100000", "Learning rate": "1e9"}
+    wrong |= {"Dropout": "2", "Seed": "1000000000000"}
+    for label, value in wrong.items():
+        number(tab, label).fill(value)
+        number(tab, label).press("Enter")
+    expect(tab.main.get_by_text("but must be")).to_have_count(len(wrong))
+    expect(tab.main.get_by_text("Can't start yet")).to_contain_text("Seed")
+    expect(tab.button("Start")).to_be_disabled()
+    number(tab, HEADS).fill("99999999999999999999")  # more than Streamlit sends at all
+    tab.main.get_by_role("button", name="Reset", exact=True).click()
+    expect(tab.button("Start")).to_be_enabled()
+    expect(tab.main.get_by_text("but must be")).to_have_count(0)
+    model = PRESETS["vit-digits"].experiment.model
+    expect(number(tab, HEADS)).to_have_value(str(model.n_heads))
+    expect(number(tab, "Layers")).to_have_value(str(model.n_layers))
+
+
+def test_start_is_in_sight_wherever_one_scrolls(open_tab: OpenTab) -> None:
+    tab = open_tab(link_of(PRESETS["vit-digits"].experiment))
+    for place in (tab.title, tab.main.get_by_role("textbox", name="Name of the run")):
+        place.scroll_into_view_if_needed()
+        expect(tab.button("Start")).to_be_in_viewport(ratio=1)
+
+
+def test_presets_that_are_switched_quickly_mix_nothing(open_tab: OpenTab) -> None:
+    tab = open_tab("train")
+    box = tab.page.get_by_role("combobox", name="Preset", exact=True)
+    for count in range(12):
+        box.click()
+        for _ in range(1 + count % 3):
+            tab.page.keyboard.press("ArrowDown")
+        tab.page.keyboard.press("Enter")
+    tab.settle()
+    labels = {preset.label: preset for preset in PRESETS.values()}
+    chosen = labels[box.input_value()].experiment
+    expect(tab.main.get_by_text("Changed", exact=True)).to_have_count(0)
+    expect(number(tab, STEPS)).to_have_value(str(chosen.training.steps))
+    expect(tab.button("Start")).to_be_enabled()
