@@ -1,4 +1,4 @@
-"""Runs: every training that was kept, to open, go on with, rename or delete."""
+"""Runs: every training that was kept, to open, steer, go on with, rename or delete."""
 
 import streamlit as st
 
@@ -7,14 +7,16 @@ from pages.runs import filter, host, room, undo
 from pages.ui import run_list, show, visitors
 
 show.header("runs")
-undo.bar()
 room.hindrance()
 
-runs = visitors.listed()
+runs = undo.among(visitors.listed())
 if runs:
     shown = filter.choose(runs)
     for run in shown:
-        run_list.row(run, menu=True)
+        if undo.is_gone(run):
+            run_list.gone(run)
+        else:
+            run_list.row(run, menu=True)
     if not shown:
         st.caption(_("No run matches; change the words or the kind above."))
 else:
@@ -24,5 +26,6 @@ else:
         "home",
     )
 
+undo.line()
 room.line()
 host.part()

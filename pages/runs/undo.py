@@ -1,33 +1,42 @@
-"""Undo: what this browser deleted last can be brought back, from any tab of it."""
+"""Undo: what this browser deleted can be brought back, from any tab of it.
+
+A run that was deleted just now leaves its place in the list to the button that brings it back, so
+that the list does not move under the pointer; one deleted earlier has a line below the list.
+"""
 
 from __future__ import annotations
 
-import streamlit as st
-
-from pages.i18n import _
-from pages.ui import run_actions, runs_access, show, visitors
-from pages.ui.typed import escape
+from pages.ui import run_list, runs_access, state, visitors
+from tfm_core.runs.run import Run
 
 
-def bar() -> None:
-    """Offer to bring the run back that was deleted last; nothing where there is none."""
-    deleted = runs_access.store().deleted_by(visitors.visitor().owner)
-    if not deleted:
-        return
-    run = deleted[0]
-    until = runs_access.store().kept_until(run.id)
-    if until is None:  # its room was needed this very moment
-        return
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo-bar"):
-        words = _(
-            "Deleted **{name}**. It can be brought back until {time}, or until room is needed."
-        )
-        name = escape(run.meta.name)
-        st.markdown(words.format(name=name, time=show.clock(until)), width="stretch")
-        st.button(
-            _("Undo"),
-            key="undo-delete",
-            icon=":material/undo:",
-            on_click=run_actions.undelete,
-            args=(run.id,),
-        )
+def among(runs: list[Run]) -> list[Run]:
+    """Return runs with those between them that were deleted since the page was opened."""
+    shown = list(runs)
+    gone = set(state.gone_runs())
+    for run in _deleted():
+        if run.id in gone:
+            later = [at for at, other in enumerate(shown) if _is_older(other, run)]
+            shown.insert(min(later, default=len(shown)), run)
+    return shown
+
+
+def is_gone(run: Run) -> bool:
+    """Return whether a run of the list lies in the trash."""
+    return run.id in {one.id for one in _deleted()}
+
+
+def line() -> None:
+    """Offer to bring the run back that was deleted last, where the list does not."""
+    gone = set(state.gone_runs())
+    earlier = [run for run in _deleted() if run.id not in gone]
+    if earlier:
+        run_list.gone(earlier[0])
+
+
+def _deleted() -> tuple[Run, ...]:
+    return runs_access.store().deleted_by(visitors.visitor().owner)
+
+
+def _is_older(other: Run, run: Run) -> bool:
+    return other.meta.recorded or other.meta.created < run.meta.created

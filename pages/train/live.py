@@ -92,7 +92,7 @@ def _header(run: Run, status: Status) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="live-head"):
         st.title(escape(run.meta.name), anchor=False, width="content")
         recorded = f":violet-badge[:material/movie: {_('Recorded')}]" if run.meta.recorded else ""
-        st.markdown(f"{run_words.badge(status)} {recorded}", width="content")
+        st.markdown(f"{run_words.badge(status, run.outcome)} {recorded}", width="content")
         run_buttons.row(run, status)
     run_buttons.watcher(run)
 

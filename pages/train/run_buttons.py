@@ -2,61 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-import time
 from functools import partial
 
 import streamlit as st
 
 from pages.components.counted_button import counted_button
-from pages.i18n import N_, _
-from pages.ui import page_table, run_actions, state, visitors, way_back
+from pages.i18n import _
+from pages.ui import page_table, run_actions, run_asks, state, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config.training import LOW, TrainingConfig
-from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.run import Run
-from tfm_core.runs.status import State, Status
+from tfm_core.runs.status import Status
 
 _SKIP = "M6 18l8.5-6L6 6v12zM16 6v12h2V6h-2z"
 _JUMP = 2  # from so many times the rate on a rise is worth a word
-ANSWER_WITHIN = 0.3
-"""Seconds that a press waits for the worker's answer before the page is drawn again."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Ask:
-    """A request as a button: its word, icon and help, and the states in which it makes sense."""
-
-    kind: RequestKind
-    label: str
-    icon: str
-    help: str
-    states: frozenset[State]
-
-
-ASKS = (
-    Ask(
-        "pause",
-        N_("Pause"),
-        ":material/pause:",
-        N_("Pause here. Nothing is lost."),
-        frozenset({"running"}),
-    ),
-    Ask(
-        "resume",
-        N_("Resume"),
-        ":material/play_arrow:",
-        N_("Continue from where it paused."),
-        frozenset({"paused"}),
-    ),
-    Ask(
-        "stop",
-        N_("Stop"),
-        ":material/stop:",
-        N_("Stop here. The weights are kept; you can resume later."),
-        frozenset({"queued", "starting", "running", "paused"}),
-    ),
-)
 
 
 def row(run: Run, status: Status) -> None:
@@ -83,23 +42,22 @@ def watcher(run: Run) -> None:
 
 def _steering(run: Run, status: Status) -> None:
     """Draw what the owner of a run may do with it."""
-    for ask in ASKS:
-        if status.state in ask.states:
-            st.button(
-                _(ask.label),
-                icon=ask.icon,
-                help=_(ask.help),
-                key=f"run-{ask.kind}",
-                type="primary" if ask.kind == "resume" else "secondary",
-                on_click=_ask,
-                args=(run, ask.kind),
-            )
+    for ask in run_asks.fitting(status):
+        st.button(
+            _(ask.label),
+            icon=ask.icon,
+            help=_(ask.help),
+            key=f"run-{ask.kind}",
+            type="primary" if ask.kind == "resume" else "secondary",
+            on_click=run_asks.ask,
+            args=(run, ask.kind),
+        )
         if status.state == "paused" and ask.kind == "resume":
             counted_button(
                 _("Step"),
                 help=_("Train on one batch, then pause again."),
                 path=_SKIP,
-                on_press=partial(_step, run),
+                on_press=partial(run_asks.ask, run, "step"),
                 key="run-step",
             )
     outcome = run.outcome
@@ -183,28 +141,3 @@ def _rate_words(training: TrainingConfig, done: int, steps: int, *, stays_low: b
         " The schedule is laid over all {steps} steps anew, so the rate jumps up: expect the loss "
         "to rise before it falls again."
     ).format(steps=f"{steps:,}")
-
-
-def _ask(run: Run, kind: RequestKind) -> None:
-    before = run.status
-    if run_actions.ask(run, kind):
-        _await_answer(run, before)
-
-
-def _step(run: Run, times: int) -> None:
-    before = run.status
-    if all(run_actions.ask(run, "step") for _press in range(times)):
-        _await_answer(run, before)
-
-
-def _await_answer(run: Run, before: Status) -> None:
-    """Wait for the worker about as long as a step takes, so that the next rerun shows its answer.
-
-    A slower answer is shown by a later look.
-    """
-    end = time.monotonic() + ANSWER_WITHIN
-    while time.monotonic() < end:
-        now = run.status
-        if now.state != before.state or (before.state == "paused" and now.step != before.step):
-            return
-        time.sleep(0.02)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from pages.components.arrival import arrival
 from pages.components.copy_link import Link, copy_link
 from pages.components.search import Entry, search
 from pages.i18n import PAGES_DIR, _
@@ -61,6 +62,7 @@ def strip() -> DeltaGenerator:
                 ticks = _TICK if is_active else None
                 st.fragment(_current_run, run_every=ticks)(run, was_active=is_active)
         _search()
+        _arrive(run_id)
         return st.container(width="content", key="strip-share")
 
 
@@ -125,7 +127,7 @@ def _current_run(run: Run, *, was_active: bool) -> None:
         state.draw_anew()  # once: drawn anew, it no longer ticks
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="current-run"):
         st.markdown(f"**{escape(run.meta.name)}**", width="content")
-        st.markdown(run_words.badge(status), width="content")
+        st.markdown(run_words.badge(status, run.outcome), width="content")
         if run.problem:
             st.caption(escape(_(run.problem)), width="content")
             return
@@ -137,6 +139,12 @@ def _current_run(run: Run, *, was_active: bool) -> None:
                 query = {"run": run.id} | ({"show": "run"} if facts.name == "walk" else {})
                 label = _(facts.follows_run)
                 st.page_link(facts.path, label=label, icon=facts.icon, query_params=query)
+
+
+def _arrive(run_id: str | None) -> None:
+    """Begin another page, and another run on the Train page, at its top."""
+    place = state.page()
+    arrival(f"{place}?{run_id}" if place == "train" else place, key="arrival")
 
 
 def _search() -> None:

@@ -135,12 +135,18 @@ def delete(run: Run) -> None:
         return
     if runs_access.store().kept_until(run.id) is None:
         state.notify(_("The disk is so full that the run was deleted for good."))
+    else:
+        state.note_gone(run.id)
 
 
 def undelete(run_id: str) -> None:
-    """Bring back a run that this visitor has deleted."""
+    """Bring back a run that this visitor has deleted; one that waited then waits again."""
+    store = runs_access.store()
+    waited = store.waited(run_id)
     try:
-        runs_access.store().undelete(run_id, by=visitors.visitor().owner)
+        run = store.undelete(run_id, by=visitors.visitor().owner)
+        if waited:
+            _resume(run)
     except (ValueError, OSError) as error:
         state.notify(_(error))
 

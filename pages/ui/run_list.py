@@ -10,10 +10,11 @@ from functools import partial
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import recorded, run_actions, run_words, show, state, visitors
+from pages.ui import recorded, run_actions, run_asks, run_words, runs_access, show, state, visitors
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
 from tfm_core.runs.run import MAX_NAME, Run
+from tfm_core.runs.status import State, Status
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ _NO_BREAK = "\u00a0"  # a number and its unit stay on one line
 
 
 def row(run: Run, *, menu: bool) -> None:
-    """Show a run with its buttons; ``menu`` adds training further, renaming and deleting.
+    """Show a run with its buttons; ``menu`` adds steering it, training further, name and delete.
 
     Whatever is wrong with a run, it takes no other from the list.
     """
@@ -44,64 +45,99 @@ def guarded(run: Run) -> Iterator[None]:
         st.caption(f":material/broken_image: {escape(words.format(id=run.id))}")
 
 
+def gone(run: Run) -> None:
+    """Keep the place of a run that was just deleted, and offer to bring it back."""
+    until = runs_access.store().kept_until(run.id)
+    if until is None:  # its room was needed, or it was brought back meanwhile
+        return
+    with st.container(
+        border=True, horizontal=True, vertical_alignment="center", key=f"gone-{run.id}"
+    ):
+        words = _(
+            "Deleted **{name}**. It can be brought back until {time}, or until room is needed."
+        )
+        name = escape(run.meta.name)
+        st.markdown(words.format(name=name, time=show.clock(until)), width="stretch")
+        st.button(
+            _named(_("Undo"), run),
+            key=f"undo-{run.id}",
+            icon=":material/undo:",
+            on_click=run_actions.undelete,
+            args=(run.id,),
+        )
+
+
 def _row(run: Run, *, menu: bool) -> None:
-    is_active = run.problem is None and run.status.is_active
+    status = run.status
     with st.container(border=True, key=f"run-{run.id}"):
         facts, buttons = st.columns([5, 3] if menu else [6, 1], vertical_alignment="center")
+        ticks = run.problem is None and status.is_active
         with facts, st.container(gap="xxsmall"):
-            st.fragment(_facts, run_every=TICK if is_active else None)(run, was_active=is_active)
+            st.fragment(_facts, run_every=TICK if ticks else None)(run, status.state)
         with buttons, st.container(horizontal=True, horizontal_alignment="right", gap="small"):
             if run.problem is None:
-                _buttons(run)
+                _buttons(run, status, steers=menu)
             if menu:
                 _menu(run)
 
 
-def _facts(run: Run, *, was_active: bool) -> None:
+def _facts(run: Run, drawn_as: State) -> None:
     with guarded(run):
-        _say(run, was_active=was_active)
+        _say(run, drawn_as)
 
 
-def _say(run: Run, *, was_active: bool) -> None:
+def _say(run: Run, drawn_as: State) -> None:
     name = f"**{escape(run.meta.name)}**"
     if run.problem is not None:
         st.markdown(f"{name}  :red-badge[:material/broken_image: {_('Damaged')}]")
         st.caption(escape(_(run.problem)))
         return
-    status = run.status
-    if was_active and not status.is_active:
-        state.draw_anew()  # once: the row gets other buttons, and this no longer ticks
+    status, outcome = run.status, run.outcome
+    if status.state != drawn_as:
+        state.draw_anew()  # once: the row gets other buttons, and perhaps no longer ticks
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         sparkline(run)
         with st.container(width="stretch", gap="xxsmall"):
-            badges = f"{run_words.badge(status)} {recorded.badge(run)} {visitors.badge(run)}"
-            st.markdown(f"{name}  {badges}")
+            badge = run_words.badge(status, outcome)
+            st.markdown(f"{name}  {badge} {recorded.badge(run)} {visitors.badge(run)}")
             st.caption(" · ".join(_numbers(run)))
-    for sentence in (status.reason, run.damage):
+    why = outcome.sentence if outcome is not None else status.reason
+    for sentence in (why, run.damage):
         if sentence:
             st.caption(escape(_(sentence)))
 
 
 def _numbers(run: Run) -> list[str]:
-    status, reached = run.status, run_words.accuracy(run)
-    numbers = [run_words.progress(status)]
-    if reached is not None:
-        share, where = reached
-        numbers.append(_("{share} right ({where})").format(share=show.percent(share), where=where))
+    status = run.status
+    numbers = [run_words.progress(status), run_words.result(run)]
     if status.seconds:
         numbers.append(_("trained {time}").format(time=show.duration(status.seconds)))
     numbers.append(show.ago(run.meta.created))
-    whole = [number.replace(" ", _NO_BREAK) for number in numbers]
+    whole = [number.replace(" ", _NO_BREAK) for number in numbers if number]
     return [escape(run_words.learns(run)), *whole]
 
 
-def _buttons(run: Run) -> None:
-    if st.button(_("Open"), key=f"open-{run.id}", icon=":material/open_in_full:"):
+def _named(word: str, run: Run) -> str:
+    """Return the label of a button: its word in sight, and the run's name for who hears it."""
+    return f"{word} :gray[{escape(run.meta.name)}]"
+
+
+def _buttons(run: Run, status: Status, *, steers: bool) -> None:
+    if st.button(_named(_("Open"), run), key=f"open-{run.id}", icon=":material/open_in_full:"):
         run_actions.watch(run)
-    if run.meta.recorded or not run.status.can_resume or visitors.watches(run):
+    if run.meta.recorded or visitors.watches(run):
         return
-    if st.button(
-        _("Resume"),
+    for ask in run_asks.fitting(status) if steers else ():
+        st.button(
+            _named(_(ask.label), run),
+            key=f"{ask.kind}-{run.id}",
+            icon=ask.icon,
+            help=_(ask.help),
+            on_click=run_asks.ask,
+            args=(run, ask.kind),
+        )
+    if status.can_resume and st.button(
+        _named(_("Resume"), run),
         key=f"resume-{run.id}",
         icon=":material/play_arrow:",
         help=_("Goes on from its last checkpoint, as if it had never stopped.")
@@ -116,7 +152,7 @@ def _menu(run: Run) -> None:
     can_change = not run.meta.recorded and not visitors.watches(run)
     if not (can_go_on or can_change):
         return
-    with st.popover(_("More"), key=f"menu-{run.id}"):
+    with st.popover(_named(_("More"), run), key=f"menu-{run.id}"):
         if can_go_on and run.status.step < MOST_STEPS:
             _further(run)
         if can_change:
@@ -126,7 +162,7 @@ def _menu(run: Run) -> None:
 def _further(run: Run) -> None:
     done, planned = run.status.step, run.experiment.training.steps
     steps = st.number_input(
-        _("Train a copy further, to step"),
+        _("Continue a copy up to step"),
         min_value=done + 1,
         max_value=MOST_STEPS,
         value=min(max(2 * planned, done + 1), MOST_STEPS),
@@ -135,7 +171,10 @@ def _further(run: Run) -> None:
         help=_("It has done {done} steps. This run stays as it is.").format(done=f"{done:,}"),
     )
     if st.button(
-        _("Train further"), key=f"further-{run.id}", icon=":material/fast_forward:", width="stretch"
+        _named(_("Train further"), run),
+        key=f"further-{run.id}",
+        icon=":material/fast_forward:",
+        width="stretch",
     ):
         copy = run_actions.train_further(run, int(steps))
         if copy is not None:
@@ -147,7 +186,7 @@ def _rename_and_delete(run: Run) -> None:
         key = f"name-{run.id}"
         st.text_input(_("Name"), value=run.meta.name, max_chars=MAX_NAME, key=key)
         st.button(
-            _("Rename"),
+            _named(_("Rename"), run),
             key=f"rename-{run.id}",
             icon=":material/edit:",
             width="stretch",
@@ -155,7 +194,7 @@ def _rename_and_delete(run: Run) -> None:
         )
     is_held = run.status.is_alive
     st.button(
-        _("Delete"),
+        _named(_("Delete"), run),
         key=f"delete-{run.id}",
         icon=":material/delete:",
         width="stretch",

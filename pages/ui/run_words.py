@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from pages.i18n import N_, _
 from pages.ui import runs_access, show
 from tfm_core.config import FAMILIES
+from tfm_core.runs.outcome import Outcome, OutcomeKind
 from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 
@@ -32,9 +34,16 @@ STATES: dict[State, StateWords] = {
 }
 
 
-def badge(status: Status) -> str:
-    """Return the state as a Markdown badge."""
-    words = STATES[status.state]
+OUTCOMES: dict[OutcomeKind, StateWords] = {
+    "diverged": StateWords(N_("Diverged"), "red", ":material/trending_up:"),
+    "never-learned": StateWords(N_("Did not learn"), "orange", ":material/trending_flat:"),
+}
+"""Said in place of the state where a run came to its end and learned nothing."""
+
+
+def badge(status: Status, outcome: Outcome | None = None) -> str:
+    """Return the state, or how the training came out, as a Markdown badge."""
+    words = STATES[status.state] if outcome is None else OUTCOMES[outcome.kind]
     return f":{words.colour}-badge[{words.icon} {_(words.label)}]"
 
 
@@ -55,11 +64,50 @@ def progress(status: Status) -> str:
     return _("{steps} steps").format(steps=steps)
 
 
-def accuracy(run: Run) -> tuple[float, str] | None:
-    """Return the newest accuracy on unseen examples and where it was measured, or None."""
+def result(run: Run) -> str:
+    """Return the newest accuracy on unseen examples as what it is, "" where there is none.
+
+    Such as ``98.2 % of tokens, 95.0 % of whole sequences right (test)``.
+    """
+    found = _measured(run)
+    if found is None:
+        return ""
+    series, where = found
+    share, whole = show.percent(series["accuracy"]), series["sequence_accuracy"]
+    answer = run.experiment.task.facts.answer
+    if answer in ("sequence", "blanks") and math.isfinite(whole):
+        words = _("{share} of tokens, {whole} of whole sequences right ({where})")
+        return words.format(share=share, whole=show.percent(whole), where=where)
+    words = _("{share} right ({where})")
+    if answer in ("sequence", "blanks", "text"):
+        words = _("{share} of tokens right ({where})")
+    return words.format(share=share, where=where)
+
+
+def success(run: Run) -> float | None:
+    """Return the share to compare runs by: of whole sequences where they are counted."""
+    found = _measured(run)
+    if found is None:
+        return None
+    series, _where = found
+    whole = series["sequence_accuracy"]
+    return whole if math.isfinite(whole) else series["accuracy"]
+
+
+def loss(run: Run) -> float | None:
+    """Return the newest loss on unseen examples, or None."""
+    found = _measured(run)
+    return None if found is None else found[0]["loss"]
+
+
+def _measured(run: Run) -> tuple[dict[str, float], str] | None:
+    """Return what was measured last on unseen examples, and on which of them."""
     curves = runs_access.curves(run)
     for series, words in ((curves.test, _("test")), (curves.validation, _("validation"))):
-        value = series.last("accuracy")
-        if value is not None:
-            return value, words
+        if series.last("accuracy") is not None:
+            columns = ("accuracy", "sequence_accuracy", "loss")
+            values = {column: series.last(column) for column in columns}
+            return {
+                column: math.nan if value is None else value for column, value in values.items()
+            }, words
     return None

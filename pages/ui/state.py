@@ -29,6 +29,7 @@ _PAGE = "page"
 _NOTICES = "notices"
 _SHOWN_NOTICES = "shown_notices"
 _OWN_TEXT = "own_text"
+_GONE = "gone_runs"
 
 
 def current_run_id() -> str | None:
@@ -134,6 +135,8 @@ def set_device(name: str) -> None:
 
 def set_page(url_path: str) -> None:
     """Remember which page is shown (``""`` is Home); the frame says so."""
+    if st.session_state.get(_PAGE) != url_path:
+        st.session_state.pop(_GONE, None)
     st.session_state[_PAGE] = url_path
     served.keep_root(url_path)
 
@@ -141,6 +144,16 @@ def set_page(url_path: str) -> None:
 def page() -> str:
     """Return the url path of the page that is shown; Home is ``""``."""
     return str(st.session_state.get(_PAGE, ""))
+
+
+def note_gone(run_id: str) -> None:
+    """Remember a run that was deleted on the page that is shown, until another page is."""
+    st.session_state.setdefault(_GONE, []).append(run_id)
+
+
+def gone_runs() -> list[str]:
+    """Return the runs that were deleted on the page that is shown."""
+    return list(st.session_state.get(_GONE, []))
 
 
 def shows_run() -> bool:

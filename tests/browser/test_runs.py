@@ -12,6 +12,11 @@ from tfm_core.runs.run import Run
 pytestmark = pytest.mark.browser
 
 
+UNNAMED = """nodes => nodes.filter(node => !(node.getAttribute('aria-label') || node.textContent))
+    .map(node => node.outerHTML)"""
+SCROLLED = "() => document.querySelector('[data-testid=stMain]').scrollTop"
+
+
 def row(tab: Tab, run: Run) -> Locator:
     return tab.main.locator(f".st-key-run-{run.id}")
 
@@ -38,9 +43,10 @@ def test_a_run_is_renamed_deleted_and_brought_back(open_tab: OpenTab, server: Ap
     menu(tab, run).get_by_role("button", name="Delete").click()
     expect(row(tab, run)).to_have_count(0)
     expect(tab.main.get_by_text("Deleted *After*.")).to_be_visible()
-    tab.button("Undo").click()
+    undo = tab.main.get_by_role("button", name="Undo *After*")
+    undo.click()
     expect(row(tab, run)).to_be_visible()
-    expect(tab.button("Undo")).to_have_count(0)
+    expect(undo).to_have_count(0)
 
 
 MARKS = r"1. *a* _b_ `c` [d](e) $f$ ~~g~~ <b>h</b> # :red[i] &lt; | {j} \k (v1.2-x)!"
@@ -97,6 +103,20 @@ def test_a_damaged_run_says_so_while_others_can_be_opened(
     tab.goto("runs")
     menu(tab, broken).get_by_role("button", name="Delete").click()
     expect(row(tab, broken)).to_have_count(0)
+
+
+def test_a_run_opens_at_the_top_of_its_page_and_every_tab_stop_is_of_use(
+    open_tab: OpenTab, server: AppServer
+) -> None:
+    for number in range(6):
+        server.store.create(SHORT, name=f"Run {number}", state="stopped")
+    tab = open_tab("runs")
+    sound = server.store.get("recorded-korean")
+    assert tab.main.locator("button, a").evaluate_all(UNNAMED) == []
+    expect(row(tab, sound).get_by_role("img", name="Accuracy on training batches")).to_be_visible()
+    row(tab, sound).get_by_role("button", name=f"Open {sound.meta.name}").click()
+    expect(tab.main.get_by_role("heading", name=sound.meta.name)).to_be_in_viewport()
+    assert tab.page.evaluate(SCROLLED) == 0
 
 
 def test_the_list_can_be_searched(open_tab: OpenTab, server: AppServer) -> None:

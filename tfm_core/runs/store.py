@@ -10,6 +10,7 @@ import string
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tfm_core.config import Experiment, to_json
 from tfm_core.disk import sync_file, sync_folder
@@ -109,11 +110,12 @@ class RunStore:
         by: the hash of the visitor's token, who finds it again with ``deleted_by``.
         """
         run = self._mine(run_id, "deleted")
-        if run.status.state == "queued":
+        waited = run.status.state == "queued"
+        if waited:
             room.with_room(self.root, lambda: run.request("stop"), last_word_of=run.folder)
         if run.status.is_alive:
             raise StudentError("This run is still training; stop it before you delete it.")
-        _note_deletion(run.folder, by)
+        _note_deletion(run.folder, by, waited=waited)
         trash.put(self.root, run.id)
 
     def discard(self, run: Run) -> None:
@@ -124,6 +126,12 @@ class RunStore:
         """Return what a visitor deleted and may bring back, the newest first. Never raises."""
         newest = reversed(trash.deleted(self.root))
         return tuple(Run(one.folder) for one in newest if _deleter(one.folder) == owner)
+
+    def waited(self, run_id: str) -> bool:
+        """Return whether a deleted run stood in the line when it was deleted. Never raises."""
+        if not ID.fullmatch(run_id):
+            return False
+        return _noted(self.root / trash.FOLDER / run_id).get("waited") is True
 
     def kept_until(self, run_id: str) -> float | None:
         """Return until when (Unix time) a deleted run can be brought back, or None. Never raises.
@@ -262,11 +270,11 @@ def _copy(source: Path, folder: Path) -> None:
         sync_folder(path) if path.is_dir() else sync_file(path)
 
 
-def _note_deletion(folder: Path, by: str | None) -> None:
-    """Note who deletes a run; on a full disk in its spare room, or else not at all."""
+def _note_deletion(folder: Path, by: str | None, *, waited: bool) -> None:
+    """Note who deletes a run, and whether it waited; a full disk may keep that from being noted."""
     while True:
         try:
-            write_json(folder / _DELETED, {"by": by})
+            write_json(folder / _DELETED, {"by": by, "waited": waited})
             return
         except OSError:
             if not spare.give_up(folder):
@@ -275,7 +283,11 @@ def _note_deletion(folder: Path, by: str | None) -> None:
 
 def _deleter(folder: Path) -> object:
     """Return the hash of who deleted a run; None where that was not noted."""
-    return (read_json(folder / _DELETED) or {}).get("by")
+    return _noted(folder).get("by")
+
+
+def _noted(folder: Path) -> dict[str, Any]:
+    return read_json(folder / _DELETED) or {}
 
 
 def _folders(root: Path) -> list[Path]:

@@ -16,14 +16,16 @@ from pages.ui import run_words
 from pages.ui.typed import escape
 from tests.pages.made_runs import damaged_run, made_run, with_checkpoint
 from tests.refusing import refusing
-from tfm_core.runs import trash
+from tfm_core.runs import requests, trash
 from tfm_core.runs.failures import REFUSALS
+from tfm_core.runs.outcome import Outcome
 from tfm_core.runs.queue import RunQueue
 from tfm_core.runs.run import Run
-from tfm_core.runs.store import RunStore
+from tfm_core.runs.store import RECORDED, RunStore
 
 Open = Callable[..., AppTest]
 PAGE = "runs/page.py"
+TOKEN = "a" * 43
 
 
 def keys(app: AppTest) -> set[str]:
@@ -52,10 +54,107 @@ def test_a_deleted_run_is_gone_and_undo_brings_it_back(store: RunStore, open_pag
     assert store.list() == []
     assert "Deleted **Backwards**. It can be brought back until" in names(app)
     assert ", or until room is needed" in names(app)
-    app.button(key="undo-delete").click().run()
+    app.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
-    assert "undo-delete" not in keys(app)
+    assert f"undo-{run.id}" not in keys(app)
     assert f"open-{run.id}" in keys(app)
+
+
+def places(app: AppTest) -> list[str]:
+    """Return the runs of the list from above, deleted ones too."""
+    found = [str(button.key).partition("-") for button in app.button]
+    return [run_id for verb, _dash, run_id in found if verb in ("open", "undo")]
+
+
+def test_a_deleted_run_leaves_its_place_to_undo_until_another_page_is_opened(
+    store: RunStore, open_page: Open
+) -> None:
+    runs = [made_run(store, name=name) for name in ("One", "Two", "Three")]
+    before = [run.id for run in reversed(runs)]
+    app = open_page(PAGE, token=TOKEN)
+    assert places(app) == before
+    app.button(key=f"delete-{runs[1].id}").click().run()
+    assert places(app) == before
+    assert f"undo-{runs[1].id}" in keys(app)
+    app.selectbox(key="runs-order").set_value("name").run()
+    assert places(app) == [runs[0].id, runs[2].id, runs[1].id]
+    again = open_page(PAGE, token=TOKEN)
+    assert places(again) == [runs[2].id, runs[0].id, runs[1].id]  # a line below the list
+
+
+def test_undo_puts_a_run_that_waited_back_into_the_line(
+    store: RunStore, busy_queue: RunQueue, open_page: Open
+) -> None:
+    waiting, stopped = made_run(store, state="stopped"), made_run(store, state="stopped")
+    busy_queue.resume(waiting)
+    app = open_page(PAGE)
+    for run, state in ((waiting, "queued"), (stopped, "stopped")):
+        app.button(key=f"delete-{run.id}").click().run()
+        app.button(key=f"undo-{run.id}").click().run()
+        assert store.get(run.id).status.state == state
+    assert busy_queue.position(waiting.id) == 1
+
+
+def test_a_run_is_steered_from_the_list_by_who_may(
+    store: RunStore, busy_queue: RunQueue, open_page: Open
+) -> None:
+    running, paused = made_run(store, state="running"), made_run(store, state="paused")
+    waiting = made_run(store, state="stopped")
+    busy_queue.resume(waiting)
+    app = open_page(PAGE)
+    for run, verbs in (
+        (running, {"pause", "stop"}),
+        (paused, {"resume", "stop"}),
+        (waiting, {"stop"}),
+    ):
+        offered = {key.partition("-")[0] for key in keys(app) if key.endswith(run.id)}
+        assert offered & {"pause", "resume", "stop"} == verbs
+    assert app.button(key=f"stop-{waiting.id}").label.startswith("Cancel")
+    app.button(key=f"stop-{waiting.id}").click().run()
+    assert store.get(waiting.id).status.state == "stopped"
+    app.button(key=f"pause-{running.id}").click().run()
+    assert requests.take(running.folder) == ["pause"]
+
+
+def test_every_button_of_a_row_names_its_run(store: RunStore, open_page: Open) -> None:
+    run = made_run(store, name="Backwards *again*")
+    for button in open_page(PAGE).button:
+        if str(button.key).endswith(run.id):
+            assert button.label.endswith(r"Backwards \*again\*]")
+
+
+def test_runs_are_ordered_by_anything(store: RunStore) -> None:
+    slow = made_run(store, name="b", step=97)
+    waiting = store.create(slow.experiment, name="A")
+    runs = [slow, waiting]
+    assert filter.ordered(runs, "newest") == runs
+    assert filter.ordered(runs, "name") == [waiting, slow]
+    assert filter.ordered(runs, "steps")[0] is slow
+    assert filter.ordered(runs, "state") == [waiting, slow]
+    for order in ("result", "time", "task"):
+        assert filter.ordered([waiting, slow], order)[0] is (waiting if order == "task" else slow)
+    digits, korean = (Run(RECORDED / f"recorded-{name}") for name in ("digits", "korean"))
+    assert filter.ordered([waiting, digits, korean], "loss") == [korean, digits, waiting]
+
+
+def test_accuracy_is_said_as_what_it_is(store: RunStore) -> None:
+    assert run_words.result(made_run(store)) == "98.4 % of tokens right (validation)"
+    korean = run_words.result(Run(RECORDED / "recorded-korean"))
+    assert re.fullmatch(r"[\d.]+ % of tokens, [\d.]+ % of whole sequences right \(test\)", korean)
+    digits = run_words.result(Run(RECORDED / "recorded-digits"))
+    assert re.fullmatch(r"[\d.]+ % right \(test\)", digits)
+
+
+def test_a_run_that_learned_nothing_is_no_green_finished(
+    store: RunStore, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = made_run(store)
+    outcome = Outcome("diverged", "It diverged: its loss ended at 547.0.")
+    monkeypatch.setattr(Run, "outcome", outcome)
+    app = open_page(PAGE, run=run.id)
+    assert "Diverged" in names(app)
+    assert "Finished" not in names(app)
+    assert escape(outcome.sentence) in captions(app)
 
 
 def test_the_trash_is_counted_and_emptied(store: RunStore, open_page: Open) -> None:
@@ -69,7 +168,8 @@ def test_the_trash_is_counted_and_emptied(store: RunStore, open_page: Open) -> N
     app.button(key="empty-trash").click().run()
     assert trash.deleted(store.root) == []
     assert "deleted" not in captions(app)
-    assert not {"empty-trash", "undo-delete"} & keys(app)
+    assert "empty-trash" not in keys(app)
+    assert not [key for key in keys(app) if key.startswith("undo-")]
 
 
 def test_a_run_that_made_way_for_another_is_told(
@@ -98,7 +198,7 @@ def test_a_run_that_no_trash_could_take_is_said_to_be_gone(
     app = open_page(PAGE)
     app.button(key=f"delete-{run.id}").click().run()
     assert app.info[0].value == "The disk is so full that the run was deleted for good."
-    assert "undo-delete" not in keys(app)
+    assert f"undo-{run.id}" not in keys(app)
 
 
 def test_a_refused_start_leaves_nothing(

@@ -160,11 +160,11 @@ def test_what_is_resumed_counts_as_in_hand(store: RunStore, busy_queue: RunQueue
 def test_undo_is_for_every_tab_of_the_browser_that_deleted(store: RunStore) -> None:
     run = owned(made_run(store, name="Gone"), ANN)
     opened_at(RUNS, token=ANN).button(key=f"delete-{run.id}").click().run()
-    assert "undo-delete" not in keys(opened_at(RUNS, token=BEN))
+    assert f"undo-{run.id}" not in keys(opened_at(RUNS, token=BEN))
     another_tab = opened_at(RUNS, token=ANN)
-    another_tab.button(key="undo-delete").click().run()
+    another_tab.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
-    assert "undo-delete" not in keys(another_tab)
+    assert f"undo-{run.id}" not in keys(another_tab)
 
 
 def test_nobody_else_undoes(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +214,7 @@ def test_the_host_shows_the_key_and_may_do_everything(
     assert KEY not in repr(app.session_state)
     app.button(key=f"delete-{run.id}").click().run()
     assert store.list() == []
-    app.button(key="undo-delete").click().run()
+    app.button(key=f"undo-{run.id}").click().run()
     assert [kept.id for kept in store.list()] == [run.id]
 
 
