@@ -40,7 +40,7 @@ def deeper(
     asked = selection.deeper if selection.deeper in names else ""
     if selection.view == ARITHMETIC:
         asked = ARITHMETIC
-    st.subheader(_("Look deeper"), anchor=False)
+    st.header(_("Look deeper"), anchor=False)
     controls.segments(
         _("Look deeper"),
         names,

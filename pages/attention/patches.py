@@ -7,6 +7,7 @@ import streamlit as st
 from pages.attention import selection as chosen
 from pages.attention.controls import MEAN
 from pages.attention.selection_link import Offer, Selection
+from pages.components import live_figure
 from pages.i18n import _
 from pages.ui import page_table, show, state
 from tfm_core.config import Experiment
@@ -14,7 +15,6 @@ from tfm_core.inspect.attention.example import Example
 from tfm_core.plots import attention as plots
 from tfm_core.plots import patches as patch_plots
 from tfm_core.plots.caption_strip import caption_strip
-from tfm_core.plots.template import template
 from tfm_core.probe.labels import CLS, axes, has_cls, modules_by_kind, patches_per_side
 from tfm_core.runs.run import Run
 
@@ -65,22 +65,17 @@ def patches(run: Run, example: Example, selection: Selection, offer: Offer) -> N
     patch = None if query is None or query < first else divmod(query - first, len(side_weights))
     figure = patch_plots.patch_overlay(
         side_weights, example.picture, theme=state.theme(), chosen=patch
-    ).update_layout(template=template(state.theme()), height=_HIGH)
-    key = "attention-patches"
+    ).update_layout(height=_HIGH)
 
-    def picked() -> None:
-        points = st.session_state[key].selection.point_indices
-        if points and 0 <= points[0] + first < len(names):
-            name = names[points[0] + first]
-            chosen.choose(run.id, patch=MEAN if name == selection.patch else name)
+    def picked(row: int, column: int) -> None:
+        name = names[row * len(side_weights) + column + first]
+        chosen.choose(run.id, patch=MEAN if name == selection.patch else name)
 
-    st.plotly_chart(
+    live_figure.live_figure(
         figure,
-        theme=None,
-        key=key,
-        on_select=picked,
-        selection_mode="points",
-        config={"displayModeBar": False},
+        key="attention-patches",
+        on_pick=picked,
+        name=_("Attention over the picture: arrow keys move over the patches, Enter lets one ask"),
     )
     st.caption(_patch_words(experiment, weights, selection.patch, query))
 

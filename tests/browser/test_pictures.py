@@ -42,6 +42,11 @@ def test_another_patch_can_ask(open_tab: OpenTab) -> None:
     tab.pick("Attention of which patch", "Patch 2,3")
     expect(tab.main.get_by_text("Where the outlined patch looks.")).to_be_visible()
     expect(tab.page).to_have_url(re.compile(r"patch=2(%2C|,)3"))
+    picture = tab.main.locator(PATCHES)
+    expect(picture).to_have_attribute("tabindex", "0")  # it listens to keys
+    picture.press("ArrowRight")
+    picture.press("Enter")
+    expect(tab.page).to_have_url(re.compile(r"patch=1(%2C|,)2"))
 
 
 def test_an_uploaded_digit_is_read(open_tab: OpenTab) -> None:

@@ -32,20 +32,13 @@ def patch_overlay(
     weights: (side, side). picture: uint8 (C, height, width) or (height, width).
     chosen: row and column, from 0, of the patch that asks; it gets an outline.
     top: the weight with the most colour; None takes the largest.
-    A click on a patch selects a point whose ``point_index`` is row * side + column.
+    The heatmap, whose cells are the patches, comes first; plotly draws it above the picture anyway.
     """
     weights = np.asarray(weights, np.float32)
     side = weights.shape[0]
     size = picture.shape[-1] / side  # pixels to a side of a patch
     centres = (np.arange(side) + 0.5) * size - 0.5
-    columns, rows = np.meshgrid(centres, centres)
-    figure = go.Figure(
-        [picture_trace(picture), _veil(weights, centres, top), _targets(columns, rows)]
-    )
-    figure.data[2].hovertext = [
-        f"patch {i // side + 1},{i % side + 1}: weight {weight:.4f}"
-        for i, weight in enumerate(weights.ravel())
-    ]
+    figure = go.Figure([_veil(weights, centres, top), picture_trace(picture)])
     if chosen is not None:
         left, upper = chosen[1] * size - 0.5, chosen[0] * size - 0.5
         figure.add_shape(
@@ -61,8 +54,6 @@ def patch_overlay(
         height=380,
         margin={"l": 8, "r": 8, "t": 80 if title else 48, "b": 8},
         hovermode="closest",
-        hoverdistance=100,
-        clickmode="event+select",
         dragmode=False,
         plot_bgcolor=MASKED[theme],
     )
@@ -106,18 +97,9 @@ def _veil(weights: Floats, centres: Floats, top: float | None) -> go.Heatmap:
         colorbar=legend_to(top),
         xgap=1,
         ygap=1,
-        hoverinfo="skip",
-    )
-
-
-def _targets(columns: Floats, rows: Floats) -> go.Scatter:
-    return go.Scatter(
-        x=columns.ravel(),
-        y=rows.ravel(),
-        mode="markers",
-        marker={"opacity": 0, "size": 24},
-        selected={"marker": {"opacity": 0}},
-        unselected={"marker": {"opacity": 0}},
         hoverinfo="text",
-        showlegend=False,
+        hovertext=[
+            [f"patch {row},{column}: weight {weight:.4f}" for column, weight in enumerate(line, 1)]
+            for row, line in enumerate(weights, 1)
+        ],
     )
