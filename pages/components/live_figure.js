@@ -1,6 +1,7 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
 import { attempt } from "./attempts.js";
+import { fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, heatmap, pointWords, share } from "./insides.js";
 import { isDark } from "./theme.js";
@@ -252,9 +253,14 @@ function say(state, sentence) {
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
+  const isNew = !nodes.has(parentElement);
   const state = nodes.get(parentElement) ?? mount(parentElement);
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
+  if (isNew) { // plotly is large: its room does not wait for it
+    stand(state, JSON.parse(data.figure).layout.height ?? 360);
+    fill(state.node);
+  }
   loadPlotly(data.root).then(() => refresh(state), () => say(state, data.sorry.notLoaded));
   return () => {
     if (state.call !== call) return; // a newer one came while this one was on its way
