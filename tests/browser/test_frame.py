@@ -14,7 +14,7 @@ PHONE = {"width": 390, "height": 844}
 AT_THE_END = """() => {
     const main = document.querySelector('[data-testid=stMain]');
     main.scrollTop = main.scrollHeight;
-    return main.scrollTop > 500;
+    return main.scrollTop > 200;
 }"""
 INSIDE = """node => {
     const box = node.getBoundingClientRect();
