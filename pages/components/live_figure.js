@@ -154,7 +154,8 @@ function listenToKeys(state) {
     state.cell = [Math.min(row, z.length - 1), Math.min(column, z[0].length - 1)];
     window.Plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
     const words = hovertext?.[state.cell[0]]?.[state.cell[1]] ?? "";
-    node.setAttribute("aria-label", `${state.data.name}: ${words.replace(/<[^>]*>/g, " ")}`);
+    const said = words.replace(/<br>/g, ", ").replace(/<[^>]*>/g, "");
+    node.setAttribute("aria-label", `${state.data.name}: ${said}`);
   };
   node.addEventListener("focus", () => { if (node.matches(":focus-visible")) say(); });
   node.addEventListener("blur", () => window.Plotly.Fx.unhover(node));
