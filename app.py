@@ -21,12 +21,13 @@ from starlette.routing import Route
 
 from pages import health, vendors
 from pages.closed import Closed
+from pages.first_paint import FirstPaint
 from pages.headers import Headers
 from pages.i18n import _
-from pages.ui import runs_access
+from pages.ui import runs_access, style
 from pages.ui.cookies import Cookies
 from pages.uploads import Uploads
-from tfm_core.machine import slowness
+from pages.warm import warm
 from tfm_core.runs import settings
 from tfm_core.sentences import StudentError
 
@@ -40,7 +41,7 @@ logger = logging.getLogger(__name__)
 async def lifespan(app: st.App) -> AsyncIterator[None]:
     """Keep the queue of runs working for as long as the server does."""
     await anyio.to_thread.run_sync(runs_access.queue)
-    threading.Thread(target=slowness, daemon=True).start()  # Home asks for it
+    threading.Thread(target=warm, daemon=True).start()
     try:
         yield
     finally:
@@ -91,6 +92,7 @@ app = st.App(
     routes=[*vendors.routes(prefixes()), *health_routes()],
     middleware=[
         Middleware(Headers, page=PAGE),
+        Middleware(FirstPaint, page=PAGE, style=style.RULES),
         Middleware(Closed),
         Middleware(Uploads),
         Middleware(Cookies, path=base_path() or "/"),

@@ -147,4 +147,4 @@ def _strange_picture(rng: random.Random) -> bytes:
 def _sentences(app: AppTest) -> list[str]:
     kinds = ("caption", "error", "markdown", "warning")
     said = [str(one.value) for kind in kinds for one in app.get(kind)]
-    return [words for words in said if "was not taken" in words]
+    return [words for words in said if "was not loaded" in words]

@@ -6,5 +6,5 @@ export default function ({ data }) {
   const before = dataset.place;
   dataset.place = data.place;
   if (before === undefined || before === data.place) return;
-  document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
+  for (let node = document.querySelector(".st-key-page"); node; node = node.parentElement) node.scrollTop = 0;
 }

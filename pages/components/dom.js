@@ -7,6 +7,13 @@ export function element(tag, className, text) {
   return made;
 }
 
+// Say to the page that a component has its height: what stands below it may be seen from the next frame
+// on, so that nobody sees it move.
+export function fill(root) {
+  const place = root.getRootNode().host ?? root;
+  requestAnimationFrame(() => requestAnimationFrame(() => { place.dataset.filled = ""; }));
+}
+
 function download(name, url) {
   const link = element("a");
   link.href = url;

@@ -1,7 +1,7 @@
 // All heads as small maps on canvases; the animation moves them.
 
 import { colours, rgb } from "./colours.js";
-import { drawn, element, paper, saveButtons } from "./dom.js";
+import { drawn, element, paper, saveButtons, fill } from "./dom.js";
 import { showAnimation, startAt, stopAnimation, tellDrawn } from "./animation.js";
 import { forgetFrame } from "./events.js";
 import { unpack } from "./packed.js";
@@ -322,6 +322,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   else { state.pending = null; mark(state, view.chosen); }
   if (!state.listening) { listen(root, state); state.listening = true; }
   fit(root, state);
+  fill(root);
   if (!state.observer) {
     state.observer = new ResizeObserver(() => fit(root, state));
     state.observer.observe(root);

@@ -1,6 +1,6 @@
 // What one head attends to, as lines from keys to queries.
 
-import { drawn, element, paper, saveButtons } from "./dom.js";
+import { drawn, element, paper, saveButtons, fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { unpack } from "./packed.js";
 
@@ -193,6 +193,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   else { view.text = before.text; view.faint = before.faint; }
   state.pin = view.pin;
   drawLines(state);
+  fill(root);
   if (!root.headLines) { root.headLines = state; listenLines(state); }
   state.end?.(); // of the draw before: Streamlit ends only the last one
   const follow = (frame) => {

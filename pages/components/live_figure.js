@@ -1,6 +1,7 @@
 // A plotly figure on a node that stays: new data changes the lines and keeps zoom, hover, hidden lines.
 
 import { attempt } from "./attempts.js";
+import { fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 import { barButtons, drawnLayout, heatmap, pointWords, share } from "./insides.js";
 import { isDark } from "./theme.js";
@@ -153,7 +154,8 @@ function listenToKeys(state) {
     state.cell = [Math.min(row, z.length - 1), Math.min(column, z[0].length - 1)];
     window.Plotly.Fx.hover(node, [{ curveNumber: 0, pointNumber: state.cell }]);
     const words = hovertext?.[state.cell[0]]?.[state.cell[1]] ?? "";
-    node.setAttribute("aria-label", `${state.data.name}: ${words.replace(/<[^>]*>/g, " ")}`);
+    const said = words.replace(/<br>/g, ", ").replace(/<[^>]*>/g, "");
+    node.setAttribute("aria-label", `${state.data.name}: ${said}`);
   };
   node.addEventListener("focus", () => { if (node.matches(":focus-visible")) say(); });
   node.addEventListener("blur", () => window.Plotly.Fx.unhover(node));
@@ -252,9 +254,14 @@ function say(state, sentence) {
 }
 
 export default function ({ data, parentElement, setTriggerValue }) {
+  const isNew = !nodes.has(parentElement);
   const state = nodes.get(parentElement) ?? mount(parentElement);
   const call = {};
   Object.assign(state, { data, call, send: setTriggerValue });
+  if (isNew) { // plotly is large: its room does not wait for it
+    stand(state, JSON.parse(data.figure).layout.height ?? 360);
+    fill(state.node);
+  }
   loadPlotly(data.root).then(() => refresh(state), () => say(state, data.sorry.notLoaded));
   return () => {
     if (state.call !== call) return; // a newer one came while this one was on its way

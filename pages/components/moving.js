@@ -1,6 +1,6 @@
 // Words that move with the film: a small tree of elements for each step, made by the server.
 
-import { element } from "./dom.js";
+import { element, fill } from "./dom.js";
 import { followFrames, lastFrame } from "./events.js";
 
 // [tag, class, ...children], a child being text or a tree again; class "bar" takes a share first.
@@ -33,6 +33,7 @@ export default function ({ data, parentElement }) {
   root.moving = state;
   state.data = data;
   draw(state, lastFrame());
+  fill(root);
   state.end?.(); // of the draw before: Streamlit ends only the last one
   state.end = followFrames((frame) => draw(state, frame));
   return state.end;

@@ -263,7 +263,6 @@ function take(state) {
   state.room = null;
   state.painted = null;
   tint(state);
-  fillHeads(state);
   const last = end(state);
   if (!before) {
     const plays = state.data.autoplay && !calm();
@@ -276,6 +275,8 @@ function take(state) {
     state.position = state.arriving ? from : last;
   } else state.position = positionOf(stepsOf(state), stepBefore);
   place(state, state.position);
+  if (view.frames.length) showAnswers(state, view.frames[frameAt(state.shown, last + 1)]);
+  fillHeads(state); // in the room that the answers leave
   state.ask(true);
 }
 

@@ -87,7 +87,7 @@ def stage(
         if is_index(value, 16, 10_000):
             on_choose(value[0], value[1])
 
-    with st.container(gap=None, key=f"{key}-box"):
+    with st.container(gap=None, key=f"stage-box-{key}"):
         if shown is not None:
             _maps(data=shown, key=f"{key}-maps")
         _stage(

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.home.own_digit import own_digit
 from pages.i18n import _
 from pages.ui import runs_access
-from pages.ui.stage_view import stage
+from pages.ui.stage_view import prepare, stage
 from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
@@ -28,6 +28,13 @@ def hero() -> None:
             _digit(digits)
     elif translator is not None:
         _translation(translator)
+
+
+def warm() -> None:
+    """Read what is on stage before anybody asks for it."""
+    translator = _recorded(TRANSLATOR)
+    if translator is not None:
+        prepare(translator)
 
 
 def _translation(run: Run) -> None:

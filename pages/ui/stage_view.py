@@ -40,9 +40,9 @@ def stage(
     chosen = f"{key}-chosen {run.id}"
     kind, example = st.session_state.get(chosen, (kind, example))
     steps = tuple(run.snapshot_steps())
-    name, shown = f"{run.id} {kind} {example}", None
+    name, shown = _name(run, kind, example), None
     if steps:
-        found, shown = _packed(run.folder, _mark(run), steps, kind, example, name, language())
+        found, shown = _read(run, steps, kind, example)
         kinds = found.kinds
 
         def choose(number: int, index: int) -> None:
@@ -65,6 +65,25 @@ def stage(
         compact=compact,
         on_choose=choose,
     )
+
+
+def prepare(run: Run) -> None:
+    """Read what a run shows on stage, which takes as long as drawing all the rest; once."""
+    steps = tuple(run.snapshot_steps())
+    if steps:
+        _read(run, steps, None, None)
+        _moving(run, steps)
+
+
+def _read(
+    run: Run, steps: tuple[int, ...], kind: str | None, example: int | None
+) -> tuple[Stage, bytes]:
+    name = _name(run, kind, example)
+    return _packed(run.folder, _mark(run), steps, kind, example, name, language())
+
+
+def _name(run: Run, kind: str | None, example: int | None) -> str:
+    return f"{run.id} {kind} {example}"
 
 
 def _mark(run: Run) -> int:

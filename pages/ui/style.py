@@ -1,4 +1,7 @@
-"""The few rules of style that Streamlit's theme has no setting for: see ``style.css``."""
+"""The few rules of style that Streamlit's theme has no setting for: see ``style.css``.
+
+The page is served with them, so that nothing on it moves when they come.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ RULES = Path(__file__).with_suffix(".css").read_text(encoding="utf-8")
 
 
 def apply() -> None:
-    """Give the page the rules, and screen readers its words; neither takes room on it."""
-    st.html(f"<style>{RULES}</style>")
+    """Give screen readers the page's words; this takes no room on it."""
     icons.quieten()
 
 

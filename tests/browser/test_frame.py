@@ -14,7 +14,7 @@ PHONE = {"width": 390, "height": 844}
 AT_THE_END = """() => {
     const main = document.querySelector('[data-testid=stMain]');
     main.scrollTop = main.scrollHeight;
-    return main.scrollTop > 500;
+    return main.scrollTop > 200;
 }"""
 INSIDE = """node => {
     const box = node.getBoundingClientRect();
@@ -24,8 +24,9 @@ INSIDE = """node => {
 
 def test_a_term_is_found_by_its_key_and_leads_to_its_page(open_tab: OpenTab) -> None:
     tab = open_tab(KOREAN)
-    tab.page.keyboard.press("/")
     field = tab.strip.get_by_role("combobox", name="Search pages and terms")
+    expect(field).to_be_visible()
+    tab.page.keyboard.press("/")
     expect(field).to_be_focused()
     tab.page.keyboard.type("window/")  # in a field it is a letter
     expect(field).to_have_value("window/")

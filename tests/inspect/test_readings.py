@@ -16,7 +16,7 @@ from tfm_core.runs.store import RunStore
 @pytest.fixture(scope="module")
 def digits(tmp_path_factory):
     store = RunStore(tmp_path_factory.mktemp("runs"), recorded=None)
-    training = {"steps": 40, "snapshots": 24, "learning_rate": 0.02, "batch_size": 32}
+    training = {"steps": 90, "snapshots": 24, "learning_rate": 0.005, "batch_size": 32}
     run = store.create(experiment("vit", "mnist-5000", training=training))
     assert execute(run).state == "finished"
     return run
@@ -38,12 +38,12 @@ def test_the_last_answer_is_that_of_the_last_checkpoint(digits):
 
 def test_the_answers_change_while_it_learns(digits):
     steps, answers = readings(digits, picture(digits))
-    assert len(steps) > 3
+    assert len(steps) >= 3
     assert np.abs(np.diff(answers, axis=0)).max(-1).min() > 0.0
 
 
 def test_damaged_weights_are_left_out(digits, tmp_path):
-    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=50)
+    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     step, *others = run.weight_steps()
     weights.weights_path(run.folder, step).write_bytes(b"nothing")
     weights.write(run.folder, others[0], {"head.weight": np.zeros((3, 2), np.float32)})
@@ -51,7 +51,7 @@ def test_damaged_weights_are_left_out(digits, tmp_path):
 
 
 def test_a_run_without_weights_says_so(digits, monkeypatch):
-    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=50)
+    run = RunStore(digits.folder.parent, recorded=None).fork(digits.id, steps=100)
     for step in run.weight_steps():
         weights.weights_path(run.folder, step).unlink()
     with pytest.raises(ValueError, match="kept no weights"):

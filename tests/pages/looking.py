@@ -6,6 +6,8 @@ import numpy as np
 
 from tests.pages.opening import opened_at
 
+OF_THE_FRAME = {"search", "copy_link", "icons", "arrival"}
+
 
 def opened(run=None, **query):
     if run is not None:
@@ -61,8 +63,7 @@ def header_of(sent):
 
 def n_drawn(at):
     """Return how many components of its own the page has: figures, grids and the like."""
-    parts = at.get("bidi_component")
-    return sum(part.proto.component_name not in {"search", "copy_link"} for part in parts)
+    return sum(part.proto.component_name not in OF_THE_FRAME for part in at.get("bidi_component"))
 
 
 def unpacked(sent):

@@ -38,7 +38,7 @@ def test_a_cold_page_shows_what_was_recorded_and_how_to_train_ones_own(
     shown = " ".join([said(app), *(str(box.value) for box in app.selectbox)])
     names = {run.id: run.meta.name for run in cold.list()}
     shown += " ".join(names.get(str(box.value), "") for box in app.selectbox)
-    shown += " ".join(one.value for one in app.header)
+    shown += " ".join(one.value for one in (*app.header, *app.subheader))
     assert words in shown
     assert "Recorded" in shown
     assert app.button(key=own)

@@ -186,8 +186,8 @@ SHOWN: list[tuple[str, Any, Query]] = [
         ),
         KOREAN,
     ),
-    ("attention", Selection(kind="cross", view="arithmetic", cell=(1, 0)), KOREAN),
-    ("attention", Selection(kind="patches", layer=1, patch="2,3"), DIGITS),
+    ("attention", Selection(kind="cross", view="arithmetic", cell=(1, 0), rows="read"), KOREAN),
+    ("attention", Selection(kind="patches", layer=1, patch="2,3", small="matrix"), DIGITS),
 ]  # fmt: skip
 ELSEWHERE = {("attention", "text"), ("attention", "own")}  # tests/pages/attention opens these
 

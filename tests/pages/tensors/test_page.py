@@ -102,6 +102,7 @@ def test_an_element_says_what_it_is_made_of(open_page, op, words):
     told = [
         text
         for part in app.get("bidi_component")
+        if part.proto.component_name == "number_sheet"
         for line in json.loads(part.proto.json)["lines"]
         for text in line["arithmetic"]
     ]
