@@ -199,7 +199,7 @@ export function fitHeads(state) {
 
 export function paintHeads(state, weights, frame) {
   const { heads, view, data: { words } } = state;
-  if (view.surface === "none") return;
+  if (view.surface === "none" || !heads.size) return; // a picture may come before its room
   const [, , rows, columns] = view.shape;
   const cells = rows * columns;
   heads.buttons.forEach((button, number) => {
