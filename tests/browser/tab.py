@@ -145,6 +145,7 @@ class Tab:
         def choose() -> None:
             if box.get_attribute("aria-expanded") != "true":
                 box.click()
+            box.fill(option)  # of a long list only what is in sight is there
             choice.click(timeout=TRY_MILLISECONDS)
 
         self._until_done(choose)

@@ -64,7 +64,7 @@ def test_a_link_edited_by_hand_says_what_it_cannot_have(
 
 def test_a_link_to_an_unknown_run_says_so(open_tab: OpenTab) -> None:
     tab = open_tab("train?run=there-is-no-such-run")
-    expect(tab.main.get_by_role("alert")).to_contain_text("a run that is not here")
+    expect(tab.page.get_by_role("alert")).to_contain_text("a run that is not here")
 
 
 def test_a_copied_link_opens_the_same_configuration_for_someone_else(open_tab: OpenTab) -> None:

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.browser
 
 MOVING = "words?words-view=Moving+while+they+learn&run=recorded-korean"
 FIGURE = "words-moving"
+SLIDER = "node._fullLayout.sliders[0]"
+LAST = f"{SLIDER}.steps.length - 1"
 PLACES = "String(node._fullData.map(group => Array.from(group.x)))"
 RANGES = "String([node._fullLayout.xaxis.range, node._fullLayout.yaxis.range])"
 
@@ -51,11 +53,11 @@ def test_words_move_and_the_axes_stay(open_tab: OpenTab) -> None:
     before = tab.drawn
     play, pause = tab.figure(FIGURE).locator(".updatemenu-button").all()
     play.click()
-    tab.await_plotly(FIGURE, f"{PLACES} !== arg && node._fullLayout.sliders[0].active < 11", last)
+    tab.await_plotly(FIGURE, f"{PLACES} !== arg && {SLIDER}.active < {LAST}", last)
     pause.click()
     rail = tab.figure(FIGURE).locator(".slider-rail-touch-rect")
     rail.click(position={"x": rail.bounding_box()["width"] - 3, "y": 5})
-    tab.await_plotly(FIGURE, f"{PLACES} === arg && node._fullLayout.sliders[0].active === 11", last)
+    tab.await_plotly(FIGURE, f"{PLACES} === arg && {SLIDER}.active === {LAST}", last)
     assert tab.plotly(FIGURE, RANGES) == ranges
     assert tab.drawn == before, "playing asks the server"
 
