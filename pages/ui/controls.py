@@ -18,29 +18,13 @@ from pages.i18n import _
 from pages.ui import drafts, page_table, state
 from pages.ui.drafts import Checked, Draft
 from pages.ui.fields import Setting
+from pages.ui.terms import BY_SETTING
 from pages.ui.typed import escape
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.advice import Advice
 from tfm_core.config.base import Labelled
 
 KEY = "setting:"
-TAUGHT = {
-    "n_heads": "by-hand",
-    "position": "positions",
-    "window": "masks",
-    "patch_size": "words",
-    "tie_embeddings": "words",
-    "cell": "before",
-    "attention": "before",
-    "pooling": "encoders",
-    "d_ff": "parameters",
-    "norm_first": "walk",
-    "learning_rate": "training-step",
-    "optimizer": "training-step",
-    "precision": "speed",
-    "patience": "practice",
-}
-"""The page that teaches what a setting does."""
 MAX_SEGMENTS, MAX_LETTERS = 3, 12  # what stands in a row of half a column
 
 
@@ -63,15 +47,22 @@ def group(
 
 
 def _lessons(settings: Sequence[Setting]) -> None:
-    """Link to the pages that teach what these settings do."""
-    names = dict.fromkeys(TAUGHT[one.name] for one in settings if one.name in TAUGHT)
-    if not names:
+    """Link to the pages that teach what these settings do, each at the first of its terms."""
+    terms = [BY_SETTING[one.name] for one in settings if one.name in BY_SETTING]
+    if not terms:
         return
+    views = {term.page: dict(term.view) for term in reversed(terms)}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.caption(_("What they do:"), width="content")
-        for name in names:
+        for name in dict.fromkeys(term.page for term in terms):
             page = page_table.PAGES[name]
-            st.page_link(page.path, label=_(page.title), icon=page.icon, width="content")
+            st.page_link(
+                page.path,
+                label=_(page.title),
+                icon=page.icon,
+                width="content",
+                query_params=views[name],
+            )
 
 
 def _is_to_be_seen(setting: Setting, checked: Checked) -> bool:
