@@ -71,8 +71,8 @@ PRESETS: dict[str, Preset] = {
             "translate",
             N_("Translate into Korean"),
             N_(
-                "An encoder-decoder learns a toy English and its Korean, verb last, particles "
-                "and all.",
+                "Learns to translate simple English into Korean: the verb goes last, and every "
+                "noun gets its particle.",
             ),
             N_("99 % of unseen sentences, every word right"),
             seconds=13,
@@ -83,7 +83,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "dates",
             N_("Read dates"),
-            N_("An encoder-decoder turns dates as people write them into 2026-11-21."),
+            N_("Turns dates, however people write them, into one form: 1964-06-16."),
             N_("99 % of unseen dates"),
             seconds=11,
             family="encoder-decoder",
@@ -106,7 +106,7 @@ PRESETS: dict[str, Preset] = {
         _preset(
             "copy",
             N_("Copy a sequence"),
-            N_("The smallest task of all: attend to the same place and write it again."),
+            N_("The simplest task: look at the same position and write it down again."),
             N_("99 % of unseen sequences"),
             seconds=6,
             family="encoder-decoder",
@@ -216,7 +216,7 @@ PRESETS: dict[str, Preset] = {
             "masked-words",
             N_("Guess hidden words"),
             N_("BERT's task: an encoder-only model guesses words from what stands on both sides."),
-            N_("unseen words, about 0.05 nats above the lowest possible loss"),
+            N_("unseen words, within 0.05 nats of the best that any model can do"),
             seconds=39,
             family="encoder-only",
             task="masked-words",
@@ -295,7 +295,7 @@ PRESETS: dict[str, Preset] = {
                 "A small GPT learns the toy English grammar, word by word, until only chance is "
                 "left.",
             ),
-            N_("perplexity 5.2, where no model can be below 5.15"),
+            N_("perplexity 5.2, within 1 % of the best that any model can do"),
             seconds=20,
             family="decoder-only",
             task="grammar",

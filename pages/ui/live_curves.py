@@ -30,8 +30,8 @@ def part(run: Run) -> None:
         show.live_figure(
             loss,
             _(
-                "Loss: it starts near the line of guessing; a gap between training and validation "
-                "is overfitting."
+                "Loss: starts near guessing and should fall. If validation stays above training, "
+                "the model is memorising."
             ),
             key=f"loss-{run.id}",
         )
