@@ -16,12 +16,14 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 import tfm_core
+from tfm_core.config import Experiment
 from tfm_core.data.shape import data_shape
-from tfm_core.export import layout, notebook, readme
+from tfm_core.export import figures, layout, metrics, notebook, readme
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.inspect.source.file import source_code
 from tfm_core.probe.types import Array
@@ -35,7 +37,7 @@ MOST_LOOKS = 12_000_000
 """Bytes of snapshots, and as many of weights over the training, that a zip holds: of more, some."""
 
 _MOST_EVENTS = 2**26
-_CHECKPOINT = "checkpoints/last/checkpoint.safetensors"
+_LAST, _BEST = (f"checkpoints/{name}/checkpoint.safetensors" for name in ("last", "best"))
 _PACKAGES = ("torch", "numpy", "safetensors", "pandas", "plotly")
 _STORED = (".safetensors",)  # numbers do not become smaller
 
@@ -85,7 +87,7 @@ def chosen_looks(run: Run) -> tuple[list[Path], int]:
 
 def estimate(run: Run) -> int:
     """Return about how many bytes the zip of a run will have. Never raises."""
-    whole = [run.folder / _CHECKPOINT, run.folder / "probe.safetensors", *chosen_looks(run)[0]]
+    whole = [run.folder / _LAST, run.folder / "probe.safetensors", *chosen_looks(run)[0]]
     return sum(_size(path) for path in whole) + _size(run.folder / "events.jsonl") // 3 + _PLOTLY
 
 
@@ -115,12 +117,10 @@ def _entry(name: str, run: Run) -> zipfile.ZipInfo:
 
 def _members(run: Run) -> Iterator[tuple[float, str, str, bytes]]:
     """Yield share, what is done, name and content of each member."""
-    from tfm_core.export import figures, metrics
-
     experiment = run.experiment
     curves = run.curves()
     looks, n_left_out = chosen_looks(run)
-    tensors, said = _checkpoint(run)
+    tensors, said = _checkpoint(run.folder / _LAST)
     yield 0.0, _SETTINGS, layout.EXPERIMENT, _json(json.loads(experiment.model_dump_json()))
     yield 0.05, _SETTINGS, layout.FACTS, _json(_facts(run))
     yield 0.1, _SETTINGS, layout.METRICS, metrics.csv_of(curves)
@@ -128,19 +128,16 @@ def _members(run: Run) -> Iterator[tuple[float, str, str, bytes]]:
     model = source_code(experiment.model, data_shape(experiment), data=data)
     yield 0.2, N_("Writing the model as one file"), layout.MODEL, model.encode()
     if tensors:
-        own = {name.removeprefix("model/") for name in tensors if name.startswith("model/")}
-        names = layout.weight_names(experiment, sorted(own))
-        weights = {new: tensors[f"model/{old}"] for old, new in names.items()}
-        yield 0.3, _NUMBERS, layout.WEIGHTS, save(weights, said)
+        yield 0.3, _NUMBERS, layout.WEIGHTS, save(_renamed(experiment, tensors), said)
         states = {name: value for name, value in tensors.items() if name.startswith("optimizer/")}
         yield 0.4, _NUMBERS, layout.OPTIMISER, save(states)
+        if experiment.training.tested == "best":
+            best, of_best = _checkpoint(run.folder / _BEST)
+            if best:
+                yield 0.45, _NUMBERS, layout.BEST_WEIGHTS, save(_renamed(experiment, best), of_best)
     yield 0.5, _NUMBERS, layout.EVENTS, _content(run.folder / "events.jsonl") or b""
-    for name, path in (
-        (layout.PROBE, "probe.json"),
-        (layout.PICTURES, "probe.safetensors"),
-        (layout.BEST, "best.json"),
-    ):
-        if (content := _content(run.folder / path)) is not None:
+    for name in (layout.PROBE, layout.PICTURES, layout.BEST):
+        if (content := _content(run.folder / name.removeprefix("run/"))) is not None:
             yield 0.55, _NUMBERS, name, content
     for number, path in enumerate(looks):
         folder = layout.SNAPSHOTS if path.parent.name == "snapshots" else layout.KEPT_WEIGHTS
@@ -190,22 +187,31 @@ def _carried(run: Run) -> Carried | None:
         return None
 
 
-def _checkpoint(run: Run) -> tuple[dict[str, Array], dict[str, str]]:
-    """Return the tensors of the last checkpoint and what it says of itself; nothing without one.
+def _checkpoint(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
+    """Return the tensors of a checkpoint and what it says of itself; nothing without one.
 
+    Nothing, too, where training broke down and its weights are no numbers: they answer nothing.
     Raises ValueError, in a sentence, where it is damaged.
     """
-    path = run.folder / _CHECKPOINT
     if not is_plain(path):
         return {}, {}
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return tensors, file.metadata() or {}
+            said = file.metadata() or {}
     except (OSError, SafetensorError, TypeError):
         raise StudentError(
             "The last checkpoint of this run is damaged and cannot be read."
         ) from None
+    are_numbers = all(np.isfinite(value).all() for value in tensors.values())
+    return (tensors, said) if are_numbers else ({}, {})
+
+
+def _renamed(experiment: Experiment, tensors: dict[str, Array]) -> dict[str, Array]:
+    """Return the weights of a checkpoint under their names in the model file."""
+    own = [name.removeprefix("model/") for name in tensors if name.startswith("model/")]
+    names = layout.weight_names(experiment, sorted(own))
+    return {new: tensors[f"model/{old}"] for old, new in names.items()}
 
 
 def _content(path: Path) -> bytes | None:

@@ -23,7 +23,7 @@ NOTEBOOK = "run.ipynb"
 CURVES = "figures/curves.html"
 EVENTS = "run/events.jsonl"
 PROBE, PICTURES = "run/probe.json", "run/probe.safetensors"
-BEST = "run/best.json"
+BEST, BEST_WEIGHTS = "run/best.json", "run/best.safetensors"
 OPTIMISER = "run/optimiser.safetensors"
 SNAPSHOTS, KEPT_WEIGHTS = "run/snapshots/", "run/weights/"
 

@@ -50,7 +50,10 @@ def of(run: Run, data: Carried | None, *, has_weights: bool, n_left_out: int) ->
         "the run makes the same curve; other versions or devices round differently."
     ]
     if not has_weights:
-        notes.append("The run had no checkpoint, so there are no weights here.")
+        notes.append(
+            "There are no weights here: the run had no checkpoint, or training broke down and its "
+            "weights are no numbers."
+        )
     if n_left_out:
         notes.append(
             f"{n_left_out} of the run's snapshots are left out, to keep the zip small; the first "

@@ -165,6 +165,16 @@ class RunQueue:
         self._wake.set()
         return gone
 
+    @told()
+    def admit(self, run: Run) -> int:
+        """Keep a run that was brought from elsewhere; return how many were deleted for it.
+
+        Raises LimitReached, in a sentence, where this server would not train one like it, or has
+        no room.
+        """
+        self.limits.check(run.experiment, n_queued=0)
+        return self._make_way(run)
+
     def position(self, run_id: str) -> int | None:
         """Return the place of a run in the line, from 1, or None where it doesn't wait."""
         waiting = tickets.waiting(self.store.root)

@@ -30,10 +30,11 @@ from tfm_core.reading import (
     object_of,
     open_plain,
 )
-from tfm_core.runs import claim, requests, snapshots, tickets, weights
+from tfm_core.runs import claim, origin, requests, snapshots, tickets, weights
 from tfm_core.runs.atomic import write_json
 from tfm_core.runs.curves import Curves, EventReader
 from tfm_core.runs.failures import told
+from tfm_core.runs.origin import Origin
 from tfm_core.runs.outcome import Outcome, outcome_of
 from tfm_core.runs.requests import RequestKind
 from tfm_core.runs.status import State, Status, read_status, write_status
@@ -117,6 +118,11 @@ class Run:
     def meta(self) -> Meta:
         """Name, time, device and origin; a damaged meta.json is made up for. Never raises."""
         return self._read_meta[0]
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """Where it was trained, for a run that was brought from elsewhere. Never raises."""
+        return origin.read(self.folder)
 
     @property
     def damage(self) -> str | None:
