@@ -73,7 +73,7 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     began, series = _began(run), curves.steps
     known = series["step"].astype(np.float64)
     if not len(known):
-        return np.full(len(steps), began)
+        return np.full(len(steps), began, np.float64)
     speed = series["examples_per_second"].astype(np.float64)
     usual = np.nanmedian(speed) if np.isfinite(speed).any() else np.nan
     speed = np.where(np.isfinite(speed) & (speed > 0), speed, usual)

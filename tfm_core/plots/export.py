@@ -21,7 +21,7 @@ def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light
 
     plotly.js is inside, about 4.5 MB. title and words are plain text; words say what to look for.
     """
-    drawn = "".join(_drawn(one, theme, is_first=number == 0) for number, one in enumerate(figures))
+    drawn = "".join(_drawn(one, theme, number) for number, one in enumerate(figures))
     style = (
         f"body{{margin:1.5rem;background:{BACKGROUNDS[theme]};color:{INKS[theme]};"
         f"font-family:{FONT}}}"
@@ -34,14 +34,15 @@ def page(*figures: go.Figure, title: str, words: str = "", theme: Theme = "light
     ).encode()
 
 
-def _drawn(figure: go.Figure, theme: Theme, *, is_first: bool) -> str:
+def _drawn(figure: go.Figure, theme: Theme, number: int) -> str:
     shown = go.Figure(figure).update_layout(
         template=template(theme),
         paper_bgcolor=BACKGROUNDS[theme],
     )
     drawn: str = shown.to_html(
         full_html=False,
-        include_plotlyjs=is_first,
+        include_plotlyjs=number == 0,
+        div_id=f"figure-{number}",  # the same figures make the same page
         config={"displaylogo": False, "responsive": True},
     )
     return drawn
