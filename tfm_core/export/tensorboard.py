@@ -83,9 +83,8 @@ def wall_times(run: Run, curves: Curves, steps: Floats) -> Floats:
     trained = run.status.seconds
     if seconds[-1] > 0 and trained > 0:
         seconds *= trained / seconds[-1]
-    return began + np.interp(
-        steps, np.concatenate([[0.0], known]), np.concatenate([[0.0], seconds])
-    )
+    after = np.interp(steps, np.concatenate([[0.0], known]), np.concatenate([[0.0], seconds]))
+    return np.asarray(began + after, np.float64)
 
 
 def _began(run: Run) -> float:
