@@ -22,6 +22,7 @@ from safetensors.numpy import save
 
 import tfm_core
 from tfm_core.config import Experiment
+from tfm_core.data.own import place
 from tfm_core.data.shape import data_shape
 from tfm_core.export import figures, layout, metrics, notebook, readme
 from tfm_core.inspect.source.carried import Carried, carried
@@ -51,7 +52,10 @@ def bundle(run: Run, progress: Progress | None = None) -> bytes:
         raise StudentError(run.problem)
     say = progress or (lambda share, words: None)
     target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file:
+    with (
+        place.below(run.folder.parent),
+        zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as file,
+    ):
         for share, words, name, content in _members(run):
             say(share, words)
             file.writestr(_entry(name, run), content)

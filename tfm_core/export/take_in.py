@@ -21,6 +21,7 @@ from safetensors.numpy import load, save
 
 import tfm_core
 from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.data.own import place
 from tfm_core.export import layout
 from tfm_core.export.bundle import Progress
 from tfm_core.export.parcel import MOST_UNPACKED, Parcel, Refused
@@ -82,6 +83,18 @@ def take_in(
     Raises ValueError, in a sentence: Refused for a zip that is none of a run or not whole,
     LimitReached for a run that this server would not train.
     """
+    with place.below(store.root):
+        return _taken_in(file, store, owner, limits, most, progress)
+
+
+def _taken_in(
+    file: BinaryIO,
+    store: RunStore,
+    owner: str | None,
+    limits: Limits | None,
+    most: int,
+    progress: Progress | None,
+) -> Run:
     say = progress or (lambda share, words: None)
     say(0.0, N_("Looking into the zip"))
     parcel = Parcel(file, most=most, marked_by=layout.EXPERIMENT)
