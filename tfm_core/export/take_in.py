@@ -39,9 +39,10 @@ from tfm_core.reading import (
 from tfm_core.runs import origin, weights
 from tfm_core.runs.atomic import write_bytes, write_json
 from tfm_core.runs.curves import EventReader
+from tfm_core.runs.labels import MAX_NAME
 from tfm_core.runs.limits import Limits
 from tfm_core.runs.origin import Origin
-from tfm_core.runs.run import MAX_NAME, Run
+from tfm_core.runs.run import Run
 from tfm_core.runs.status import State, Status
 from tfm_core.runs.store import RunStore
 from tfm_core.sentences import N_, StudentError
@@ -394,10 +395,10 @@ def _write_looks(parcel: Parcel, folder: Path) -> None:
         loss, step = best.get("loss"), best.get("step")
         if is_number(loss, -1e30, 1e30) and is_whole(step, 0, MOST_STEPS):
             write_json(folder / "best.json", {"loss": loss, "step": step}, lasting=True)
-    for place in (layout.SNAPSHOTS, layout.KEPT_WEIGHTS):
-        names = [name for name in parcel.names if name.startswith(place)]
+    for folder_name in (layout.SNAPSHOTS, layout.KEPT_WEIGHTS):
+        names = [name for name in parcel.names if name.startswith(folder_name)]
         for name in names:
-            if not _LOOK.fullmatch(name.removeprefix(place)):
+            if not _LOOK.fullmatch(name.removeprefix(folder_name)):
                 raise Refused("{name} in this zip is no file of a run.", name=name)
             target = folder / name.removeprefix("run/")
             target.parent.mkdir(exist_ok=True)
