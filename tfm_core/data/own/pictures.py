@@ -7,14 +7,16 @@ them is said, and so is every file that could not be taken, by its name.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from tfm_core.config.own_pictures import MARKUP, MOST_CLASSES, MOST_NAME
 from tfm_core.data.own_picture import flattened
 from tfm_core.sentences import N_, StudentError
 from tfm_core.variants.record import Registry, Variant
@@ -25,15 +27,12 @@ if TYPE_CHECKING:
 SIZES = (16, 20, 24, 28, 32, 36, 40, 48, 56, 64)
 """Pixels to a side that pictures are made; each has a patch size of 4."""
 MOST_PICTURES = 70_000
-MOST_CLASSES = 256
 MOST_PIXELS = 64_000_000
 """Values of all pictures of a set together, as they are kept."""
 MOST_UNPACKED = 400_000_000
 """Bytes that an upload may have once it is unpacked."""
 MOST_DECODED = 2_000_000_000
 """Pixels that are decoded of one upload, before they are made smaller: some twenty seconds."""
-MOST_NAME = 40
-"""Letters of a class's name."""
 MOST_SAID = 8
 """Sentences on files that were left out; the rest is counted."""
 
@@ -179,6 +178,21 @@ def class_order(names: Sequence[str]) -> tuple[str, ...]:
         return [(0, int(p), p) if p.isdecimal() else (1, 0, p.casefold()) for p in pieces]
 
     return tuple(sorted(set(names), key=lambda name: (key(name), name)))
+
+
+def class_labels(folders: Iterable[str]) -> dict[str, str]:
+    """Return how the class of each folder is called: plain letters, each name once."""
+    found: dict[str, str] = {}
+    for folder in dict.fromkeys(folders):
+        kept = "".join(" " if one == "_" else one for one in folder if one not in MARKUP.replace("_", ""))
+        plain = "".join(one if one.isprintable() else "?" for one in kept)
+        name = " ".join(unicodedata.normalize("NFC", plain).split())[:MOST_NAME] or "?"
+        number = 2
+        while name in found.values():
+            name = f"{name[: MOST_NAME - 4]} {number}"
+            number += 1
+        found[folder] = name
+    return found
 
 
 def check_room(n: int, form: Form) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import stat
-import unicodedata
 import zipfile
 import zlib
 from collections import Counter
@@ -19,7 +18,6 @@ import numpy as np
 
 from tfm_core.data.own.pictures import (
     MOST_DECODED,
-    MOST_NAME,
     MOST_PICTURES,
     MOST_UNPACKED,
     PARTS,
@@ -28,6 +26,7 @@ from tfm_core.data.own.pictures import (
     Pictures,
     check_classes,
     check_room,
+    class_labels,
     class_order,
     notes_on,
     part_of,
@@ -135,7 +134,7 @@ def _is_link(entry: zipfile.ZipInfo) -> bool:
 
 
 Place = tuple[int | None, str]
-"""A split as its place in ``PARTS``, where one is named, and the name of a class."""
+"""A split as its place in ``PARTS``, where one is named, and the folder of a class."""
 
 
 def _placed(paths: Sequence[tuple[str, ...]]) -> list[Place | None]:
@@ -154,15 +153,10 @@ def _placed(paths: Sequence[tuple[str, ...]]) -> list[Place | None]:
         elif named:
             part = parts[path[0]]
             assert part is not None
-            places.append((PARTS.index(part), _class_name(path[1])))
+            places.append((PARTS.index(part), path[1]))
         else:
-            places.append((None, _class_name(path[0])))
+            places.append((None, path[0]))
     return places
-
-
-def _class_name(folder: str) -> str:
-    plain = "".join(one if one.isprintable() else "?" for one in folder)
-    return unicodedata.normalize("NFC", plain).strip()[:MOST_NAME] or "?"
 
 
 def _read(
@@ -201,6 +195,8 @@ def _read(
             name=name,
             first=first[0],
         )
+    called = class_labels(classes)
+    classes = [called[folder] for folder in classes]
     class_names = class_order(classes)
     number = {class_name: at for at, class_name in enumerate(class_names)}
     return Pictures(
