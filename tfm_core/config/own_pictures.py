@@ -20,6 +20,8 @@ MOST_CLASSES = 256
 MOST_NAME = 40
 """Letters of a class's name."""
 _SHAPES = ("circle", "cross", "square", "triangle")
+BETWEEN = "|"
+"""What stands between the classes in a configuration, so that a link can hold them."""
 MARKUP = "\\`*_[]$~<>#:&|{}"
 """What no label may hold: it stands in Markdown, and a folder may be called anything."""
 
@@ -35,6 +37,13 @@ _GENERIC = ImageTaskFacts(
 )
 
 
+def _of_the_set(default: Any, label: str, **rules: Any) -> Any:
+    """Return a field that says something of the set; it is carried by links, and no control's."""
+    words = N_("As the set says; it never changes.")
+    extra = {"carried": True}
+    return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
+
+
 class OwnPicturesTaskConfig(ImageTaskConfig):
     """Classification of one's own pictures."""
 
@@ -43,13 +52,13 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
     name: Literal["own-pictures"] = knob(  # type: ignore[assignment]
         "own-pictures", N_("Task"), N_("What the model learns.")
     )
-    data: str = Field(EXAMPLE, title=N_("Set"), description=N_("The set, by its id."), max_length=64)
-    called: str = Field("Four shapes", title=N_("Name"), max_length=60)
-    side: int = Field(28, title=N_("Pixels to a side"), ge=16, le=64)
-    is_coloured: bool = Field(False, title=N_("In colour"))
-    classes: tuple[str, ...] = Field(_SHAPES, title=N_("Classes"))
-    n_learned: int = Field(204, title=N_("Pictures outside of the test"), ge=2, le=100_000)
-    n_tested: int = Field(36, title=N_("Pictures of the test"), ge=1, le=100_000)
+    data: str = _of_the_set(EXAMPLE, N_("Data"), pattern=r"^([0-9a-f]{20}|example-[a-z]{3,20})$")
+    called: str = _of_the_set("Four shapes", N_("Name of the set"), max_length=60)
+    side: int = _of_the_set(28, N_("Pixels to a side"), ge=16, le=64)
+    is_coloured: bool = _of_the_set(False, N_("In colour"))
+    classes: str = _of_the_set(BETWEEN.join(_SHAPES), N_("Classes"), max_length=20_000)
+    n_learned: int = _of_the_set(204, N_("Pictures outside of the test"), ge=2, le=100_000)
+    n_tested: int = _of_the_set(36, N_("Pictures of the test"), ge=1, le=100_000)
     n_validation: int = knob(
         31,
         N_("Validation pictures"),
@@ -72,14 +81,15 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
     @model_validator(mode="after")
     def _has_classes(self) -> Self:
-        known = [name for name in self.classes if is_class_name(name)]
-        if not 2 <= len(known) <= MOST_CLASSES or len(set(known)) < len(self.classes):
+        said = self.classes.split(BETWEEN)
+        known = {name for name in said if is_class_name(name)}
+        if not 2 <= len(known) == len(said) <= MOST_CLASSES:
             raise CrossError(
                 "classes",
                 "The set “{called}” has {n} classes, but must have from 2 to {most}, each with "
                 "another name of at most {letters} letters.",
                 called=self.called,
-                n=len(self.classes),
+                n=len(said),
                 most=MOST_CLASSES,
                 letters=MOST_NAME,
             )
@@ -88,12 +98,14 @@ class OwnPicturesTaskConfig(ImageTaskConfig):
 
 def is_class_name(name: str) -> bool:
     """Say whether a class may be called that, wherever it is shown."""
-    return bool(name) and len(name) <= MOST_NAME and name.isprintable() and not set(name) & {*MARKUP}
+    return (
+        bool(name) and len(name) <= MOST_NAME and name.isprintable() and not set(name) & {*MARKUP}
+    )
 
 
 @lru_cache(maxsize=64)
 def _facts(
-    called: str, side: int, is_coloured: bool, classes: tuple[str, ...], n_train: int, n_test: int
+    called: str, side: int, is_coloured: bool, classes: str, n_train: int, n_test: int
 ) -> ImageTaskFacts:
     plain = "".join(one for one in called if one not in MARKUP).strip()
     return ImageTaskFacts(
@@ -101,14 +113,8 @@ def _facts(
         _GENERIC.help,
         side,
         3 if is_coloured else 1,
-        classes,
+        tuple(classes.split(BETWEEN)),
         n_train,
         n_test,
         _GENERIC.unseen,
     )
-
-
-def hidden_fields() -> set[str]:
-    """Return the fields that are the set's, and no setting of a person's."""
-    own: Any = OwnPicturesTaskConfig.__annotations__
-    return set(own) - {"tasks", "kind", "name", "n_validation"}

@@ -115,11 +115,7 @@ class TextTaskConfig(SequenceTaskConfig):
 
 
 AnyTask = (
-    TextTaskConfig
-    | ImageTaskConfig
-    | CaptionTaskConfig
-    | CorpusTaskConfig
-    | OwnPicturesTaskConfig
+    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig | OwnPicturesTaskConfig
 )
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
 TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts

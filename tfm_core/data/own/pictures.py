@@ -184,7 +184,9 @@ def class_labels(folders: Iterable[str]) -> dict[str, str]:
     """Return how the class of each folder is called: plain letters, each name once."""
     found: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
-        kept = "".join(" " if one == "_" else one for one in folder if one not in MARKUP.replace("_", ""))
+        kept = "".join(
+            " " if one == "_" else one for one in folder if one not in MARKUP.replace("_", "")
+        )
         plain = "".join(one if one.isprintable() else "?" for one in kept)
         name = " ".join(unicodedata.normalize("NFC", plain).split())[:MOST_NAME] or "?"
         number = 2

@@ -119,7 +119,7 @@ def arrays(own: OwnSet) -> Kept:
         and kept.images.dtype == np.uint8
         and kept.parts.shape == (n,)
         and n > 0
-        and 0 <= kept.labels.min()
+        and kept.labels.min() >= 0
         and kept.labels.max() < len(own.details["classes"])
         and np.isin(kept.parts, range(len(PARTS))).all()
     )

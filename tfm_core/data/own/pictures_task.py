@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfm_core.config import Experiment
 from tfm_core.config.codec import default_sections
-from tfm_core.config.own_pictures import OwnPicturesTaskConfig
+from tfm_core.config.own_pictures import BETWEEN, OwnPicturesTaskConfig
 from tfm_core.data.download import Progress
 from tfm_core.data.own import sets
 from tfm_core.data.own.pictures import PARTS
@@ -49,7 +49,7 @@ def task_of(own: OwnSet) -> OwnPicturesTaskConfig:
             "called": own.name,
             "side": details["size"],
             "is_coloured": details["channels"] == 3,
-            "classes": details["classes"],
+            "classes": BETWEEN.join(details["classes"]),
             "n_learned": n_learned,
             "n_tested": counts["test"],
             "n_validation": n_held_out or min(500, max(8, round(0.15 * n_learned))),
@@ -65,7 +65,12 @@ def proposals(own: OwnSet) -> list[Proposal]:
     """
     task = task_of(own)
     steps = _steps(task.n_learned - task.n_validation)
-    usual: dict[str, Any] = {"d_model": 48, "n_heads": 3, "d_ff": 96, "patch_size": patch(task.side)}
+    usual: dict[str, Any] = {
+        "d_model": 48,
+        "n_heads": 3,
+        "d_ff": 96,
+        "patch_size": patch(task.side),
+    }
     moved = {"shift": 2.0, "rotation": 10.0, "scale": 0.1}
     plans = (
         (

@@ -96,9 +96,7 @@ def _own_pictures(
     return split.images[chosen].numpy(), split.labels[chosen].tolist(), ""
 
 
-def _noise(
-    config: ImageTaskConfig, seed: int
-) -> tuple[npt.NDArray[np.uint8], list[int]]:
+def _noise(config: ImageTaskConfig, seed: int) -> tuple[npt.NDArray[np.uint8], list[int]]:
     facts = config.facts
     size = (N_PICTURES, facts.channels, facts.image_size, facts.image_size)
     return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8), []

@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.data.own_files import idx, packed, png, stripes
+from tests.data.own.files import idx, packed, png, stripes
 from tfm_core.data.own import pictures, pictures_zip
 from tfm_core.data.own.pictures import Form, Pictures, read_pictures
 from tfm_core.data.own.pictures_findings import counts, duplicates, findings
