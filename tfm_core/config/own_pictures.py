@@ -40,7 +40,7 @@ _GENERIC = ImageTaskFacts(
 def _of_the_set(default: Any, label: str, **rules: Any) -> Any:
     """Return a field that says something of the set; it is carried by links, and no control's."""
     words = N_("As the set says; it never changes.")
-    extra = {"carried": True}
+    extra: dict[str, Any] = {"carried": True}
     return Field(default, title=label, description=words, json_schema_extra=extra, **rules)
 
 

@@ -194,7 +194,8 @@ def _alike(file: _File, form: Form, done: Counter[str]) -> Grid:
 def _compared(files: Iterable[_File]) -> list[str]:
     """Say where a file has the name of one of MNIST's, and whether it is that one."""
     official = SOURCES["mnist"].unpacked
-    notes, same = [], []
+    notes: list[str] = []
+    same: list[str] = []
     for file in files:
         name = re.sub(r"\.gz$", "", file.name).replace(".idx", "-idx")
         if name not in official:

@@ -55,15 +55,15 @@ def _distance(
 ) -> npt.NDArray[np.float64]:
     """Return the distance of each pixel from the line of a shape around the origin."""
     if name == "circle":
-        return np.hypot(x, y) - radius
+        return np.asarray(np.hypot(x, y) - radius)
     if name == "square":
-        return np.maximum(np.abs(x), np.abs(y)) - 0.85 * radius
+        return np.asarray(np.maximum(np.abs(x), np.abs(y)) - 0.85 * radius
     if name == "triangle":
         sides = [
             x * np.cos(angle) + y * np.sin(angle)
             for angle in (np.pi / 2, np.pi * 7 / 6, np.pi * 11 / 6)
         ]
-        return np.maximum.reduce(sides) - 0.6 * radius
+        return np.asarray(np.maximum.reduce(sides) - 0.6 * radius)
     arms = np.minimum(
         np.maximum(np.abs(x), np.abs(y) - radius), np.maximum(np.abs(y), np.abs(x) - radius)
     )
