@@ -57,7 +57,7 @@ def _distance(
     if name == "circle":
         return np.asarray(np.hypot(x, y) - radius)
     if name == "square":
-        return np.asarray(np.maximum(np.abs(x), np.abs(y)) - 0.85 * radius
+        return np.asarray(np.maximum(np.abs(x), np.abs(y)) - 0.85 * radius)
     if name == "triangle":
         sides = [
             x * np.cos(angle) + y * np.sin(angle)
