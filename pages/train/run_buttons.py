@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.counted_button import counted_button
 from pages.i18n import _
-from pages.ui import page_table, run_actions, run_asks, state, visitors, way_back
+from pages.ui import page_table, run_actions, run_asks, state, take_away, visitors, way_back
 from pages.ui.typed import escape
 from tfm_core.config.training import LOW, TrainingConfig
 from tfm_core.runs.run import Run
@@ -24,6 +24,8 @@ def row(run: Run, status: Status) -> None:
         _steering(run, status)
     if run.has_checkpoint and not status.is_active:
         _train_further(run, status)
+    if not status.is_active:
+        take_away.button(run, key="run-take")
     _new_run(run)
     way_back.link(run.id)
 

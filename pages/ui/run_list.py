@@ -10,7 +10,17 @@ from functools import partial
 import streamlit as st
 
 from pages.i18n import _
-from pages.ui import recorded, run_actions, run_asks, run_words, runs_access, show, state, visitors
+from pages.ui import (
+    recorded,
+    run_actions,
+    run_asks,
+    run_words,
+    runs_access,
+    show,
+    state,
+    take_away,
+    visitors,
+)
 from pages.ui.sparkline import sparkline
 from pages.ui.typed import escape
 from tfm_core.runs.labels import MAX_NAME
@@ -103,7 +113,7 @@ def _say(run: Run, drawn_as: State) -> None:
             st.markdown(f"{name}  {badge} {recorded.badge(run)} {visitors.badge(run)}")
             st.caption(" · ".join(_numbers(run)))
     why = outcome.sentence if outcome is not None else status.reason
-    for sentence in (why, run.damage):
+    for sentence in (why, run.damage, recorded.origin_words(run)):
         if sentence:
             st.caption(escape(_(sentence)))
 
@@ -151,9 +161,12 @@ def _buttons(run: Run, status: Status, *, steers: bool) -> None:
 def _menu(run: Run) -> None:
     can_go_on = run.problem is None and run.has_checkpoint and not run.status.is_active
     can_change = not run.meta.recorded and not visitors.watches(run)
-    if not (can_go_on or can_change):
+    can_take = run.problem is None and not run.status.is_active
+    if not (can_go_on or can_change or can_take):
         return
     with st.popover(_named(_("More"), run), key=f"menu-{run.id}"):
+        if can_take:
+            take_away.button(run, key=f"take-{run.id}", width="stretch")
         if can_go_on and run.status.step < MOST_STEPS:
             _further(run)
         if can_change:
