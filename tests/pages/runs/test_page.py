@@ -319,7 +319,7 @@ def test_a_recorded_run_is_marked_and_offers_neither_name_nor_delete(
     monkeypatch.setattr(store, "recorded", elsewhere.root)
     app = open_page(PAGE)
     assert "Recorded" in names(app)
-    assert keys(app) == {f"open-{run.id}", f"further-{run.id}"}
+    assert keys(app) == {f"open-{run.id}", f"further-{run.id}", f"take-{run.id}"}
 
 
 def test_words_and_kind_choose_what_is_shown(store: RunStore, open_page: Open) -> None:
