@@ -110,21 +110,24 @@ def _new_run(run: Run) -> None:
 def _beside(run: Run) -> None:
     """Draw what trains others beside this run, and what compares it with others."""
     seed_button.draw(lambda: [starts.of_run(run)], key="run", on_refused=_refused)
-    if st.button(
-        _("Same again, but …"),
-        icon=":material/alt_route:",
-        key="run-twin",
-        help=_("Change one thing or a few, and see both learn beside each other."),
-    ):
-        twins.ask(run.id)
-        st.rerun()
-    if st.button(
-        _("Compare with …"),
-        icon=":material/compare_arrows:",
-        key="run-compare",
-        help=_("Choose other runs to draw beside this one."),
-    ):
-        starts.compare([run.id])
+    with st.popover(_("Compare"), icon=":material/compare_arrows:", key="run-beside"):
+        if st.button(
+            _("Same again, but …"),
+            icon=":material/alt_route:",
+            key="run-twin",
+            help=_("Change one thing or a few, and see both learn beside each other."),
+            width="stretch",
+        ):
+            twins.ask(run.id)
+            st.rerun()
+        if st.button(
+            _("Compare with …"),
+            icon=":material/compare_arrows:",
+            key="run-compare",
+            help=_("Choose other runs to draw beside this one."),
+            width="stretch",
+        ):
+            starts.compare([run.id])
 
 
 def _refused(error: BaseException) -> NoReturn:

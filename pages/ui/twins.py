@@ -18,7 +18,6 @@ from tfm_core.runs.run import Run
 from tfm_core.runs.store import RunNotFound
 
 _OF = "twin-of"
-_MOST = 8
 
 
 def ask(run_id: str) -> None:
@@ -48,14 +47,7 @@ def _leave() -> None:
 def _body(run: Run) -> None:
     values: dict[str, Any] = run.experiment.model_dump()
     settings = _settings(values)
-    chosen = st.multiselect(
-        _("What shall differ from “{name}”").format(name=escape(run.meta.name)),
-        list(settings),
-        format_func=lambda path: _label(settings, path),
-        key=f"twin-what-{run.id}",
-        max_selections=_MOST,
-        placeholder=_("Type a setting: heads, learning rate, seed …"),
-    )
+    chosen = _chosen(run, settings)
     keys = {path: f"twin-{run.id}-{path}" for path in chosen}
     for path, key in keys.items():
         st.session_state.setdefault(key, drafts.get(values, path))
@@ -76,6 +68,30 @@ def _body(run: Run) -> None:
         if problem.field not in keys:
             controls.complaint(_(problem.sentence))
     _start(run, experiment)
+
+
+def _chosen(run: Run, settings: dict[str, Setting]) -> list[str]:
+    """Return the settings to change, in the order in which they were chosen, and offer more."""
+    kept = f"twin-settings-{run.id}"
+    chosen = [path for path in st.session_state.get(kept, []) if path in settings]
+    key = f"twin-what-{run.id}"
+
+    def add() -> None:
+        path = st.session_state[key]
+        if path in settings and path not in chosen:
+            st.session_state[kept] = [*chosen, path]
+        st.session_state[key] = None
+
+    st.selectbox(
+        _("What shall differ from “{name}”").format(name=escape(run.meta.name)),
+        [path for path in settings if path not in chosen],
+        format_func=lambda path: _label(settings, path),
+        index=None,
+        key=key,
+        on_change=add,
+        placeholder=_("Choose a setting, or type its name"),
+    )
+    return chosen
 
 
 def _start(run: Run, experiment: Experiment | None) -> None:

@@ -41,7 +41,8 @@ def waiting(store: RunStore) -> list[Run]:
 def twin(app: AppTest, run: Run, *paths: str) -> AppTest:
     """Open the dialog and choose settings to change."""
     app.button(key="run-twin").click().run()
-    app.multiselect(key=f"twin-what-{run.id}").set_value(list(paths)).run()
+    for path in paths:
+        app.selectbox(key=f"twin-what-{run.id}").set_value(path).run()
     assert not app.exception
     return app
 
