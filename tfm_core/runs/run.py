@@ -18,6 +18,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from tfm_core.config import ConfigError, Experiment, from_json
+from tfm_core.data.own import place
 from tfm_core.presets import PRESETS
 from tfm_core.probe.form import SnapshotForm, form_of
 from tfm_core.probe.types import Array, Probe, Snapshot
@@ -354,7 +355,7 @@ def _is(form: re.Pattern[str], value: object) -> bool:
 
 
 _MOST_EXPERIMENT, _MOST_META = 2**24, 2**16
-ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+ID = re.compile(rf"(?!{place.FOLDER}$)[A-Za-z0-9_-]{{8,64}}")  # that folder is no run
 _OWNER = re.compile(r"[0-9a-f]{64}")
 _META_CHECKS: dict[str, Callable[[object], bool]] = {
     "name": lambda value: is_line(value, MAX_NAME),
