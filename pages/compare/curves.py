@@ -39,7 +39,9 @@ def part(shown: Sequence[Drawn]) -> None:
     key = (metrics, axis, window, is_log_x, is_log_y, has_bands, language())
     marks = tuple(_mark(one, curves[one.run.id]) for one in shown)
     figure, notes = _figure(key, marks, list(shown), curves, found)
-    if figure is None:
+    if figure is None and notes:
+        st.info(" ".join(notes), icon=":material/info:")
+    elif figure is None:
         st.info(_("The first measurement is on its way."), icon=":material/hourglass_empty:")
     else:
         show.live_figure(figure, " ".join(notes), key="compare-curves")
@@ -100,10 +102,11 @@ def _controls(*, has_seeds: bool) -> tuple[tuple[str, ...], AxisName, int, bool,
     for sentence in problems:
         view_link.warn(sentence)
     chosen: AxisName = cast(AxisName, axis if axis in AXES else AXIS.first)
-    said = ((METRIC, tuple(metrics)), (AXIS, chosen), (WINDOW, window), (LOG_X, is_log_x),
-            (LOG_Y, is_log_y), (BANDS, has_bands))  # fmt: skip
-    for parameter, value in said:
-        view_link.say(parameter, value)  # type: ignore[arg-type]
+    view_link.say(METRIC, tuple(metrics))
+    view_link.say(AXIS, chosen)
+    view_link.say(WINDOW, window)
+    for flag, is_on in ((LOG_X, is_log_x), (LOG_Y, is_log_y), (BANDS, has_bands)):
+        view_link.say(flag, is_on)
     is_banded = has_seeds and has_bands
     return tuple(metrics), chosen, int(window), is_log_x, is_log_y, is_banded
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.compare.names import Drawn
 from pages.i18n import _
-from pages.ui import runs_access
+from pages.ui import runs_access, starts
 from pages.ui.typed import escape
 from tfm_core.inspect.compare.curves import METRICS, AxisName, figures, track
 from tfm_core.inspect.compare.names import names
@@ -77,6 +77,7 @@ def bands(found: Sequence[Group], metric: str, axis: AxisName, window: int) -> l
 def part(found: Sequence[Group]) -> None:
     """Say each configuration's figure with its spread, and whether differences stand out."""
     if not has_seeds(found):
+        _offer(found)
         return
     measure, values = _values(found)
     for group, by_seed in zip(found, values, strict=True):
@@ -87,6 +88,16 @@ def part(found: Sequence[Group]) -> None:
     for other, by_seed in list(zip(others, rest, strict=True))[:_MOST_PAIRS]:
         words = sentence(paired(seeds, by_seed), measure, first.name, other.name)
         st.markdown(f":material/balance: {escape(_(words))}")
+
+
+def _offer(found: Sequence[Group]) -> None:
+    """Say what a single run each cannot say, beside the press that trains more seeds."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        words = _("One run each says what one seed gave; with several, a difference can be tested.")
+        st.caption(words, width="content")
+        label = _("{n} seeds of each").format(n=starts.n_seeds())
+        if st.button(label, icon=":material/casino:", key="compare-more-seeds"):
+            starts.train_seeds([starts.of_run(group.members[0].run) for group in found])
 
 
 def _values(found: Sequence[Group]) -> tuple[Measure, list[dict[int, float | None]]]:
