@@ -128,13 +128,10 @@ def _paged(matching: list[Run]) -> Page:
     n_pages = -(-len(matching) // PER_PAGE)
     if n_pages < 2:
         return Page(matching, 0, len(matching))
-    first = (_current_page(n_pages) - 1) * PER_PAGE
+    if not 1 <= (st.session_state.get("runs-page") or 1) <= n_pages:
+        del st.session_state["runs-page"]  # fewer match than did before
+    first = ((st.session_state.get("runs-page") or 1) - 1) * PER_PAGE
     return Page(matching[first : first + PER_PAGE], first, len(matching))
-
-
-def _current_page(n_pages: int) -> int:
-    said = st.session_state.get("runs-page")
-    return min(max(said, 1), n_pages) if isinstance(said, int) else 1
 
 
 def turn(page: Page) -> None:
@@ -145,9 +142,7 @@ def turn(page: Page) -> None:
         words = _("{first} to {last} of {n} runs")
         last = page.first + len(page.runs)
         said = words.format(first=f"{page.first + 1:,}", last=f"{last:,}", n=f"{page.n:,}")
-        n_pages = -(-page.n // PER_PAGE)
-        st.session_state["runs-page"] = _current_page(n_pages)  # fewer match than did before
-        st.pagination(n_pages, key="runs-page")
+        st.pagination(-(-page.n // PER_PAGE), key="runs-page")
         st.caption(said, width="content")
 
 

@@ -21,14 +21,27 @@ def run(tmp_path) -> Run:
 @pytest.mark.parametrize(
     "words",
     ["", " ", "mine", "MINE copy", "baseline", "#baseline", "#too-slow", "late", "heads of",
-     "n_heads=2", "model.n_heads=2", "learning_rate", "copy mine n_heads=2", "dropout", "extra"],
+     "n_heads=2", "model.n_heads=2", "copy mine n_heads=2", "adamw", "adam",
+     "norm_first=true", "extra"],
 )  # fmt: skip
 def test_every_word_stands_somewhere(run, words):
     assert is_found(run, words, also="Extra")
 
 
 @pytest.mark.parametrize(
-    "words", ["other", "mine other", "#base", "#mine", "n_heads=20", "n_heads=", "heads=2", "$(.*"]
+    "words",
+    [
+        "other",
+        "mine other",
+        "#base",
+        "#mine",
+        "n_heads=20",
+        "n_heads=",
+        "heads=2",
+        "$(.*",
+        "damw",
+        "5",
+    ],
 )
 def test_a_word_that_stands_nowhere_finds_nothing(run, words):
     assert not is_found(run, words)

@@ -80,11 +80,11 @@ def test_runs_of_one_name_are_told_apart_by_what_differs(store: RunStore, open_p
 def test_ticked_runs_are_compared_also_from_other_pages_of_the_list(
     store: RunStore, open_page: Open, compared: list[str]
 ) -> None:
-    runs = [made_run(store, name=f"Run {k}", step=3) for k in range(filter.PER_PAGE + 1)]
+    runs = [made_run(store, name=f"Run-{k:02}", step=3) for k in range(filter.PER_PAGE + 1)]
     app = open_page(PAGE)
     assert app.button(key="runs-compare").disabled
     pick(app, runs[-1])
-    assert search(app, "run 0") == [runs[0].id]
+    assert search(app, "run-00") == [runs[0].id]
     pick(app, runs[0])
     assert app.button(key="runs-compare").label == "Compare 2 runs"
     search(app, "")
@@ -131,7 +131,7 @@ def test_another_visitors_run_is_not_labelled_and_none_is_by_a_forged_press(
     assert store.get(own.id).labels.group == "Mine"
     assert store.get(other.id).labels == Labels()
     monkeypatch.setattr("pages.ui.visitors.watches", lambda run: False)  # a button that is forged
-    app.button(key="picked-set-group").click().run()
+    app.run().button(key="picked-set-group").click().run()
     assert "This is a run of another visitor" in app.info[0].value
     assert store.get(other.id).labels == Labels()
 

@@ -1,4 +1,4 @@
-"""Finding runs by words: name, tags, note, group, task, model, and every setting. Torch-free."""
+"""Finding runs by words: their labels, what they learn, and what their settings are. Torch-free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tfm_core.runs.run import Run
 
 
 def is_found(run: Run, words: str, *, also: str = "") -> bool:
-    """Return whether every word stands somewhere in what is known of a run, or in ``also``.
+    """Return whether every word stands in a label of a run, in ``also``, or begins a variant.
 
     ``n_heads=8`` finds that setting alone, ``#too-slow`` the runs with that tag.
     """
@@ -19,11 +19,16 @@ def is_found(run: Run, words: str, *, also: str = "") -> bool:
         return True
     own = _own_words(run) + also.casefold()
     exact = {f"#{tag.casefold()}".replace(" ", "-") for tag in run.labels.tags}
+    variants: tuple[str, ...] = ()
     if run.problem is None:
-        pairs, said = _setting_words(run.experiment)
+        pairs, variants = _setting_words(run.experiment)
         exact |= pairs
-        own += said
-    return all(word in (exact if word[0] == "#" or "=" in word else own) for word in wanted)
+    return all(
+        word in exact
+        if word[0] == "#" or "=" in word
+        else word in own or any(one.startswith(word) for one in variants)
+        for word in wanted
+    )
 
 
 def _own_words(run: Run) -> str:
@@ -33,14 +38,21 @@ def _own_words(run: Run) -> str:
 
 
 @lru_cache(maxsize=8192)
-def _setting_words(experiment: Experiment) -> tuple[frozenset[str], str]:
-    """Return settings as ``name=value``, and all their labels and values in words."""
+def _setting_words(experiment: Experiment) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return settings as ``name=value``, and the words of the variants that were chosen.
+
+    Numbers are found by their names alone: there is a 1 in every run.
+    """
     known = settings(experiment)
     pairs = {
         f"{name}={str(one.value).casefold()}"
         for path, one in known.items()
         for name in (path, path.rpartition(".")[2])
     }
-    said = [f"{path} {one.label} {one.said}" for path, one in known.items()]
-    said.append(experiment.task.facts.label)
-    return frozenset(pairs), "\n".join(said).casefold()
+    said = {
+        word
+        for path, one in known.items()
+        if isinstance(one.value, str) and path != "task.text"
+        for word in (*one.said.casefold().split(), str(one.value).casefold())
+    }
+    return frozenset(pairs), tuple(sorted(said))
