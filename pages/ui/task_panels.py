@@ -54,6 +54,7 @@ TASK_PANELS: dict[str, TaskPanels] = {
         own_words="attention_own_caption",
     ),
     "corpus": _TEXT,
+    "own": _TEXT,
 }
 if lacking := set(TASK_KINDS) - set(TASK_PANELS):
     raise LookupError(f"Pages show nothing of tasks of the kind {', '.join(sorted(lacking))}.")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.i18n import _
 from pages.ui import drafts
-from pages.ui.fields import settings_of
+from pages.ui.fields import carried_by, settings_of
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.codec import default_sections, values_to_query
 from tfm_core.config.training import own_decay
@@ -25,7 +25,7 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     """
     family, task, sentences = _family_and_task(query)
     values = default_sections(family, task)
-    known = {setting.path: setting for setting in settings_of(family, task)}
+    known = {setting.path: setting for setting in (*settings_of(family, task), *carried_by(task))}
     for path, text in query.items():
         if path in {"model.family", "task.name"}:
             continue

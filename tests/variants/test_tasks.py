@@ -57,7 +57,7 @@ def test_every_part_of_a_kind_is_there(name: str) -> None:
 
 
 def test_no_two_kinds_are_loaded_shaped_or_learned_in_the_same_way() -> None:
-    for part in ("config", "load", "shape", "objective", "probe", "snapshot"):
+    for part in ("config", "load", "shape", "objective"):
         assert len({getattr(kind, part) for kind in TASK_KINDS.values()}) == len(TASK_KINDS), part
 
 

@@ -19,6 +19,7 @@ from tfm_core.config.model import (
     TransformerConfig,
     ViTConfig,
 )
+from tfm_core.config.own_tasks import OWN_TEXT_TASKS, OwnTextTaskConfig
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.recurrent import RecurrentConfig
 from tfm_core.config.task import (
@@ -41,6 +42,7 @@ __all__ = [
     "FAMILIES",
     "IMAGE_TASKS",
     "MODEL_CONFIGS",
+    "OWN_TEXT_TASKS",
     "TASK_CONFIGS",
     "TASK_FACTS",
     "TEXT_TASKS",
@@ -57,6 +59,7 @@ __all__ = [
     "Experiment",
     "ImageTaskConfig",
     "ModelConfig",
+    "OwnTextTaskConfig",
     "PictureTaskConfig",
     "Problem",
     "RecurrentConfig",

@@ -10,6 +10,7 @@ from tfm_core.config.base import CrossError, knob, tagged
 from tfm_core.config.caption_task import CaptionTaskConfig, CaptionTaskFacts
 from tfm_core.config.corpus_tasks import CorpusTaskConfig, CorpusTaskFacts
 from tfm_core.config.image_tasks import IMAGE_TASKS, ImageTaskFacts, ImageTaskName
+from tfm_core.config.own_tasks import OwnTextTaskConfig, OwnTextTaskFacts
 from tfm_core.config.reads import PictureTaskConfig, SequenceTaskConfig
 from tfm_core.config.text_tasks import TEXT_TASKS, TextTaskFacts, TextTaskName, shares
 from tfm_core.sentences import N_
@@ -184,9 +185,11 @@ class ImageTaskConfig(PictureTaskConfig):
         return self.facts.channels
 
 
-AnyTask = TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig
+AnyTask = (
+    TextTaskConfig | ImageTaskConfig | CaptionTaskConfig | CorpusTaskConfig | OwnTextTaskConfig
+)
 TaskConfig = Annotated[AnyTask, Field(discriminator="kind")]
-TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts
+TaskFacts = TextTaskFacts | ImageTaskFacts | CaptionTaskFacts | CorpusTaskFacts | OwnTextTaskFacts
 TASK_CONFIGS: dict[str, type[AnyTask]] = tagged(AnyTask, "kind")
 """The settings of each kind of task."""
 TASK_FACTS: dict[str, TaskFacts] = {

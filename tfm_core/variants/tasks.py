@@ -139,4 +139,24 @@ CORPUS = TaskKind(
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",
 )
-TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS)
+OWN_TEXT = TaskKind(
+    name="own",
+    label=N_("Sentences of your own"),
+    help=N_("Answer a sentence of your own data: with another, or with a label."),
+    source="Sutskever et al. 2014",
+    reads="tokens",
+    config="tfm_core.config.own_tasks:OwnTextTaskConfig",
+    load="tfm_core.data.own.load:load_own",
+    shape="tfm_core.data.shape:own_shape",
+    objective="tfm_core.training.objectives:OwnObjective",
+    probe="tfm_core.probe.snapshot:text_probe",
+    snapshot="tfm_core.probe.snapshot:text_snapshot",
+    inputs="tfm_core.inspect.attention.inputs:of_text",
+    batches="tfm_core.inspect.attention.inputs:text_batch",
+    mistakes="tfm_core.inspect.attention.mistakes:of_texts",
+    own_text="tfm_core.inspect.attention.own_example:answered",
+    batch_rows="tfm_core.inspect.training_step.batch:text_rows",
+    class_name="tfm_core.inspect.training_step.batch:token_name",
+    walk="tfm_core.inspect.walk.texts:of_texts",
+)
+TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_TEXT)
