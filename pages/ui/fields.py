@@ -91,6 +91,7 @@ def carried_by(task_name: str) -> list[Setting]:
 
 
 def _is_carried(info: FieldInfo) -> bool:
+    """Say whether a field is what a set says of itself, and no setting of a person's."""
     extra: Any = info.json_schema_extra or {}
     return bool(extra.get("carried"))
 

@@ -62,7 +62,7 @@ CORPUS_TASKS: dict[str, CorpusTaskFacts] = {
 
 
 class CorpusTaskConfig(SequenceTaskConfig):
-    """A language model's text: a set of one's own, ``data``, or ``text``, or the one that comes along.
+    """A language model's text: that of a set, ``data``, or ``text``, or the one that comes along.
 
     A text that stands in the configuration itself is in files and in folders of runs, not in links.
     """

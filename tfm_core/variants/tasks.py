@@ -8,7 +8,7 @@ here; what pages show of it stands in ``pages.ui.task_panels``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tfm_core.sentences import N_, StudentError
@@ -85,7 +85,7 @@ IMAGE = TaskKind(
     help=N_("Say what a picture shows, as one of a few classes."),
     source="LeCun et al. 1998",
     reads="pixels",
-    config="tfm_core.config.task:ImageTaskConfig",
+    config="tfm_core.config.image_tasks:ImageTaskConfig",
     load="tfm_core.data.image_data:load_images",
     shape="tfm_core.data.shape:image_shape",
     objective="tfm_core.training.objectives:ImageObjective",
@@ -139,24 +139,22 @@ CORPUS = TaskKind(
     class_name="tfm_core.inspect.training_step.batch:token_name",
     walk="tfm_core.inspect.walk.texts:of_texts",
 )
-OWN_TEXT = TaskKind(
+OWN_PICTURES = replace(
+    IMAGE,
+    name="own-pictures",
+    label=N_("Pictures of your own"),
+    help=N_("Say what a picture shows, as one of your own classes."),
+    config="tfm_core.config.own_pictures:OwnPicturesTaskConfig",
+    load="tfm_core.data.own.pictures_task:load_own_pictures",
+)
+OWN_TEXT = replace(
+    TEXT,
     name="own",
     label=N_("Sentences of your own"),
     help=N_("Answer a sentence of your own data: with another, or with a label."),
-    source="Sutskever et al. 2014",
-    reads="tokens",
     config="tfm_core.config.own_tasks:OwnTextTaskConfig",
     load="tfm_core.data.own.load:load_own",
     shape="tfm_core.data.shape:own_shape",
     objective="tfm_core.training.objectives:OwnObjective",
-    probe="tfm_core.probe.snapshot:text_probe",
-    snapshot="tfm_core.probe.snapshot:text_snapshot",
-    inputs="tfm_core.inspect.attention.inputs:of_text",
-    batches="tfm_core.inspect.attention.inputs:text_batch",
-    mistakes="tfm_core.inspect.attention.mistakes:of_texts",
-    own_text="tfm_core.inspect.attention.own_example:answered",
-    batch_rows="tfm_core.inspect.training_step.batch:text_rows",
-    class_name="tfm_core.inspect.training_step.batch:token_name",
-    walk="tfm_core.inspect.walk.texts:of_texts",
 )
-TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_TEXT)
+TASK_KINDS = Registry("kind of task", TEXT, IMAGE, CAPTION, CORPUS, OWN_PICTURES, OWN_TEXT)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from tfm_core.sentences import N_
@@ -93,7 +94,7 @@ def merged(piece: str, ranks: Mapping[tuple[str, str], int]) -> list[str]:
     """Merge neighbours, the pair that was learned first before all others, until none is left."""
     tokens = list(piece)
     while len(tokens) > 1:
-        pairs = list(zip(tokens, tokens[1:], strict=False))
+        pairs = list(pairwise(tokens))
         best = min(pairs, key=lambda pair: ranks.get(pair, len(ranks)))
         if best not in ranks:
             break
