@@ -54,8 +54,9 @@ def text_sample(experiment: Experiment) -> tuple[str, str]:
 def _text_sample(task: str) -> tuple[str, str]:
     from tfm_core.data.text import text_task
 
-    kind = json.loads(task)["kind"]
-    generator = text_task(TASK_CONFIGS[kind].model_validate_json(task))
+    config = TASK_CONFIGS[json.loads(task)["kind"]].model_validate_json(task)
+    assert isinstance(config, SequenceTaskConfig)
+    generator = text_task(config)
     pair = generator.sample(random.Random(_SEED))
     return generator.join_src(pair.src), generator.join_tgt(pair.tgt)
 

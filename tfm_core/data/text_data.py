@@ -82,8 +82,10 @@ def load_text(config: TextTaskConfig, *, seed: int, progress: Progress | None = 
     test, validation, train = (tuple(islice(stream, size)) for size in sizes)
     src_len = max(len(pair.src) for pair in pairs)
     tgt_len = max(len(pair.tgt) for pair in pairs)
-    parts = (encoded(task, part, src_len, tgt_len) for part in (train, validation, test))
-    return TextData(task, *parts, n_draws=n_draws)
+    learned, held_out, last = (
+        encoded(task, part, src_len, tgt_len) for part in (train, validation, test)
+    )
+    return TextData(task, learned, held_out, last, n_draws)
 
 
 def encoded(task: TextTask, part: tuple[Pair, ...], src_len: int, tgt_len: int) -> TextSplit:

@@ -1,4 +1,4 @@
-"""Tasks of one's own sentences behave as any task: splits, alignments, truth, and what is missing."""
+"""Tasks of one's own sentences behave as any task, and say what is missing."""
 
 import random
 
@@ -116,7 +116,7 @@ def test_a_configuration_that_speaks_of_another_set_is_refused():
 
 @pytest.mark.parametrize("data", ["../../etc", "x", 7, "F" * 20])
 def test_a_name_that_no_set_has_is_refused(data):
-    with pytest.raises(ValueError, match="data is .* must be"):
+    with pytest.raises(ValueError, match=r"data is .* must be"):
         OwnTextTaskConfig.parse({**OwnTextTaskConfig().model_dump(), "data": data})
 
 

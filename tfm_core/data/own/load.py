@@ -15,5 +15,7 @@ def load_own(config: OwnTextTaskConfig, *, seed: int, progress: Progress | None 
     the set is missing or damaged.
     """
     task = own_task(config)
-    parts = (encoded(task, task.splits[split], config.src_len, config.tgt_len) for split in SPLITS)
-    return TextData(task, *parts)
+    train, validation, test = (
+        encoded(task, task.splits[split], config.src_len, config.tgt_len) for split in SPLITS
+    )
+    return TextData(task, train, validation, test)

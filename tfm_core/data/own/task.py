@@ -74,11 +74,15 @@ class OwnTask:
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Cut what a person typed into source tokens. Raises ValueError with a sentence."""
-        cutter = self.cutters[0]
-        kind = CUTS[cutter.unit].kind
-        return check_tokens(
-            cutter.cut(text), self.src_vocabulary, longest=self.config.max_src_len, kind=kind
-        )
+        cutter, known = self.cutters[0], self.src_vocabulary
+        tokens, kind = cutter.cut(text), CUTS[cutter.unit].kind
+        unknown = [token for token in dict.fromkeys(tokens) if token not in known.tokens]
+        if unknown and kind != "word":
+            raise StudentError(
+                "Training never showed {listed}; leave that out.",
+                listed=", ".join(f"“{token}”" for token in unknown[:5]),
+            )
+        return check_tokens(tokens, known, longest=self.config.max_src_len, kind=kind)
 
     def solve(self, src: Sequence[str]) -> tuple[str, ...] | None:
         """Return the target of a source that the set holds; None for all others."""

@@ -329,7 +329,7 @@ def _of_classes(parts: Mapping[str, Sequence[Row]]) -> list[str]:
             label=strange[0],
         )
     rare = [label for label, n in balance.items() if n < 3]
-    notes = []
+    notes: list[str] = []
     if rare:
         notes.append(
             N_(
