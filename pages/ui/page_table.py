@@ -75,6 +75,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "own-data", "play", "own_data/page.py", N_("Own data"), ":material/upload_file:",
+        view="pages.own_data.link:OwnDataView",
+    ),
+    PageFacts(
         "build", "understand", "architecture/build.py", N_("Build"), ":material/account_tree:",
         view="pages.architecture.link:BuildView",
     ),
