@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.ui import forecast
 from tests.data.own.files import idx, packed, png, stripes
 from tests.pages.opening import opened_at
 from tfm_core.config import Experiment, OwnPicturesTaskConfig, ViTConfig
@@ -21,14 +22,26 @@ from tfm_core.runs.settings import Settings
 from tfm_core.runs.store import RunStore
 
 Open = Callable[..., AppTest]
+
+
+@pytest.fixture(autouse=True)
+def _threads_end() -> Iterator[None]:
+    """Wait for what the form asks in the background: it imports torch."""
+    yield
+    forecast.wait()
+
+
 PAGE = "own_data/page.py"
 TOKEN = "a" * 43
 BARS = packed(stripes(15))
+ONE_CLASS = packed({f"cat/{n}.png": it for n, it in enumerate(stripes(15).values())})
+BLANK = png(np.ones((9, 9), np.uint8))
+ALL_THE_SAME = packed({f"{n % 2}/{n}.png": BLANK for n in range(30)})
 
 
 def words(app: AppTest) -> str:
     groups = (app.main.markdown, app.main.caption, app.main.header, app.main.error)
-    return "\n".join(str(element.value) for group in groups for element in group)
+    return "\n".join(str(one.value).replace("\\", "") for group in groups for one in group)
 
 
 def taken_in(app: AppTest, *files: tuple[str, bytes]) -> AppTest:
@@ -64,7 +77,7 @@ def test_one_press_trains_a_set(busy_queue: RunQueue, store: RunStore, open_page
     assert not app.exception
     (run,) = [run for run in store.list() if run.meta.name == "Four shapes"]
     assert run.experiment.task == OwnPicturesTaskConfig().replace(shift=1.0)
-    assert app.title[0].value == "Train"
+    assert app.title[0].value == "Four shapes"  # the Train page, where it waits
 
 
 def test_a_proposal_fills_the_form(store: RunStore, open_page: Open) -> None:
@@ -100,7 +113,7 @@ def test_pictures_are_read_kept_removed_and_brought_back(store: RunStore) -> Non
 def test_size_colour_and_split_change_what_is_kept(store: RunStore) -> None:
     app = taken_in(opened_at(PAGE, token=TOKEN), ("bars.zip", BARS))
     app.selectbox(key="own-data-size").set_value(40).run()
-    app.button_group(key="own-data-grey").set_value([False]).run()
+    app.button_group(key="own-data-grey").set_value(False).run()
     app.slider(key="own-data-share").set_value(40).run()
     app.text_input(key="own-data-name-0").set_value("Many *bars*").run()
     app.button(key="own-data-keep").click().run()
@@ -147,16 +160,16 @@ def test_doubles_are_said_and_can_be_taken_out(store: RunStore) -> None:
     [
         ("cat.txt", b"hello", "cat.txt is neither a zip of folders with pictures nor an IDX file."),
         ("half.zip", BARS[:-90], "half.zip is not a whole zip"),
-        ("one.zip", packed({f"cat/{path[-9:]}": it for path, it in stripes(15).items()}), "there is nothing to tell apart"),
+        ("one.zip", ONE_CLASS, "there is nothing to tell apart"),
         ("few.zip", packed(stripes(3)), "There are 6 pictures, but at least 24 are needed"),
-        ("same.zip", packed({f"{n % 2}/{n}.png": png(np.ones((9, 9), np.uint8)) for n in range(30)}), "pictures are the same"),
+        ("same.zip", ALL_THE_SAME, "pictures are the same"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_learned_is_one_sentence_and_nothing_is_kept(
     store: RunStore, name: str, content: bytes, said: str
 ) -> None:
     app = taken_in(opened_at(PAGE, token=TOKEN), (name, content))
-    assert said in words(app).replace("\\", "")
+    assert said in words(app)
     keys = {button.key: button for button in app.main.button}
     assert "own-data-keep" not in keys or keys["own-data-keep"].disabled
     assert own_of(store) == []
