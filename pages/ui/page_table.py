@@ -75,6 +75,10 @@ _ROWS = (
         follows_run=N_("Look inside"),
     ),
     PageFacts(
+        "compare", "play", "compare/page.py", N_("Compare"), ":material/compare_arrows:",
+        view="pages.compare.link:CompareView",
+    ),
+    PageFacts(
         "own-data", "play", "own_data/page.py", N_("Own data"), ":material/upload_file:",
         view="pages.own_data.link:OwnDataView",
     ),
