@@ -28,7 +28,6 @@ _ICONS = {
 }
 _COLOURS = {True: N_("Grey"), False: N_("Colour")}
 _BY = {"file": N_("As the folders say"), "seed": N_("Drawn by a seed")}
-_STRIPS, _IN_STRIP, _GAP = 8, 12, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,27 +230,11 @@ def _summary(pictures: Pictures) -> None:
 def _strips(pictures: Pictures, table: npt.NDArray[np.int64]) -> None:
     """Show some pictures of each class, and how many each has in each split."""
     names = pictures.class_names
-    for begin in range(0, min(len(names), _STRIPS), 2):
-        for column, label in zip(st.columns(2), range(begin, begin + 2), strict=False):
-            if label < min(len(names), _STRIPS):
-                n = int(table[label].sum())
-                words = f"{escape(names[label])} · {n:,}"
-                column.image(_strip(pictures, label), caption=words, width="content")
-    if len(names) > _STRIPS:
-        st.caption(_("And {n} more classes.").format(n=len(names) - _STRIPS))
+    st.html(plots.strips(pictures.images, pictures.labels, names))
+    if len(names) > plots.MOST_STRIPS:
+        st.caption(_("And {n} more classes.").format(n=len(names) - plots.MOST_STRIPS))
     show.figure(
         plots.balance(names, table),
         _("How many pictures each class has, and for what. Uneven classes flatter the accuracy."),
         key="own-data-balance",
     )
-
-
-def _strip(pictures: Pictures, label: int) -> npt.NDArray[np.uint8]:
-    """Return the first pictures of a class side by side, uint8 (height, width) or with colours."""
-    images = pictures.images[np.flatnonzero(pictures.labels == label)[:_IN_STRIP]]
-    n, channels, side, _width = images.shape
-    strip = np.full((side, n * (side + _GAP) - _GAP, channels), 127, np.uint8)
-    for at, image in enumerate(images):
-        left = at * (side + _GAP)
-        strip[:, left : left + side] = np.moveaxis(image, 0, -1)
-    return strip[..., 0] if channels == 1 else strip
