@@ -28,6 +28,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,11 +37,12 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim
 
+from tfm_core import byte_cache
 from tfm_core.config import Experiment, SequenceTaskConfig, to_json
 from tfm_core.config.shape import CaptionShape, ImageShape, Shape, TextShape
 from tfm_core.data.shape import data_shape
 from tfm_core.data.vocabulary import BOS, SPECIALS
-from tfm_core.inspect.attention.trained import model_of
+from tfm_core.inspect.attention.trained import checkpoint_mark, model_of
 from tfm_core.inspect.source.carried import Carried, carried
 from tfm_core.models.build import Model
 from tfm_core.models.recurrent import RecurrentTranslator
@@ -81,6 +83,13 @@ def onnx_file(run: Run) -> OnnxFile:
     Raises ValueError, in a sentence, where there is no checkpoint, and where the file would not
     answer as the model does.
     """
+    return _file(str(run.folder), checkpoint_mark(run))
+
+
+@byte_cache.kept
+def _file(folder: str, mark: int) -> OnnxFile:
+    """Return the file of a run whose checkpoint has a mark, made once for all who ask."""
+    run = Run(Path(folder))
     model, step = model_of(run)
     experiment, data = run.experiment, carried(run.experiment)
     src_len, tgt_len = longest(experiment, data)
