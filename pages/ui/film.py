@@ -7,11 +7,9 @@ of ``tfm_core/export``.
 from __future__ import annotations
 
 import base64
-import platform
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from importlib.metadata import version
+from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from pages.components.film import MOST_BYTES, Asked, Film, View
 from pages.components.stage import pack, told
 from pages.i18n import N_, _
 from pages.ui import run_words, show, stage_view
-from tfm_core import __version__
 from tfm_core.config import FAMILIES, Experiment
 from tfm_core.config.base import Config
 from tfm_core.inspect import stage as stages
@@ -86,9 +83,10 @@ def model_bytes(run: Run) -> int | None:
 
 
 def file_name(run: Run) -> str:
-    """Return what the file is called: the run's name, as every disk takes it."""
-    plain = re.sub(r"[^\w.-]+", "-", run.meta.name).strip("-.")
-    return f"{plain or run.id}.html"
+    """Return how the file is called: as the run's zip."""
+    from tfm_core.export import bundle
+
+    return bundle.file_name(run).removesuffix(".zip") + ".html"
 
 
 def _about(run: Run) -> str:
@@ -137,6 +135,8 @@ def _view(shown: Stage, n_shown: int, most: int) -> View:
 
 
 def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
+    from tfm_core.export.bundle import versions
+
     experiment, meta = run.experiment, run.meta
     family = _(FAMILIES[experiment.model.family].label)
     yield _("Model"), [(_("Family"), family), *_settings(experiment.model)]
@@ -145,9 +145,8 @@ def _tables(run: Run) -> Iterator[tuple[str, component.Rows]]:
     yield (
         _("Versions"),
         [
-            ("Watch a Transformer learn", __version__),
-            ("Python", platform.python_version()),
-            *((name, version(name)) for name in ("torch", "numpy", "onnxruntime")),
+            *versions().items(),
+            ("onnxruntime", metadata.version("onnxruntime")),
             (_("Device of the training"), show.device(run.status.device or meta.device)),
             (_("Begun"), meta.created[:16].replace("T", " ") + " UTC"),
             (_("Run"), run.id),
