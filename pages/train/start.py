@@ -17,7 +17,7 @@ from tfm_core.config.advice import advice_on
 from tfm_core.facts import storage
 from tfm_core.runs import settings
 
-_DEVICE, _THREADS, _NAME = "start-device", "start-threads", "start-name"
+_DEVICE, _NAME = "start-device", "start-name"
 _LOOK_AGAIN = 0.4  # seconds
 
 
@@ -132,9 +132,8 @@ def _needs_words(experiment: Experiment, future: Any) -> str:
 def _time(experiment: Experiment, estimate: Any) -> str:
     """Return how long it takes; only a device on which nothing has finished is measured."""
     device = state.device()
-    threads = int(st.session_state.get(_THREADS) or 1) if device == "cpu" else 1
     measured = None if device == "cpu" else estimate.seconds
-    return run_time.takes(experiment, device=device, threads=threads, measured=measured)
+    return run_time.takes(experiment, device=device, threads=state.threads(), measured=measured)
 
 
 def _device() -> None:
@@ -171,8 +170,8 @@ def _device() -> None:
             if not device.available:
                 why = _(device.reason)
                 st.caption(f":material/block: {_(device.label)} ({device.name}): {why}")
-        threads = usable[names[0]].thread_choices if usable else ()
-        _threads(st.session_state[_DEVICE], threads)
+        choices = usable[names[0]].thread_choices if usable else ()
+        _threads(st.session_state[_DEVICE], choices)
 
     st.fragment(choice, run_every=None if was_known else _LOOK_AGAIN)()
 
@@ -180,13 +179,13 @@ def _device() -> None:
 def _threads(device: str, choices: Sequence[int]) -> None:
     if device != "cpu" or len(choices) < 2:
         return
-    if st.session_state.get(_THREADS) not in choices:
-        st.session_state[_THREADS] = choices[0]
+    if st.session_state.get(state.THREADS) not in choices:
+        st.session_state[state.THREADS] = choices[0]
     st.segmented_control(
         _("CPU threads"),
         list(choices),
         required=True,
-        key=_THREADS,
+        key=state.THREADS,
         help=_("One is best for small models: more threads wait for each other on a busy machine."),
         persist_state="session",
     )
@@ -208,12 +207,11 @@ def _take_device() -> None:
 
 def _start(experiment: Experiment, preset: str | None) -> None:
     """Create the run, queue it and open it; shows why if it is refused."""
-    on_cpu = state.device() == "cpu"
     run = run_actions.begin(
         experiment,
         name=(st.session_state.get(_NAME) or "").strip() or None,
         preset=preset,
-        threads=int(st.session_state.get(_THREADS) or 1) if on_cpu else 1,
+        threads=state.threads(),
     )
     if run is None:
         return

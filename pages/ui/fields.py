@@ -55,6 +55,12 @@ class Setting:
         return self.path.rpartition(".")[2]
 
 
+def every_setting(family: str, task_name: str) -> dict[str, Setting]:
+    """Return all settings of an experiment by path, those too that this task has no control for."""
+    hidden = [*_section("model", MODEL_CONFIGS[family]), *_section("task", task_config(task_name))]
+    return {setting.path: setting for setting in (*hidden, *settings_of(family, task_name))}
+
+
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
     task = _section("task", task_config(task_name))
