@@ -16,7 +16,7 @@ from tfm_core.presets import PRESETS
 _LINK_READ = "configure-link-read"
 _LINK_PROBLEMS = "configure-link-problems"
 _LINK_MADE = "configure-link-made"
-_PRESET = "configure-preset"
+_PRESET, _PRESET_TIMES = "configure-preset", "configure-preset-times"
 
 
 def page() -> None:
@@ -64,18 +64,28 @@ def page() -> None:
 
 
 def _presets(chosen: str | None) -> None:
-    """Draw the choice of a preset, and what the chosen one learns."""
-    if st.session_state.get(_PRESET) != chosen:
-        st.session_state[_PRESET] = chosen
+    """Draw the choice of a preset, and what the chosen one learns.
+
+    Where the draft became another one by other means, the choice is a new control: what a browser
+    still says of the old one, late, is not taken for a choice.
+    """
+    key = _preset_key()
+    if key not in st.session_state:
+        st.session_state[key] = chosen
+    elif st.session_state[key] != chosen:
+        st.session_state[_PRESET_TIMES] = st.session_state.get(_PRESET_TIMES, 0) + 1
+        key = _preset_key()
+        st.session_state[key] = chosen
     first, second = st.columns([3, 9], vertical_alignment="bottom")
     first.selectbox(
         _("Preset"),
         list(PRESETS),
         format_func=lambda name: _(PRESETS[name].label),
-        key=_PRESET,
+        key=key,
         placeholder=_("None: your own configuration"),
         help=_("Fills in every setting below with values that are known to learn."),
         on_change=_take_preset,
+        args=(key,),
         persist_state="session",
     )
     with second:
@@ -94,9 +104,14 @@ def _about(name: str | None) -> str:
     )
 
 
-def _take_preset() -> None:
-    chosen = st.session_state.get(_PRESET)
-    if chosen in PRESETS:
+def _preset_key() -> str:
+    times = st.session_state.get(_PRESET_TIMES, 0)
+    return f"{_PRESET}@{times}" if times else _PRESET
+
+
+def _take_preset(key: str) -> None:
+    chosen = st.session_state.get(key)
+    if key == _preset_key() and chosen in PRESETS:
         state.set_draft(drafts.preset_values(chosen))
 
 

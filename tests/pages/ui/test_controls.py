@@ -66,6 +66,11 @@ def key(app: AppTest, path: str) -> str:
     return controls.key_of(path, app.session_state["draft"])
 
 
+def preset_box(app: AppTest):
+    (box,) = [one for one in app.selectbox if str(one.key).startswith("configure-preset")]
+    return box
+
+
 def start_button(app: AppTest):
     return app.button(key="start")
 
@@ -197,7 +202,7 @@ def test_a_changed_setting_is_marked_and_can_be_reset_alone_or_with_all(train) -
     assert not [one for one in app.button if str(one.key).startswith("reset:")]
     app.number_input(key=key(app, "model.d_model")).set_value(128).run()
     app.number_input(key=key(app, "training.steps")).set_value(90).run()
-    assert app.button(key="reset:model.d_model").label == "d\\_model: back to 64"
+    assert app.button(key="reset:model.d_model").label == "d\\_model\\: back to 64"
     assert "d\\_model 64 → 128" in said(app)
     app.button(key="reset:model.d_model").click().run()
     assert app.number_input(key=key(app, "model.d_model")).value == 64
@@ -218,7 +223,7 @@ def test_changes_are_taken_back_and_made_again_one_by_one(train) -> None:
     app.selectbox(key="configure-preset").set_value("copy").run()
     for _n in range(2):
         app.button(key=undo).click().run()
-    assert app.selectbox(key="configure-preset").value == state.FIRST_PRESET
+    assert preset_box(app).value == state.FIRST_PRESET
     assert app.number_input(key=key(app, "model.d_ff")).value == 192
     app.button(key=undo).click().run()
     assert drafts.differences(app.session_state["draft"].values, begun) == []
@@ -226,7 +231,7 @@ def test_changes_are_taken_back_and_made_again_one_by_one(train) -> None:
     for _n in range(3):
         app.button(key=redo).click().run()
     assert app.button(key=redo).disabled
-    assert app.selectbox(key="configure-preset").value == "copy"
+    assert preset_box(app).value == "copy"
     app.button(key=undo).click().run()
     app.number_input(key=key(app, "training.steps")).set_value(77).run()
     assert app.button(key=redo).disabled  # what was taken back is another story now
@@ -257,12 +262,12 @@ def test_a_reset_of_a_draft_that_is_gone_is_ignored(train, monkeypatch) -> None:
 def test_a_change_says_what_it_does_to_the_size_and_the_time(train) -> None:
     app = train()
     assert "Change a setting: here you see" in said(app)
-    app.number_input(key=key(app, "model.n_layers")).set_value(8).run()
+    app.number_input(key=key(app, "model.n_layers")).set_value(4).run()
     forecast.wait()
     app.run()
-    (line,) = [one for one in said(app).splitlines() if one.startswith("**Layers 4 → 8**")]
-    before = dict(PRESETS[state.FIRST_PRESET].experiment)
-    assert re.search(r"parameters [\d,]+ → \*\*[\d,]+\*\* \(\+\d+ %\)", line), before
+    head = f"**Layers {FIRST_MODEL.n_layers} → 4**"
+    (line,) = [one for one in said(app).splitlines() if one.startswith(head)]
+    assert re.search(r"parameters [\d,]+ → \*\*[\d,]+\*\* \(\+\d+ %\)", line)
     assert "memory of a step" in line
     assert re.search(r"time .* → .*\(\+\d+ %\)", line)
     app.number_input(key=key(app, "seed")).set_value(5).run()
