@@ -78,7 +78,7 @@ def _buttons(
     n = len(paths)
     label = ngettext("{n} change", "{n} changes", n).format(n=n) if n else _("No changes")
     with st.popover(label, icon=":material/edit:", key="configure-changes", disabled=not n):
-        st.caption(_("What differs from {origin}:").format(origin=escape(origin)))
+        st.markdown(_("What differs from {origin}:").format(origin=escape(origin)))
         for path in paths:
             _row(path, checked, settings)
 
@@ -93,8 +93,8 @@ def _row(path: str, checked: Checked, settings: Mapping[str, Setting]) -> None:
     words = _difference(path, begun, checked.draft.values, settings)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(words, width="stretch")
-        label = _("Reset {label}").format(label=_label(path, settings))
-        controls.reset_button(label, path, checked, key=f"listed-reset:{path}")
+        label = _("Reset {label}").format(label=escape(_label(path, settings)))
+        controls.reset_button(f":orange[{label}]", path, checked, key=f"listed-reset:{path}")
 
 
 def _effect(
@@ -118,18 +118,19 @@ def _effect(
     asked = [effects.of_change(change.before, experiment)]
     if begun is not None and begun != change.before and len(paths) > 1:
         asked.append(effects.of_change(begun, experiment))
-    was_known = all(effect.is_known for effect in asked)
+    was_known = all(one.is_known for one in asked)
     named = _named(change, change.before.model_dump(), checked.draft.values, settings)
-    heads = [named, ngettext("All {n} change", "All {n} changes", len(paths)).format(n=len(paths))]
+    in_all = _("All {n} changes").format(n=len(paths))
 
-    def lines() -> None:
-        if not was_known and all(effect.is_known for effect in asked):
+    def effect() -> None:
+        if not was_known and all(one.is_known for one in asked):
             state.draw_anew()
-        for head, effect in zip(heads, asked, strict=False):
-            words = effect.words(threads)
-            st.markdown(f"**{head}**: {words or '…'}")
+        first, *rest = asked
+        lines = [f"**{named}**: {first.words(threads) or '…'}"]
+        lines += [f"**{in_all}**: {other.ratios(threads) or '…'}" for other in rest]
+        st.markdown("  \n".join(lines))
 
-    st.fragment(lines, run_every=None if was_known else _LOOK_AGAIN)()
+    st.fragment(effect, run_every=None if was_known else _LOOK_AGAIN)()
     if change.path in settings:
         path = str(change.path)
         values = [

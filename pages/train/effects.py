@@ -16,8 +16,19 @@ from tfm_core.config import Experiment
 
 if TYPE_CHECKING:
     from tfm_core.facts.sizes import Sizes
+    from tfm_core.runs.expected_time import TimeRange
 
 _MANY = 3.0  # from so many times on, a factor reads better than per cent
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A quantity before and after, and its ratio with a sign; none where it stays."""
+
+    name: str
+    old: str
+    new: str
+    ratio: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,29 +45,43 @@ class Effect:
         return all(future.done() for future in self.sizes)
 
     def words(self, threads: int) -> str:
-        """Return what differs, with signs, and behind it what stays; "" where it is not known."""
+        """Return what differs, before and after, and behind it what stays; "" until it is known."""
+        parts = self._parts(threads)
+        changed = [
+            f"{part.name} {part.old} → **{part.new}** ({part.ratio})"
+            for part in parts
+            if part.ratio
+        ]
+        same = ", ".join(part.name for part in parts if not part.ratio)
+        if same:
+            changed.append(_("{names} unchanged").format(names=same))
+        return " · ".join(changed)
+
+    def ratios(self, threads: int) -> str:
+        """Return how much everything differs, in short; "" until it is known."""
+        parts = self._parts(threads)
+        return " · ".join(f"{part.name} {part.ratio or _('unchanged')}" for part in parts)
+
+    def _parts(self, threads: int) -> list[_Part]:
         try:
             old, new = (forecast.answer(future) for future in self.sizes)
         except Exception:  # a count that fails is said beside Start
-            return ""
+            return []
         if old is None or new is None:
-            return ""
-        then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
+            return []
         parts = [
             _part(_("parameters"), old.n_parameters, new.n_parameters, show.count),
             _part(_("memory of a step"), old.step_bytes, new.step_bytes, show.size),
         ]
-        if then is not None and now is not None:
-            parts.append(_time_part(then, now))
-        changed = [words for _name, words in parts if words]
-        same = [name for name, words in parts if not words]
-        if same:
-            changed.append(_("{names} unchanged").format(names=", ".join(same)))
-        return " · ".join(changed)
+        then, now = (self._time(experiment, threads) for experiment in (self.before, self.after))
+        if then is None or now is None:
+            return parts
+        a, b = (show.duration_range(found.low, found.high) for found in (then, now))
+        by = "" if then == now else ratio(then.low + then.high, now.low + now.high)
+        return [*parts, _Part(_("time"), a, b, by)]
 
-    def _time(self, experiment: Experiment, threads: int) -> tuple[float, float] | None:
-        found = run_time.time_range(experiment, device=state.device(), threads=threads)
-        return None if found is None else (found.low, found.high)
+    def _time(self, experiment: Experiment, threads: int) -> TimeRange | None:
+        return run_time.time_range(experiment, device=state.device(), threads=threads)
 
 
 def of_change(before: Experiment, after: Experiment) -> Effect:
@@ -64,20 +89,8 @@ def of_change(before: Experiment, after: Experiment) -> Effect:
     return Effect(before, after, (forecast.sizes(before), forecast.sizes(after)))
 
 
-def _part(name: str, old: float, new: float, said: Callable[[float], str]) -> tuple[str, str]:
-    """Return a quantity and what became of it; nothing where it stays."""
-    if old == new:
-        return name, ""
-    words = f"{name} {said(old)} → **{said(new)}** ({ratio(old, new)})"
-    return name, words
-
-
-def _time_part(old: tuple[float, float], new: tuple[float, float]) -> tuple[str, str]:
-    name = _("time")
-    if old == new:
-        return name, ""
-    a, b = (show.duration_range(*found) for found in (old, new))
-    return name, f"{name} {a} → **{b}** ({ratio(sum(old), sum(new))})"
+def _part(name: str, old: float, new: float, said: Callable[[float], str]) -> _Part:
+    return _Part(name, said(old), said(new), "" if old == new else ratio(old, new))
 
 
 def ratio(old: float, new: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from typing import Any
 
 import streamlit as st
@@ -84,7 +85,7 @@ def _why_not(checked: Checked) -> None:
 
 def _needs(experiment: Experiment) -> None:
     """Show what the run needs as soon as it is known, polling until then."""
-    future = forecast.estimate(experiment, state.device())
+    future = _asked(experiment)
     was_known = future.done()
 
     def line() -> None:
@@ -98,7 +99,14 @@ def _needs(experiment: Experiment) -> None:
     st.fragment(line, run_every=None if was_known else _LOOK_AGAIN)()
 
 
-def _needs_words(experiment: Experiment, future: Any) -> str:
+def _asked(experiment: Experiment) -> Future[Any]:
+    """Ask for the sizes; only a device on which nothing has finished is measured for its time."""
+    if state.device() == "cpu":
+        return forecast.sizes(experiment)
+    return forecast.estimate(experiment, state.device())
+
+
+def _needs_words(experiment: Experiment, future: Future[Any]) -> str:
     try:
         estimate = forecast.answer(future)
     except ValueError as error:
