@@ -28,8 +28,11 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("probe",),
     ("runs",),
     ("doctor",),
-    ("inspect", "cli"),
-    ("plots", "recorded", "__main__"),
+    ("inspect",),
+    ("plots", "recorded"),
+    ("export",),
+    ("cli",),
+    ("__main__",),
 )
 FLOOR = {part: number for number, parts in enumerate(ORDER) for part in parts}
 

@@ -61,6 +61,15 @@ def every_setting(family: str, task_name: str) -> dict[str, Setting]:
     return {setting.path: setting for setting in (*hidden, *settings_of(family, task_name))}
 
 
+def carried_by_links(task_name: str) -> dict[str, type]:
+    """Return what a task's set says of itself in a link, by path, each with its type."""
+    found = task_config(task_name).model_fields.items()
+    kinds: dict[Any, type] = {bool: bool, int: int, float: float}
+    return {
+        f"task.{name}": kinds.get(info.annotation, str) for name, info in found if _is_carried(info)
+    }
+
+
 def settings_of(family: str, task_name: str) -> list[Setting]:
     """Return all settings of an experiment with this family and task, in the order to show."""
     task = _section("task", task_config(task_name))
@@ -83,9 +92,17 @@ def _section(section: str, config: type[Config]) -> list[Setting]:
     entries = [
         _setting(f"{section}.{name}", info)
         for name, info in config.model_fields.items()
-        if name not in _TAGS and not (section == "task" and name == "name")
+        if name not in _TAGS
+        and not (section == "task" and name == "name")
+        and not _is_carried(info)
     ]
     return sorted(entries, key=_rank)  # stable
+
+
+def _is_carried(info: FieldInfo) -> bool:
+    """Say whether a field is what a set says of itself, and no setting of a person's."""
+    extra: Any = info.json_schema_extra or {}
+    return bool(extra.get("carried"))
 
 
 def _rank(setting: Setting) -> int:

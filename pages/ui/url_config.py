@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.i18n import N_, _
 from pages.ui import drafts
-from pages.ui.fields import every_setting
+from pages.ui.fields import carried_by_links, every_setting
 from tfm_core import links, origin
 from tfm_core.config import FAMILIES, TASK_FACTS, tasks_for
 from tfm_core.config.codec import default_sections
@@ -27,8 +27,12 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
     """
     values, sentences = _begun(query)
     known = every_setting(drafts.family_of(values), drafts.task_of(values))
+    carried = carried_by_links(drafts.task_of(values))
     for path, text in query.items():
         if path in {"model.family", "task.name", *links.QUERIES}:
+            continue
+        if path in carried:
+            values = drafts.put(values, path, _carried(carried[path], text))
             continue
         if path not in known:
             sentences.append(
@@ -44,6 +48,16 @@ def read(query: Mapping[str, str]) -> tuple[drafts.Values, list[str]]:
         more = len(sentences) - MOST
         sentences = [*sentences[:MOST], _("And {more} more of that kind.").format(more=more)]
     return values, sentences
+
+
+def _carried(kind: type, text: str) -> object:
+    """Return what a link says of a set; what is none of that kind stays, and the page says so."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    try:
+        return kind(text)
+    except ValueError:
+        return text
 
 
 def base_of(query: Mapping[str, str]) -> drafts.Values | None:
