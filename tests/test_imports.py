@@ -28,6 +28,7 @@ ORDER = (  # each part of tfm_core may import those in the lines above its own, 
     ("runs",),
     ("doctor",),
     ("inspect", "cli"),
+    ("sweeps",),
     ("plots", "recorded", "__main__"),
 )
 FLOOR = {part: number for number, parts in enumerate(ORDER) for part in parts}

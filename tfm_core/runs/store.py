@@ -55,15 +55,17 @@ class RunStore:
         preset: str | None = None,
         owner: str | None = None,
         state: State = "queued",
+        run_id: str | None = None,
     ) -> Run:
         """Make a run's folder, whole at once. Raises ValueError, in a sentence.
 
-        On a full disk the trash is emptied for it.
+        On a full disk the trash is emptied for it. run_id: a ``new_id`` that was noted before, so
+        that whoever is killed meanwhile finds the run again.
         """
         name = _clean(name or experiment.task.facts.label)
         meta = Meta(name, _now(), device, threads, preset=preset, owner=owner)
         status = Status(state, total_steps=experiment.training.steps, device=device)
-        return self._add(lambda folder: _write_new(folder, experiment, meta, status))
+        return self._add(lambda folder: _write_new(folder, experiment, meta, status), run_id)
 
     def list(self) -> list[Run]:
         """Return all runs, newest first, the damaged too (see ``Run.problem``). Never raises.
@@ -226,10 +228,10 @@ class RunStore:
             raise StudentError("This run comes with the app and cannot be {verb}.", verb=verb)
         return run
 
-    def _add(self, write: Callable[[Path], None]) -> Run:
+    def _add(self, write: Callable[[Path], None], run_id: str | None = None) -> Run:
         """Make a run in a folder that no list shows until ``write`` has filled it."""
         self.root.mkdir(parents=True, exist_ok=True)
-        name = _new_id()
+        name = run_id or new_id()
         draft = self.root / f"{DRAFT}{name}"
 
         def made() -> None:
@@ -298,7 +300,8 @@ def _folders(root: Path) -> list[Path]:
         return []
 
 
-def _new_id() -> str:
+def new_id() -> str:
+    """Return an id that nobody has and nobody guesses."""
     # letters and digits only: a leading "-" would read as an option on a command line, and
     # Streamlit's components refuse a key that holds "__"
     return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LENGTH))
